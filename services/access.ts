@@ -60,7 +60,7 @@ export const ACCESS = {
       toolbus_results: "owns",
       TOOLBUS_AUDIT: { writes: ["toolbus.audit.orchestrator.>"] },
     },
-    among: ["toolbus.delta.*", "toolbus.owner.orchestrator.*"],
+    among: ["toolbus.delta.*", "toolbus.deleted.run", "toolbus.owner.orchestrator.*"],
   },
   "tool-router": {
     speaksFor: "principals", // whose runs it cancels, and whose models it asks for servers

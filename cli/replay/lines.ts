@@ -1,4 +1,5 @@
 import { attemptText } from "#runtime/content/attempts.ts";
+import type { Executed } from "#runtime/content/execution.ts";
 import type { Replay, ReplayedCall, Step } from "#runtime/content/replay.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { colors, oneLine } from "../printing/print.ts";
@@ -6,9 +7,9 @@ import { colors, oneLine } from "../printing/print.ts";
 /** A replay as lines for a reader: turn by turn, each with its place in the log, from which the run can be forked. */
 export function linesOfReplay(replay: Replay, { isWhole = false } = {}): string[] {
   const cut = (text: string) => (isWhole ? oneLine(text) : shorten(text));
-  const { runId, agent, sessionId, acceptedAt, parent, fork, given } = replay;
+  const { runId, agent, sessionId, acceptedAt, traceId, parent, fork, given } = replay;
   return [
-    `${colors.bold(runId)} of ${agent} in session ${sessionId}, accepted ${acceptedAt}`,
+    `${colors.bold(runId)} of ${agent} in session ${sessionId}, accepted ${acceptedAt}${traceId === undefined ? "" : `, trace ${traceId}`}`,
     ...(parent === undefined || parent.runId === "" ? [] : [`called by run ${parent.runId}, call ${parent.callId}`]),
     ...(fork === undefined ? [] : [`forked from run ${fork.runId} at event ${fork.atSequence}`]),
     ...given.map((text) => `${place(0, 0)} ${colors.dim("given")} ${cut(text)}`),
@@ -41,10 +42,14 @@ function linesOfCall({ callId, name, arguments: given, result }: ReplayedCall, c
   const asked = `${indent}${colors.cyan(`→ ${name}`)} ${cut(given)} ${colors.dim(callId)}`;
   if (result === undefined) return [asked, `${indent}${colors.yellow("no result")}`];
   const mark = result.isError ? colors.red("✗") : colors.green("✓");
-  return [
-    asked,
-    `${indent}${mark} ${cut(result.output)} ${colors.dim(`event ${result.sequence}, ${result.afterMs} ms`)}`,
-  ];
+  const { output, sequence, afterMs, execution } = result;
+  const facts = [`event ${sequence}`, `${afterMs} ms`, ...(execution === undefined ? [] : factsOfExecution(execution))];
+  return [asked, `${indent}${mark} ${cut(output)} ${colors.dim(facts.join(", "))}`];
+}
+
+function factsOfExecution({ provider, kind, attempts }: Executed): string[] {
+  const by = provider === "" || provider === kind ? kind : `${provider} (${kind})`;
+  return [...(by === "" ? [] : [`by ${by}`]), ...(attempts > 1 ? [`${attempts} attempts`] : [])];
 }
 
 const indent = " ".repeat(15);

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { replayFromEvents } from "#runtime/content/replay.ts";
 import { linesOfReplay } from "./lines.ts";
 
@@ -26,6 +27,7 @@ const events = [
       agent: "a",
       input: [message(Role.USER, "go on\nplease")],
       fork: { runId: "run_0", atSequence: 4 },
+      traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     },
   }),
   eventAt(1, 5, { case: "claimed", value: {} }),
@@ -42,10 +44,17 @@ const events = [
   }),
   eventAt(4, 150, {
     case: "callFinished",
-    value: { callId: "b", result: { outputJson: '{"error":"no"}', isError: true } },
+    value: {
+      callId: "b",
+      result: { outputJson: '{"error":"no"}', isError: true },
+      execution: { executionType: ExecutionType.HOSTED, provider: "worker", attemptCount: 2 },
+    },
   }),
   eventAt(5, 160, { case: "claimed", value: {} }),
-  eventAt(6, 200, { case: "callFinished", value: { callId: "a", result: { outputJson: "4" } } }),
+  eventAt(6, 200, {
+    case: "callFinished",
+    value: { callId: "a", result: { outputJson: "4" }, execution: { executionType: ExecutionType.SPACE } },
+  }),
   eventAt(7, 210, { case: "callFinished", value: { callId: "a", result: { outputJson: "5" } } }),
   eventAt(8, 300, {
     case: "ended",
@@ -59,6 +68,7 @@ test("a log is folded to turns, each with its calls and the first of their resul
     runId: "run_1",
     given: ["go on\nplease"],
     fork: { runId: "run_0", atSequence: 4 },
+    traceId: "0af7651916cd43dd8448eb211c80319c",
     events: 9,
   });
   expect(replay.steps.map(({ kind, sequence }) => `${kind} ${sequence}`)).toEqual([
@@ -72,8 +82,20 @@ test("a log is folded to turns, each with its calls and the first of their resul
     text: "I look.",
     usage: { inputTokens: 9, outputTokens: 3, cost: { currencyCode: "USD", micros: 12_300 } },
     calls: [
-      { callId: "a", result: { output: "4", isError: false, sequence: 6, afterMs: 100 } },
-      { callId: "b", result: { output: '{"error":"no"}', isError: true, sequence: 4, afterMs: 50 } },
+      {
+        callId: "a",
+        result: { output: "4", isError: false, sequence: 6, afterMs: 100, execution: { kind: "space", attempts: 0 } },
+      },
+      {
+        callId: "b",
+        result: {
+          output: '{"error":"no"}',
+          isError: true,
+          sequence: 4,
+          afterMs: 50,
+          execution: { kind: "hosted", provider: "worker", attempts: 2 },
+        },
+      },
     ],
   });
   expect(JSON.parse(JSON.stringify(replay))).toEqual(replay);
@@ -82,7 +104,7 @@ test("a log is folded to turns, each with its calls and the first of their resul
 test("a reader sees each turn with its place in the log, claims, news and the end", () => {
   const lines = linesOfReplay(replayFromEvents(events)!);
   expect(lines).toEqual([
-    "run_1 of a in session s, accepted 1970-01-01T00:16:40.000Z",
+    "run_1 of a in session s, accepted 1970-01-01T00:16:40.000Z, trace 0af7651916cd43dd8448eb211c80319c",
     "forked from run run_0 at event 4",
     "   0    +0.00s given go on please",
     "   1    +0.01s claimed by a process",
@@ -90,9 +112,9 @@ test("a reader sees each turn with its place in the log, claims, news and the en
     "   3    +0.10s turn 1 m, attempt 2, 9 tokens in, 3 out, 0.0123 USD",
     "               I look.",
     '               → double {"value":2} a',
-    "               ✓ 4 event 6, 100 ms",
+    "               ✓ 4 event 6, 100 ms, by space",
     '               → double {"value":2} b',
-    '               ✗ {"error":"no"} event 4, 50 ms',
+    '               ✗ {"error":"no"} event 4, 50 ms, by worker (hosted), 2 attempts',
     "   5    +0.16s claimed by a process",
     "   8    +0.30s failed (model_error): no more",
   ]);

@@ -111,6 +111,7 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
           took: durationOf(untilMs - (timeline.startMs ?? untilMs)),
           turns: `${timeline.turnCount}`,
           used: usageText(spentOf(timeline)),
+          trace: whole.traceId,
           end: timeline.endReason ? wordFrom(RunEndReason, timeline.endReason) : "",
         }}
       />

@@ -4,7 +4,9 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { AnswerDropped, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, RunEndReasonSchema, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { enumWord } from "../schema/enum-word.ts";
+import { partsOf } from "../telemetry/trace-context.ts";
 import { attemptText } from "./attempts.ts";
+import { type Executed, executedFrom } from "./execution.ts";
 import { textOfContent } from "./text.ts";
 
 export interface Replay {
@@ -12,6 +14,8 @@ export interface Replay {
   readonly sessionId: string;
   readonly agent: string;
   readonly acceptedAt: string;
+  /** The trace that it belongs to; absent if nobody traced. */
+  readonly traceId?: string;
   readonly parent?: { runId: string; callId: string; depth: number };
   readonly fork?: { runId: string; atSequence: number };
   readonly given: readonly string[];
@@ -42,7 +46,14 @@ export interface ReplayedCall {
   readonly name: string;
   readonly arguments: string;
   /** Absent while the call has no result. */
-  result?: { readonly output: string; readonly isError: boolean; readonly sequence: number; readonly afterMs: number };
+  result?: {
+    readonly output: string;
+    readonly isError: boolean;
+    readonly sequence: number;
+    readonly afterMs: number;
+    /** Absent for a call that nobody executed. */
+    readonly execution?: Executed;
+  };
 }
 
 /** The events of a run's log up to that one, from a watch that begins with the first: a run that goes on is not waited for. */
@@ -68,6 +79,7 @@ export function replayFromEvents(events: readonly RunEvent[]): Replay | undefine
   const first = events[0];
   if (first?.event.case !== "accepted") return undefined;
   const { sessionId, agent, parent, fork, input } = first.event.value;
+  const traceId = partsOf(first.event.value)?.traceId;
   const startMs = msOf(first);
   const openCalls = new Map<string, { call: ReplayedCall; sinceMs: number }>();
   const steps = events.slice(1).flatMap((event) => stepFromEvent(event, msOf(event) - startMs, openCalls) ?? []);
@@ -76,6 +88,7 @@ export function replayFromEvents(events: readonly RunEvent[]): Replay | undefine
     sessionId,
     agent,
     acceptedAt: new Date(startMs).toISOString(),
+    ...(traceId && { traceId }),
     ...(parent && { parent: { runId: parent.runId, callId: parent.callId, depth: parent.depth } }),
     ...(fork && { fork: { runId: fork.runId, atSequence: fork.atSequence } }),
     given: input.map(textOfItem),
@@ -114,10 +127,11 @@ function stepFromEvent({ sequence, event }: RunEvent, atMs: number, openCalls: O
       return note(`asked to cancel${event.value.reason === "" ? "" : `: ${event.value.reason}`}`);
     case "callFinished": {
       const { callId, result } = event.value;
+      const execution = executedFrom(event.value.execution);
       const open = openCalls.get(callId);
       if (open === undefined || open.call.result !== undefined || result === undefined) return undefined;
       const { outputJson: output, isError } = result;
-      open.call.result = { output, isError, sequence, afterMs: atMs - open.sinceMs };
+      open.call.result = { output, isError, sequence, afterMs: atMs - open.sinceMs, ...(execution && { execution }) };
       return undefined;
     }
     case "turnCommitted": {

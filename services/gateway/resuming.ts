@@ -27,6 +27,8 @@ import {
   WatchRunRequestSchema,
   type WatchRunResponse,
   WatchRunResponseSchema,
+  WatchRunsRequestSchema,
+  type WatchRunsResponse,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
   InboxService,
@@ -47,12 +49,14 @@ type Message = MessageShape<DescMessage>;
 
 type LogRequestSchema =
   | typeof WatchAuditEventsRequestSchema
+  | typeof WatchRunsRequestSchema
   | typeof WatchInboxEventsRequestSchema
   | typeof WatchSpaceRequestSchema;
-type LogResponse = WatchAuditEventsResponse | WatchInboxEventsResponse | WatchSpaceResponse;
+type LogResponse = WatchAuditEventsResponse | WatchInboxEventsResponse | WatchRunsResponse | WatchSpaceResponse;
 
 const LOG_WATCHES = new Map<DescMethod, LogRequestSchema>([
   [AuditService.method.watchAuditEvents, WatchAuditEventsRequestSchema],
+  [RunService.method.watchRuns, WatchRunsRequestSchema],
   [InboxService.method.watchInboxEvents, WatchInboxEventsRequestSchema],
   [SpaceService.method.watchSpace, WatchSpaceRequestSchema],
 ]);

@@ -11,7 +11,8 @@ import { type CreationOptions, createRun } from "./runs/create/creation.ts";
 import { forkRun } from "./runs/create/fork.ts";
 import { type DeletionOptions, deleteRun } from "./runs/deletion.ts";
 import { notFound, openExisting } from "./runs/existing-run.ts";
-import { type ListingOptions, listRuns } from "./runs/listing.ts";
+import { type ListingOptions, listRuns } from "./runs/list/listing.ts";
+import { type WatchRunsOptions, watchRuns } from "./runs/list/watch-runs.ts";
 import type { FollowOptions } from "./runs/sub-agents/follow.ts";
 import { watchRun } from "./runs/watch/watch.ts";
 
@@ -20,6 +21,7 @@ export interface RouteOptions
   extends CreationOptions,
     ListingOptions,
     DeletionOptions,
+    WatchRunsOptions,
     Omit<FollowOptions, "router" | "sessions"> {}
 
 /** The Connect edge: message → call → message. */
@@ -40,6 +42,10 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
         const cursor = afterDelta && { ...afterDelta, next: afterDelta.index + 1 };
         const request = { runId, fromSequence, includeDeltas, cursor, caller: callerOf(context) };
         yield* watchRun(options, request, ending.signal);
+      },
+      async *watchRuns(request, context) {
+        using ending = openEnding(context.signal, options.stopping);
+        for await (const update of watchRuns(options, request, callerOf(context), ending.signal)) yield { update };
       },
       async submitOutputs({ runId, outputs }, context) {
         return { run: runFromState(await submitOutputs(options, runId, outputs, callerOf(context))) };

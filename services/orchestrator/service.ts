@@ -17,6 +17,7 @@ import type { Config } from "./config.ts";
 import { showingImages } from "./model/prompt/stored-images.ts";
 import { createModelSource, type ModelSource } from "./model/providers/model-source.ts";
 import { createRoutes } from "./routes.ts";
+import { createRunChanges } from "./runs/list/run-changes.ts";
 import { createOpenRuns } from "./runs/open-runs.ts";
 import { startFromInbox } from "./runs/self-wake/self-wake.ts";
 import { type Canceling, cancelingSubAgents } from "./runs/sub-agents/cancel.ts";
@@ -28,6 +29,7 @@ import { createSessionWorker } from "./sessions/worker/worker.ts";
 import { createRouterClients } from "./subscriptions/clients/router-clients.ts";
 import { createInboxClient, createToolMessagesClient } from "./subscriptions/clients/spaces-clients.ts";
 import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
+import { createAllRuns, createDeletedNews } from "./subscriptions/live/all-runs.ts";
 import { createLiveTexts } from "./subscriptions/live/live-texts.ts";
 import { createLiveUpdates } from "./subscriptions/live/live-updates.ts";
 import { runShares } from "./subscriptions/streams/run-shares.ts";
@@ -101,8 +103,10 @@ export async function openOrchestrator(
   stack.use(await openHolderAnswers(bus, life, answers));
   const stopping = new AbortController();
   const retention = createStreamRetention(bus);
+  const changes = stack.use(createRunChanges({ log: shared.log, allRuns: createAllRuns(bus) }));
   const routes = createRoutes({
     ...{ ...clients, ...acceptance, retention, pages: shared.queues, live: createLiveUpdates(bus) },
+    ...{ changes, tellDeleted: createDeletedNews(bus) },
     runServers: config.runServers,
     requestSnapshot: holders.requestSnapshot,
     notify: holders.notify,

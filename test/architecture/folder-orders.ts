@@ -45,7 +45,7 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
     "calls",
   ],
   "services/orchestrator/sessions": ["wakes", "history", "retention", "worker"],
-  "services/orchestrator/runs": ["watch", "answer", "create", "sub-agents", "self-wake"],
+  "services/orchestrator/runs": ["watch", "list", "answer", "create", "sub-agents", "self-wake"],
   "services/spaces": ["owners", "inbox", "space", "messages", "memory", "built-ins", "subscriptions", "routes"],
   "services/tool-router": ["tools", "catalogue", "sessions", "calls", "subscriptions", "routes", "service"],
   "services/tool-router/sessions": ["offers", "contexts", "switch"],

@@ -8,6 +8,7 @@ import {
   RunTextReplacedSchema,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { eventsFromFile, logFileFrom } from "./log-file.ts";
 import { createTimeline, spentOf } from "./timeline.ts";
 
@@ -31,10 +32,20 @@ const call = (callId: string, name: string) =>
 const usage = { inputTokens: 10n, outputTokens: 2n, cost: { currencyCode: "EUR", micros: 5n } };
 
 const whole: Record<number, Happening> = {
-  1000: { case: "accepted", value: { agent: "a", sessionId: "s" } },
+  1000: {
+    case: "accepted",
+    value: { agent: "a", sessionId: "s", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" },
+  },
   1010: { case: "claimed", value: {} },
   1110: { case: "turnCommitted", value: { turn: 1, items: [call("c1", "one"), call("c2", "two")], usage } },
-  1210: { case: "callFinished", value: { callId: "c1", result: { outputJson: "1" } } },
+  1210: {
+    case: "callFinished",
+    value: {
+      callId: "c1",
+      result: { outputJson: "1" },
+      execution: { executionType: ExecutionType.MCP, provider: "mcp", attemptCount: 2 },
+    },
+  },
   1310: { case: "callFinished", value: { callId: "c2", result: { outputJson: '"no"', isError: true } } },
   1500: { case: "turnCommitted", value: { turn: 2, items: [], usage } },
   1510: {
@@ -57,6 +68,14 @@ describe("a run as spans (ORCH-12)", () => {
     ]);
     expect(timeline).toMatchObject({ state: RunState.COMPLETED, outputText: "done", turnCount: 2, agent: "a" });
     expect(spentOf(timeline)).toMatchObject({ inputTokens: 20n, cost: { currencyCode: "EUR", micros: 10n } });
+  });
+
+  it("a call says who executed it and how often it was tried, and the run its trace", () => {
+    const { timeline } = read(eventsAt(whole));
+    const [one, two] = timeline.spans.filter(({ kind }) => kind === "call");
+    expect(one?.facts).toEqual({ call: "c1", kind: "mcp", provider: "mcp", attempts: "2" });
+    expect(two?.facts, "nobody executed it").toEqual({ call: "c2" });
+    expect(timeline.traceId).toBe("0af7651916cd43dd8448eb211c80319c");
   });
 
   it("after any event, what is not over is open, and the model is asked only when no call is awaited", () => {

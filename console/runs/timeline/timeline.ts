@@ -7,7 +7,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { RunDelta, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type FunctionCall, type Item, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Effect, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type CallExecution, Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { attemptText } from "#runtime/content/attempts.ts";
 import { msOf, textOf, wordFrom } from "../../parts/words.ts";
@@ -55,6 +55,8 @@ export interface Timeline {
   agent: string;
   sessionId: string;
   principal: string;
+  /** The trace that the run belongs to; empty if nobody traced. */
+  traceId: string;
   startMs: number | undefined;
   /** Time of the last event. */
   lastMs: number;
@@ -80,6 +82,7 @@ export function createTimeline(): TimelineReader {
     agent: "",
     sessionId: "",
     principal: "",
+    traceId: "",
     startMs: undefined,
     lastMs: 0,
     turnCount: 0,
@@ -154,8 +157,9 @@ export function createTimeline(): TimelineReader {
   function take({ event }: RunEvent): void {
     switch (event.case) {
       case "accepted": {
-        const { agent, sessionId, principal, input } = event.value;
-        Object.assign(timeline, { agent, sessionId, principal, startMs: now, state: RunState.QUEUED });
+        const { agent, sessionId, principal, input, traceparent } = event.value;
+        const traceId = traceparent.split("-")[1] ?? "";
+        Object.assign(timeline, { agent, sessionId, principal, traceId, startMs: now, state: RunState.QUEUED });
         const span = add("queued", "queued", "queued", now);
         span.input = itemsText(input);
         break;
@@ -194,10 +198,11 @@ export function createTimeline(): TimelineReader {
         break;
       }
       case "callFinished": {
-        const { callId, result, usage } = event.value;
+        const { callId, result, usage, execution } = event.value;
         if (!openSpans.has(callId)) add(callId, "call", callId, now);
         const span = end(callId);
         if (!span) break;
+        Object.assign(span.facts, factsOf(execution));
         span.output = resultText(result);
         span.isFault = result?.isError ?? false;
         span.usage = usage;
@@ -275,6 +280,13 @@ export function createTimeline(): TimelineReader {
       timeline.draft = { turn, attempt, text, reasoning: "", calls: new Map() };
     },
   };
+}
+
+function factsOf(execution: CallExecution | undefined): Record<string, string> {
+  if (!execution) return {};
+  const { executionType, provider, attemptCount } = execution;
+  const kind = executionType === ExecutionType.UNSPECIFIED ? "" : wordFrom(ExecutionType, executionType);
+  return { kind, provider, attempts: attemptCount > 0 ? `${attemptCount}` : "" };
 }
 
 function progressText(progress: { progress: number; total: number; message: string } | undefined): string {

@@ -5,14 +5,18 @@ import { type ExistingRunOptions, notFound, openExisting } from "./existing-run.
 
 export interface DeletionOptions extends Pick<ExistingRunOptions, "log" | "clock"> {
   readonly retention: Pick<Retention, "removeLog">;
+  /** Tells those who follow runs. */
+  readonly tellDeleted: (deleted: { readonly runId: string; readonly principal: string }) => void;
 }
 
 /** Its place in the session's queue stays, as that of a run that was removed. */
 export async function deleteRun(options: DeletionOptions, runId: string, caller: Caller): Promise<void> {
   const { state } = await openExisting(options, runId, caller);
-  if ((state ?? notFound(runId)).phase.kind !== "ended") {
+  const { phase, accepted } = state ?? notFound(runId);
+  if (phase.kind !== "ended") {
     const metadata = { run_id: runId };
     refuse("failed_precondition", `run ${runId} goes on: cancel it first`, { reason: "RUN_NOT_ENDED", metadata });
   }
   await options.retention.removeLog(runId);
+  options.tellDeleted({ runId, principal: accepted.principal });
 }

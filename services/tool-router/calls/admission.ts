@@ -14,6 +14,7 @@ import type { Spaces } from "../sessions/spaces.ts";
 import { blockedOutsideSpace, type Decision, narrow } from "../tools/policy.ts";
 import { refusalOfArguments, refusalOfLargeArguments, refusalOfMissing, withAlternatives } from "../tools/refusal.ts";
 import { resolve } from "../tools/resolve.ts";
+import { executionBy } from "../tools/tool-set/executor.ts";
 import type { ToolEntry, ToolSet } from "../tools/tool-set/tool-set.ts";
 import { type Answer, failure } from "./answers/answer.ts";
 import { faultOfHandedArguments, recordedArguments, recordedSchema } from "./answers/record-size.ts";
@@ -157,6 +158,7 @@ function admittedCall(
     spaceId,
     principal: context.principal,
     effect: entry.effect,
+    execution: executionBy(entry.executor, entry.tool),
   };
   const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
   const scope = { ...context.scope, runId };

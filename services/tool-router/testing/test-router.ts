@@ -102,7 +102,7 @@ function clientsOn(bus: TestBus, room = "tool-router") {
       const last = events.at(-1);
       if (last?.case !== "result") throw new Error("the call ended without a result");
       const output: unknown = JSON.parse(last.value.outputJson);
-      return { events, output, isError: last.value.isError };
+      return { events, output, isError: last.value.isError, execution: last.value.execution };
     },
   };
 }

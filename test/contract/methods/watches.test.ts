@@ -12,6 +12,7 @@ import { projectRoot } from "../../architecture/source-files.ts";
 /** What a watch follows. `work` is handed out, and `lines` are kept nowhere: there is nothing to go back to. */
 const classes: Record<string, "log" | "state" | "work" | "lines"> = {
   WatchRun: "log",
+  WatchRuns: "log",
   WatchAuditEvents: "log",
   WatchInboxEvents: "log",
   WatchSpace: "log",

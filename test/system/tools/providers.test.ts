@@ -71,24 +71,28 @@ async function run(agent: string, onProgress: (callId: string) => void = () => {
     { item: { case: "message" as const, value: { role: Role.USER, content: textContent("three words here") } } },
   ];
   const { run: created } = await runs.createRun({ agent, input });
-  const results = new Map<string, { output: string; isError: boolean }>();
+  const results = new Map<string, { output: string; isError: boolean; provider: string }>();
   for await (const { update } of runs.watchRun({ runId: created!.id, fromSequence: 0n, includeDeltas: true })) {
     if (update.case === "delta" && update.value.delta.case === "progress") onProgress(update.value.delta.value.callId);
     if (update.case !== "event" || update.value.event.case !== "callFinished") continue;
-    const { callId, result } = update.value.event.value;
-    results.set(callId, { output: result?.outputJson ?? "", isError: result?.isError ?? false });
+    const { callId, result, execution } = update.value.event.value;
+    const { outputJson: output = "", isError = false } = result ?? {};
+    results.set(callId, { output, isError, provider: execution?.provider ?? "" });
   }
   const { run: ended } = await runs.getRun({ runId: created!.id });
   return { status: ended?.state, text: ended?.outputText, results, sessionId: ended?.sessionId ?? "" };
 }
 
 describe("KIND-2 providers in Python, Go and TypeScript that are no part of the suite", () => {
-  it("give an agent tools with results and errors", async () => {
+  it("give an agent tools with results and errors, and the run's log says whose they are", async () => {
     const { status, text, results } = await run("visitor");
     expect([status, text]).toEqual([
       RunState.COMPLETED,
       'There are 25 primes below 100, and 3 words in "three words here".',
     ]);
+    expect(new Set([...results.values()].map(({ provider }) => provider))).toEqual(
+      new Set(["python", "go", "typescript"]),
+    );
     expect([...results.values()].filter(({ isError }) => isError).map(({ output }) => JSON.parse(output))).toEqual(
       expect.arrayContaining([
         { error: "1000001 is more than 1000000" },

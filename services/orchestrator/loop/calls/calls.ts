@@ -12,7 +12,7 @@ import { timedBy } from "#runtime/time/duration.ts";
 
 import { create } from "@bufbuild/protobuf";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
-import { Effect, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type CallExecution, Effect, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
@@ -71,9 +71,10 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   });
 }
 
-/** What a call answered, and what it used. */
+/** What a call answered, who executed it, and what it used. */
 interface Answered {
   readonly result: ToolResult;
+  readonly execution?: CallExecution;
   readonly usage?: Usage;
   readonly callCount?: number;
   readonly endsRun?: boolean;
@@ -164,9 +165,10 @@ async function dispatch(
       if (event.case === "progress") deltas.tell({ case: "progress", value: { callId, progress: event.value } });
       if (event.case === "log") deltas.tell({ case: "log", value: { callId, log: event.value } });
       if (event.case === "result") {
-        const { $typeName, usage, callCount, endsRun, toolsRevision, ...told } = event.value;
+        const { $typeName, usage, callCount, endsRun, execution, toolsRevision, ...told } = event.value;
         const result = create(ToolResultSchema, told);
-        answered = { result, callCount, endsRun, ...(usage && { usage }) }; // read to the stream's end, which closes it
+        const by = { ...(usage && { usage }), ...(execution && { execution }) };
+        answered = { result, callCount, endsRun, ...by }; // read to the stream's end, which closes it
         table.noteRevision(toolsRevision);
       }
     }

@@ -4,7 +4,12 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import {
+  type CallExecution,
+  CallExecutionSchema,
+  ExecutionType,
+  type ToolResult,
+} from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/results/submission.ts";
@@ -23,7 +28,10 @@ interface Output {
   readonly callId: string;
   readonly submissionId: string;
   readonly result: Pick<ToolResult, "outputJson" | "isError">;
+  readonly execution: CallExecution;
 }
+
+const byClient = create(CallExecutionSchema, { executionType: ExecutionType.FUNCTION });
 
 /** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
 export async function checkedOutputs(
@@ -45,7 +53,7 @@ export async function checkedOutputs(
 
 function toldOutput({ callId, submissionId, outcome }: ToolOutput): Output {
   const submission = submissionFrom({ submissionId, outcome }, callId);
-  return { callId, submissionId, result: checkedResult(submission, callId) };
+  return { callId, submissionId, result: checkedResult(submission, callId), execution: byClient };
 }
 
 function checkedResult({ outcome }: Submission, callId: string): Output["result"] {

@@ -114,7 +114,8 @@ function placed({ subject, seq, data }: StoredMsg): RecordMessage {
   return { subject, sequence: seq, data };
 }
 
-function recordFrom(bus: Bus, message: RecordMessage): StoredEvent | undefined {
+/** Undefined for what nobody can read. */
+export function recordFrom(bus: Bus, message: RecordMessage): StoredEvent | undefined {
   return readRecord(bus, message, () => {
     const { event, epoch, instance } = fromBinary(StoredRunEventSchema, message.data);
     return event && { event, epoch, instance, position: message.sequence };

@@ -1,6 +1,13 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ProvidedContent, ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
-import { Effect, ExecutionType, type Tool, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import {
+  type CallExecution,
+  Effect,
+  ExecutionType,
+  type Tool,
+  type ToolResult,
+  ToolResultSchema,
+} from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, type ReasonName } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
@@ -11,8 +18,9 @@ import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { storeContent } from "./content.ts";
 import { fitsRecord } from "./record-size.ts";
 
-/** What was used on a call's behalf, and what the call means for its run. */
+/** Who executed a call, what was used on its behalf, and what it means for its run. */
 export interface CallUse {
+  execution?: CallExecution | undefined;
   usage?: Usage | undefined;
   callCount?: number;
   endsRun?: boolean;
@@ -147,6 +155,6 @@ function asError(result: Answer): Answer {
 }
 
 /** What was used on the call's behalf was used, whatever becomes of what it said. */
-function useOf({ usage, callCount = 0 }: CallUse): CallUse {
-  return { callCount, ...(usage && { usage }) };
+function useOf({ execution, usage, callCount = 0 }: CallUse): CallUse {
+  return { callCount, ...(usage && { usage }), ...(execution && { execution }) };
 }

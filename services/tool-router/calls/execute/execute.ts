@@ -6,6 +6,7 @@ import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { TOOL_ERROR, toolSpan } from "#runtime/telemetry/conventions.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
+import { executionBy } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import type { Answer } from "../answers/answer.ts";
 import type { CallControl } from "../in-flight.ts";
@@ -61,27 +62,34 @@ export interface Executors {
 
 export function createExecution({ gateway, outside, providers }: Executors): Execution {
   return {
+    /** What an answer does not say of its execution is what its tool says: another router may have executed it. */
     async execute(call, control) {
-      const { entry, args, deadline, begun } = call;
-      const { executor, tool } = entry;
-      switch (executor.kind) {
-        case "internal":
-          return executeInternal(call.argumentsJson);
-        case "gateway":
-          return gateway.execute(
-            entry,
-            { value: isObject(args) ? args : {}, json: call.argumentsJson, idempotencyKey: call.callId },
-            deadline,
-            control.signal,
-          );
-        case "outside":
-          if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
-          if (call.answers.forms && begun.record.executionType === ExecutionType.SPACE)
-            control.emit({ case: "questions", value: create(ToolQuestionsSchema, { questions: [begun.record] }) });
-          return outside.execute(begun, tool.isAsync, deadline, control.signal);
-        case "provider":
-          return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);
-      }
+      const { executor, tool } = call.entry;
+      const execution = executionBy(executor, tool, executor.kind === "gateway" ? 1 : 0);
+      return { execution, ...(await answerOf(call, control)) };
     },
   };
+
+  async function answerOf(call: PreparedCall, control: CallControl): Promise<Answer> {
+    const { entry, args, deadline, begun } = call;
+    const { executor, tool } = entry;
+    switch (executor.kind) {
+      case "internal":
+        return executeInternal(call.argumentsJson);
+      case "gateway":
+        return gateway.execute(
+          entry,
+          { value: isObject(args) ? args : {}, json: call.argumentsJson, idempotencyKey: call.callId },
+          deadline,
+          control.signal,
+        );
+      case "outside":
+        if (begun.kind !== "open") throw new TypeError("a call that is answered from outside is always recorded");
+        if (call.answers.forms && begun.record.executionType === ExecutionType.SPACE)
+          control.emit({ case: "questions", value: create(ToolQuestionsSchema, { questions: [begun.record] }) });
+        return outside.execute(begun, tool.isAsync, deadline, control.signal);
+      case "provider":
+        return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);
+    }
+  }
 }

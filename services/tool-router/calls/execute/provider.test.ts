@@ -77,6 +77,8 @@ async function call(
     context: {},
   };
   const answer = await execute(request, { signal, emit: () => {} });
+  const { executionType } = entry.tool;
+  expect(answer.execution).toMatchObject({ executionType, provider: "mcp", attemptCount: made });
   return { text: answer.outputJson, made };
 }
 

@@ -12,7 +12,7 @@ import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
-import type { Executor } from "../../tools/tool-set/executor.ts";
+import { type Executor, executionBy } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
 import type { CallControl, CallEvent } from "../in-flight.ts";
@@ -105,9 +105,13 @@ export function createProviderExecution(options: ProvidersOptions) {
     };
     const { sample, used } = options.sampling(call);
     const ends = { ...control, emit, signal: ending.signal, limit, sample };
-    const tryOnce: TryOnce = (options = {}) => attempt(client, call, { ...ends, ...options });
+    let attemptCount = 0;
+    const tryOnce: TryOnce = (options = {}) => {
+      attemptCount += 1;
+      return attempt(client, call, { ...ends, ...options });
+    };
     const answer = await answered(call, tryOnce, control, limit);
-    return { ...answer, ...used() };
+    return { execution: executionBy(call.executor, call.entry.tool, attemptCount), ...answer, ...used() };
   }
 
   async function answered(

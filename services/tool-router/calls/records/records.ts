@@ -206,7 +206,9 @@ export class Records {
       from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
     );
     this.#store.announce(callId);
-    return updated?.hasChanged ? answer : (updated?.record.result ?? answer);
+    if (!updated?.hasChanged) return updated?.record.result ?? answer;
+    const { execution } = updated.record;
+    return { ...(execution && { execution }), ...answer };
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../fakes/fake-provider.ts";
@@ -89,6 +90,40 @@ describe("repeated, orphaned and canceled calls, on the bus", () => {
     const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "orphan", recovering: true };
     expect(JSON.stringify((await suite.clients.call(request)).output)).toMatch(/outcome_unknown: /);
     expect(suite.mcp.calls.map(({ callId }) => callId)).not.toContain("orphan");
+  });
+
+  test("KIND-2 a result says who executed the call and how often it was tried, also to who repeats it and after a crash", async () => {
+    const sessionId = await suite.openSession();
+    suite.mcp.answer = async function* () {
+      yield { event: { case: "result", value: { outputJson: '"done"' } } };
+    };
+    const { MCP, SPACE, INTERNAL } = ExecutionType;
+    const request = { sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "told" };
+    const byMcp = { executionType: MCP, provider: "mcp", attemptCount: 1 };
+    expect((await suite.clients.call(request)).execution).toMatchObject(byMcp);
+    expect((await suite.clients.call({ ...request, recovering: true })).execution).toMatchObject(byMcp);
+
+    const orphan = { callId: "left", sessionId, tool: "@files/read_file", agent: "reader" };
+    const record = { ...orphan, argumentsJson: '{"path":"a"}', state: "TOOL_CALL_STATE_STARTED" };
+    const begun = { execution: { executionType: "EXECUTION_TYPE_MCP", provider: "mcp" } };
+    await suite.bus.jetstream.publish("$KV.toolbus_calls.left", storedCall(record, begun));
+    const left = await suite.clients.call({ ...request, callId: "left", recovering: true });
+    expect(left).toMatchObject({ isError: true, execution: { ...byMcp, attemptCount: 0 } });
+
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const asked = { sessionId, name: "ask", argumentsJson: "{}", callId: "told-person" };
+    const asking = suite.clients.call(asked);
+    await until(() => suite.clients.calls.getToolCall({ callId: asked.callId }).catch(() => undefined));
+    const outcome = { case: "resultJson", value: "1" } as const;
+    await suite.clients.calls.submitToolResult({ callId: asked.callId, outcome });
+    const byPerson = { executionType: SPACE, provider: "", attemptCount: 0 };
+    expect((await asking).execution).toMatchObject(byPerson);
+    expect((await suite.clients.call({ ...asked, recovering: true })).execution).toMatchObject(byPerson);
+
+    const echoed = await suite.clients.call({ sessionId, name: "echo", argumentsJson: "{}", callId: "told-echo" });
+    expect(echoed.execution).toMatchObject({ executionType: INTERNAL, provider: "", attemptCount: 0 });
+    const refused = await suite.clients.call({ sessionId, name: "remove_file", argumentsJson: "{}", callId: "no" });
+    expect(refused).toMatchObject({ isError: true, execution: undefined });
   });
 
   test("LOOP-14 a started call keeps its unknown outcome, though its agent may no longer make it", async () => {

@@ -1,5 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type CallExecution, CallExecutionSchema, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { builtinName } from "#runtime/agent-file/builtin-name.ts";
 
 /** Who runs a tool. */
@@ -50,6 +51,13 @@ export function executorOfCatalogueTool(tool: Tool): Executor {
   const provider = PROVIDER_BY_KIND.get(tool.executionType);
   if (provider === undefined) return { kind: "outside" };
   return { kind: "provider", provider, source: undefined, tool: builtinName(tool.builtinPolicy) ?? tool.name };
+}
+
+/** What is told of who executes a call. */
+export function executionBy(executor: Executor, { executionType }: Tool, attemptCount = 0): CallExecution {
+  const provider = executor.kind === "provider" ? executor.provider : "";
+  const type = executor.kind === "gateway" ? ExecutionType.GATEWAY : executionType;
+  return create(CallExecutionSchema, { executionType: type, provider, attemptCount });
 }
 
 /** TOOL-10: what a provider offers is visible only if it says so. */

@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/run_service.proto.
  */
 export const file_toolbus_run_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEitwEKDElucHV0TWVzc2FnZRJrCgRyb2xlGAEgASgOMhQudG9vbGJ1cy5ydW4udjEuUm9sZUJHukhEugFBCgppbnB1dF9yb2xlEiNtdXN0IGJlIFJPTEVfVVNFUiBvciBST0xFX0FTU0lTVEFOVBoOdGhpcyBpbiBbMSwgMl0SOgoHY29udGVudBgCIAMoCzIfLnRvb2xidXMuY29udGVudC52MS5Db250ZW50UGFydEIIukgFkgECEGQieQoJSW5wdXRDYWxsEi4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEhgKBG5hbWUYAiABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YAyABKAlCCrpIB3IFGICAgAIipAEKCUlucHV0SXRlbRIvCgdtZXNzYWdlGAEgASgLMhwudG9vbGJ1cy5ydW4udjEuSW5wdXRNZXNzYWdlSAASLAoGb3V0cHV0GAIgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbE91dHB1dEgAEikKBGNhbGwYAyABKAsyGS50b29sYnVzLnJ1bi52MS5JbnB1dENhbGxIAEINCgRpdGVtEgW6SAIIASKZAwoQQ3JlYXRlUnVuUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjMKBWlucHV0GAMgAygLMhkudG9vbGJ1cy5ydW4udjEuSW5wdXRJdGVtQgm6SAaSAQMQkE4SKwoHb3B0aW9ucxgEIAEoCzIaLnRvb2xidXMucnVuLnYxLlJ1bk9wdGlvbnMSIQoPaWRlbXBvdGVuY3lfa2V5GAUgASgJQgi6SAVyAxiAAhI1Cg9wcmV2aW91c19ydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQ6arpIZxplChBzZXNzaW9uX29yX2FnZW50EiZlaXRoZXIgc2Vzc2lvbl9pZCBvciBhZ2VudCBpcyByZXF1aXJlZBopdGhpcy5zZXNzaW9uX2lkICE9ICcnIHx8IHRoaXMuYWdlbnQgIT0gJyciNQoRQ3JlYXRlUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIj0KDUdldFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjIKDkdldFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biLgAgoPTGlzdFJ1bnNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOwoGc3RhdGVzGAIgAygOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGVCEbpIDpIBCxBkIgeCAQQQASAAEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxiACBIrCgVhZ2VudBgFIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgR0b29sGAYgASgJQgi6SAVyAxiAAhIuCgpzdGFydF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMudG9vbGJ1cy5ydW4udjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK3AQoPV2F0Y2hSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQESFgoOaW5jbHVkZV9kZWx0YXMYAyABKAgSMAoLYWZ0ZXJfZGVsdGEYBCABKAsyGy50b29sYnVzLnJ1bi52MS5EZWx0YUN1cnNvckIQCg5fZnJvbV9zZXF1ZW5jZSI7CgtEZWx0YUN1cnNvchIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDQoFaW5kZXgYAyABKA0igQIKEFdhdGNoUnVuUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FdmVudEgAEikKBWRlbHRhGAIgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRGVsdGFIABIzCghyZXBsYWNlZBgDIAEoCzIfLnRvb2xidXMucnVuLnYxLlJ1blRleHRSZXBsYWNlZEgAEi0KBXN0YXJ0GAQgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAUgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZSKlAQoKVG9vbE91dHB1dBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIVCgtyZXN1bHRfanNvbhgCIAEoCUgAEh0KBWVycm9yGAMgASgJQgy6SAlyBxABGICAgAJIABIfCg1zdWJtaXNzaW9uX2lkGAQgASgJQgi6SAVyAxiAAUIQCgdvdXRjb21lEgW6SAIIASJ+ChRTdWJtaXRPdXRwdXRzUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSOAoHb3V0cHV0cxgCIAMoCzIaLnRvb2xidXMucnVuLnYxLlRvb2xPdXRwdXRCC7pICJIBBQgBEOgHIjkKFVN1Ym1pdE91dHB1dHNSZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4iWgoQQ2FuY2VsUnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAxiAICI1ChFDYW5jZWxSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4iqwEKDkZvcmtSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBITCgthdF9zZXF1ZW5jZRgCIAEoDRIzCgVpbnB1dBgDIAMoCzIZLnRvb2xidXMucnVuLnYxLklucHV0SXRlbUIJukgGkgEDEJBOEiEKD2lkZW1wb3RlbmN5X2tleRgEIAEoCUIIukgFcgMYgAIiMwoPRm9ya1J1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biJAChBEZWxldGVSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCITChFEZWxldGVSdW5SZXNwb25zZTLFBQoKUnVuU2VydmljZRJWCglDcmVhdGVSdW4SIC50b29sYnVzLnJ1bi52MS5DcmVhdGVSdW5SZXF1ZXN0GiEudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVzcG9uc2UiBKiGGQISTQoGR2V0UnVuEh0udG9vbGJ1cy5ydW4udjEuR2V0UnVuUmVxdWVzdBoeLnRvb2xidXMucnVuLnYxLkdldFJ1blJlc3BvbnNlIgSohhkCElMKCExpc3RSdW5zEh8udG9vbGJ1cy5ydW4udjEuTGlzdFJ1bnNSZXF1ZXN0GiAudG9vbGJ1cy5ydW4udjEuTGlzdFJ1bnNSZXNwb25zZSIEqIYZAhJVCghXYXRjaFJ1bhIfLnRvb2xidXMucnVuLnYxLldhdGNoUnVuUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLldhdGNoUnVuUmVzcG9uc2UiBKiGGQIwARJiCg1TdWJtaXRPdXRwdXRzEiQudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1JlcXVlc3QaJS50b29sYnVzLnJ1bi52MS5TdWJtaXRPdXRwdXRzUmVzcG9uc2UiBKiGGQISVgoJQ2FuY2VsUnVuEiAudG9vbGJ1cy5ydW4udjEuQ2FuY2VsUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlc3BvbnNlIgSohhkCElAKB0ZvcmtSdW4SHi50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVxdWVzdBofLnRvb2xidXMucnVuLnYxLkZvcmtSdW5SZXNwb25zZSIEqIYZAhJWCglEZWxldGVSdW4SIC50b29sYnVzLnJ1bi52MS5EZWxldGVSdW5SZXF1ZXN0GiEudG9vbGJ1cy5ydW4udjEuRGVsZXRlUnVuUmVzcG9uc2UiBKiGGQJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_content_v1_content, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event, file_toolbus_watch_v1_watch]);
+  fileDesc("CiB0b29sYnVzL3J1bi92MS9ydW5fc2VydmljZS5wcm90bxIOdG9vbGJ1cy5ydW4udjEitwEKDElucHV0TWVzc2FnZRJrCgRyb2xlGAEgASgOMhQudG9vbGJ1cy5ydW4udjEuUm9sZUJHukhEugFBCgppbnB1dF9yb2xlEiNtdXN0IGJlIFJPTEVfVVNFUiBvciBST0xFX0FTU0lTVEFOVBoOdGhpcyBpbiBbMSwgMl0SOgoHY29udGVudBgCIAMoCzIfLnRvb2xidXMuY29udGVudC52MS5Db250ZW50UGFydEIIukgFkgECEGQieQoJSW5wdXRDYWxsEi4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEhgKBG5hbWUYAiABKAlCCrpIB3IFEAEYgAQSIgoOYXJndW1lbnRzX2pzb24YAyABKAlCCrpIB3IFGICAgAIipAEKCUlucHV0SXRlbRIvCgdtZXNzYWdlGAEgASgLMhwudG9vbGJ1cy5ydW4udjEuSW5wdXRNZXNzYWdlSAASLAoGb3V0cHV0GAIgASgLMhoudG9vbGJ1cy5ydW4udjEuVG9vbE91dHB1dEgAEikKBGNhbGwYAyABKAsyGS50b29sYnVzLnJ1bi52MS5JbnB1dENhbGxIAEINCgRpdGVtEgW6SAIIASKZAwoQQ3JlYXRlUnVuUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEjMKBWlucHV0GAMgAygLMhkudG9vbGJ1cy5ydW4udjEuSW5wdXRJdGVtQgm6SAaSAQMQkE4SKwoHb3B0aW9ucxgEIAEoCzIaLnRvb2xidXMucnVuLnYxLlJ1bk9wdGlvbnMSIQoPaWRlbXBvdGVuY3lfa2V5GAUgASgJQgi6SAVyAxiAAhI1Cg9wcmV2aW91c19ydW5faWQYBiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQ6arpIZxplChBzZXNzaW9uX29yX2FnZW50EiZlaXRoZXIgc2Vzc2lvbl9pZCBvciBhZ2VudCBpcyByZXF1aXJlZBopdGhpcy5zZXNzaW9uX2lkICE9ICcnIHx8IHRoaXMuYWdlbnQgIT0gJyciNQoRQ3JlYXRlUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIj0KDUdldFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kIjIKDkdldFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLnRvb2xidXMucnVuLnYxLlJ1biLgAgoPTGlzdFJ1bnNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSOwoGc3RhdGVzGAIgAygOMhgudG9vbGJ1cy5ydW4udjEuUnVuU3RhdGVCEbpIDpIBCxBkIgeCAQQQASAAEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxiACBIrCgVhZ2VudBgFIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBIWCgR0b29sGAYgASgJQgi6SAVyAxiAAhIuCgpzdGFydF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTgoQTGlzdFJ1bnNSZXNwb25zZRIhCgRydW5zGAEgAygLMhMudG9vbGJ1cy5ydW4udjEuUnVuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK3AQoPV2F0Y2hSdW5SZXF1ZXN0EiwKBnJ1bl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIaCg1mcm9tX3NlcXVlbmNlGAIgASgESACIAQESFgoOaW5jbHVkZV9kZWx0YXMYAyABKAgSMAoLYWZ0ZXJfZGVsdGEYBCABKAsyGy50b29sYnVzLnJ1bi52MS5EZWx0YUN1cnNvckIQCg5fZnJvbV9zZXF1ZW5jZSI7CgtEZWx0YUN1cnNvchIMCgR0dXJuGAEgASgNEg8KB2F0dGVtcHQYAiABKA0SDQoFaW5kZXgYAyABKA0igQIKEFdhdGNoUnVuUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGC50b29sYnVzLnJ1bi52MS5SdW5FdmVudEgAEikKBWRlbHRhGAIgASgLMhgudG9vbGJ1cy5ydW4udjEuUnVuRGVsdGFIABIzCghyZXBsYWNlZBgDIAEoCzIfLnRvb2xidXMucnVuLnYxLlJ1blRleHRSZXBsYWNlZEgAEi0KBXN0YXJ0GAQgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAUgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAQggKBnVwZGF0ZSLSAgoQV2F0Y2hSdW5zUmVxdWVzdBIaCg1mcm9tX3NlcXVlbmNlGAEgASgESACIAQESMAoKc2Vzc2lvbl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBI7CgZzdGF0ZXMYAyADKA4yGC50b29sYnVzLnJ1bi52MS5SdW5TdGF0ZUIRukgOkgELEGQiB4IBBBABIAASKwoFYWdlbnQYBCABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSFgoEdG9vbBgFIAEoCUIIukgFcgMYgAISLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhAKDl9mcm9tX3NlcXVlbmNlIk8KCVJ1bkNoYW5nZRIQCghzZXF1ZW5jZRgBIAEoBBIOCgZydW5faWQYAiABKAkSIAoDcnVuGAMgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIhwKClJ1bkRlbGV0ZWQSDgoGcnVuX2lkGAEgASgJItIBChFXYXRjaFJ1bnNSZXNwb25zZRIqCgVldmVudBgBIAEoCzIZLnRvb2xidXMucnVuLnYxLlJ1bkNoYW5nZUgAEi0KBXN0YXJ0GAIgASgLMhwudG9vbGJ1cy53YXRjaC52MS5XYXRjaFN0YXJ0SAASKQoDZ2FwGAMgASgLMhoudG9vbGJ1cy53YXRjaC52MS5XYXRjaEdhcEgAEi0KB2RlbGV0ZWQYBCABKAsyGi50b29sYnVzLnJ1bi52MS5SdW5EZWxldGVkSABCCAoGdXBkYXRlIrMBCgpUb29sT3V0cHV0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kEiMKC3Jlc3VsdF9qc29uGAIgASgJQgy6SAlyBxABKICAgCBIABIdCgVlcnJvchgDIAEoCUIMukgJcgcQARiAgIACSAASHwoNc3VibWlzc2lvbl9pZBgEIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEifgoUU3VibWl0T3V0cHV0c1JlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEjgKB291dHB1dHMYAiADKAsyGi50b29sYnVzLnJ1bi52MS5Ub29sT3V0cHV0Qgu6SAiSAQUIARDoByI5ChVTdWJtaXRPdXRwdXRzUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIloKEENhbmNlbFJ1blJlcXVlc3QSLAoGcnVuX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMYgCAiNQoRQ2FuY2VsUnVuUmVzcG9uc2USIAoDcnVuGAEgASgLMhMudG9vbGJ1cy5ydW4udjEuUnVuIqsBCg5Gb3JrUnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSEwoLYXRfc2VxdWVuY2UYAiABKA0SMwoFaW5wdXQYAyADKAsyGS50b29sYnVzLnJ1bi52MS5JbnB1dEl0ZW1CCbpIBpIBAxCQThIhCg9pZGVtcG90ZW5jeV9rZXkYBCABKAlCCLpIBXIDGIACIjMKD0ZvcmtSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy50b29sYnVzLnJ1bi52MS5SdW4iQAoQRGVsZXRlUnVuUmVxdWVzdBIsCgZydW5faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiEwoRRGVsZXRlUnVuUmVzcG9uc2UynwYKClJ1blNlcnZpY2USVgoJQ3JlYXRlUnVuEiAudG9vbGJ1cy5ydW4udjEuQ3JlYXRlUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkNyZWF0ZVJ1blJlc3BvbnNlIgSohhkCEk0KBkdldFJ1bhIdLnRvb2xidXMucnVuLnYxLkdldFJ1blJlcXVlc3QaHi50b29sYnVzLnJ1bi52MS5HZXRSdW5SZXNwb25zZSIEqIYZAhJTCghMaXN0UnVucxIfLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVxdWVzdBogLnRvb2xidXMucnVuLnYxLkxpc3RSdW5zUmVzcG9uc2UiBKiGGQISVQoIV2F0Y2hSdW4SHy50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlcXVlc3QaIC50b29sYnVzLnJ1bi52MS5XYXRjaFJ1blJlc3BvbnNlIgSohhkCMAESWAoJV2F0Y2hSdW5zEiAudG9vbGJ1cy5ydW4udjEuV2F0Y2hSdW5zUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLldhdGNoUnVuc1Jlc3BvbnNlIgSohhkCMAESYgoNU3VibWl0T3V0cHV0cxIkLnRvb2xidXMucnVuLnYxLlN1Ym1pdE91dHB1dHNSZXF1ZXN0GiUudG9vbGJ1cy5ydW4udjEuU3VibWl0T3V0cHV0c1Jlc3BvbnNlIgSohhkCElYKCUNhbmNlbFJ1bhIgLnRvb2xidXMucnVuLnYxLkNhbmNlbFJ1blJlcXVlc3QaIS50b29sYnVzLnJ1bi52MS5DYW5jZWxSdW5SZXNwb25zZSIEqIYZAhJQCgdGb3JrUnVuEh4udG9vbGJ1cy5ydW4udjEuRm9ya1J1blJlcXVlc3QaHy50b29sYnVzLnJ1bi52MS5Gb3JrUnVuUmVzcG9uc2UiBKiGGQISVgoJRGVsZXRlUnVuEiAudG9vbGJ1cy5ydW4udjEuRGVsZXRlUnVuUmVxdWVzdBohLnRvb2xidXMucnVuLnYxLkRlbGV0ZVJ1blJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_content_v1_content, file_toolbus_run_v1_run, file_toolbus_run_v1_run_event, file_toolbus_watch_v1_watch]);
 
 /**
  * A message that a client adds to the conversation.
@@ -501,6 +501,181 @@ export const WatchRunResponseSchema: GenMessage<WatchRunResponse> = /*@__PURE__*
   messageDesc(file_toolbus_run_v1_run_service, 11);
 
 /**
+ * Asks to follow runs, those that the same filters of ListRuns list. It lists none: whoever wants to see them all opens the watch,
+ * lists the runs once it has the start, and does so again after a gap.
+ *
+ * @generated from message toolbus.run.v1.WatchRunsRequest
+ */
+export type WatchRunsRequest = Message<"toolbus.run.v1.WatchRunsRequest"> & {
+  /**
+   * First change that is wanted; 0 for all that are held, absent for those from now on. An instance holds some thousand changes, of the
+   * time in which somebody followed runs there. What it does not hold is told as a gap.
+   *
+   * @generated from field: optional uint64 from_sequence = 1;
+   */
+  fromSequence?: bigint | undefined;
+
+  /**
+   * Only runs of this session; empty for all.
+   *
+   * @generated from field: string session_id = 2;
+   */
+  sessionId: string;
+
+  /**
+   * Only runs in these states; empty for all.
+   *
+   * @generated from field: repeated toolbus.run.v1.RunState states = 3;
+   */
+  states: RunState[];
+
+  /**
+   * Only runs with this agent; empty for all.
+   *
+   * @generated from field: string agent = 4;
+   */
+  agent: string;
+
+  /**
+   * Only runs whose model called this tool, by the name that it has for the model; empty for all.
+   *
+   * @generated from field: string tool = 5;
+   */
+  tool: string;
+
+  /**
+   * Only runs that were accepted at this time or after it; absent for all.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 6;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Only runs that were accepted before this time; absent for all.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 7;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message toolbus.run.v1.WatchRunsRequest.
+ * Use `create(WatchRunsRequestSchema)` to create a new message.
+ */
+export const WatchRunsRequestSchema: GenMessage<WatchRunsRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 12);
+
+/**
+ * A change of a run that a list of runs shows: it was accepted, was taken by a process, waits, ended, or its model or a call answered.
+ * Changes that follow each other closely may be told as one.
+ *
+ * @generated from message toolbus.run.v1.RunChange
+ */
+export type RunChange = Message<"toolbus.run.v1.RunChange"> & {
+  /**
+   * Place among all that is stored of runs: it grows, with gaps.
+   *
+   * @generated from field: uint64 sequence = 1;
+   */
+  sequence: bigint;
+
+  /**
+   * The run.
+   *
+   * @generated from field: string run_id = 2;
+   */
+  runId: string;
+
+  /**
+   * The run as it stands, without its items. Absent for one that no longer passes the filters.
+   *
+   * @generated from field: toolbus.run.v1.Run run = 3;
+   */
+  run?: Run | undefined;
+};
+
+/**
+ * Describes the message toolbus.run.v1.RunChange.
+ * Use `create(RunChangeSchema)` to create a new message.
+ */
+export const RunChangeSchema: GenMessage<RunChange> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 13);
+
+/**
+ * A run that a client deleted.
+ *
+ * @generated from message toolbus.run.v1.RunDeleted
+ */
+export type RunDeleted = Message<"toolbus.run.v1.RunDeleted"> & {
+  /**
+   * The run.
+   *
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+};
+
+/**
+ * Describes the message toolbus.run.v1.RunDeleted.
+ * Use `create(RunDeletedSchema)` to create a new message.
+ */
+export const RunDeletedSchema: GenMessage<RunDeleted> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 14);
+
+/**
+ * What happens to runs. The stream goes on until it is left.
+ *
+ * @generated from message toolbus.run.v1.WatchRunsResponse
+ */
+export type WatchRunsResponse = Message<"toolbus.run.v1.WatchRunsResponse"> & {
+  /**
+   * What happened.
+   *
+   * @generated from oneof toolbus.run.v1.WatchRunsResponse.update
+   */
+  update: {
+    /**
+     * A change.
+     *
+     * @generated from field: toolbus.run.v1.RunChange event = 1;
+     */
+    value: RunChange;
+    case: "event";
+  } | {
+    /**
+     * Where the watch begins.
+     *
+     * @generated from field: toolbus.watch.v1.WatchStart start = 2;
+     */
+    value: WatchStart;
+    case: "start";
+  } | {
+    /**
+     * Changes that are not held.
+     *
+     * @generated from field: toolbus.watch.v1.WatchGap gap = 3;
+     */
+    value: WatchGap;
+    case: "gap";
+  } | {
+    /**
+     * A run was deleted. It is told to those who watch at that moment, whether or not the run passes their filters.
+     *
+     * @generated from field: toolbus.run.v1.RunDeleted deleted = 4;
+     */
+    value: RunDeleted;
+    case: "deleted";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message toolbus.run.v1.WatchRunsResponse.
+ * Use `create(WatchRunsResponseSchema)` to create a new message.
+ */
+export const WatchRunsResponseSchema: GenMessage<WatchRunsResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_run_v1_run_service, 15);
+
+/**
  * What came of a call that the client executes.
  *
  * @generated from message toolbus.run.v1.ToolOutput
@@ -552,7 +727,7 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
  * Use `create(ToolOutputSchema)` to create a new message.
  */
 export const ToolOutputSchema: GenMessage<ToolOutput> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 12);
+  messageDesc(file_toolbus_run_v1_run_service, 16);
 
 /**
  * Submits outputs of calls that the client executes.
@@ -584,7 +759,7 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
  * Use `create(SubmitOutputsRequestSchema)` to create a new message.
  */
 export const SubmitOutputsRequestSchema: GenMessage<SubmitOutputsRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 13);
+  messageDesc(file_toolbus_run_v1_run_service, 17);
 
 /**
  * The run after the outputs were stored.
@@ -605,7 +780,7 @@ export type SubmitOutputsResponse = Message<"toolbus.run.v1.SubmitOutputsRespons
  * Use `create(SubmitOutputsResponseSchema)` to create a new message.
  */
 export const SubmitOutputsResponseSchema: GenMessage<SubmitOutputsResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 14);
+  messageDesc(file_toolbus_run_v1_run_service, 18);
 
 /**
  * Cancels a run.
@@ -633,7 +808,7 @@ export type CancelRunRequest = Message<"toolbus.run.v1.CancelRunRequest"> & {
  * Use `create(CancelRunRequestSchema)` to create a new message.
  */
 export const CancelRunRequestSchema: GenMessage<CancelRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 15);
+  messageDesc(file_toolbus_run_v1_run_service, 19);
 
 /**
  * The run after the cancellation was stored.
@@ -654,7 +829,7 @@ export type CancelRunResponse = Message<"toolbus.run.v1.CancelRunResponse"> & {
  * Use `create(CancelRunResponseSchema)` to create a new message.
  */
 export const CancelRunResponseSchema: GenMessage<CancelRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 16);
+  messageDesc(file_toolbus_run_v1_run_service, 20);
 
 /**
  * Starts a run from a point of another one.
@@ -697,7 +872,7 @@ export type ForkRunRequest = Message<"toolbus.run.v1.ForkRunRequest"> & {
  * Use `create(ForkRunRequestSchema)` to create a new message.
  */
 export const ForkRunRequestSchema: GenMessage<ForkRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 17);
+  messageDesc(file_toolbus_run_v1_run_service, 21);
 
 /**
  * The new run.
@@ -718,7 +893,7 @@ export type ForkRunResponse = Message<"toolbus.run.v1.ForkRunResponse"> & {
  * Use `create(ForkRunResponseSchema)` to create a new message.
  */
 export const ForkRunResponseSchema: GenMessage<ForkRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 18);
+  messageDesc(file_toolbus_run_v1_run_service, 22);
 
 /**
  * Deletes a run that has ended.
@@ -739,7 +914,7 @@ export type DeleteRunRequest = Message<"toolbus.run.v1.DeleteRunRequest"> & {
  * Use `create(DeleteRunRequestSchema)` to create a new message.
  */
 export const DeleteRunRequestSchema: GenMessage<DeleteRunRequest> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 19);
+  messageDesc(file_toolbus_run_v1_run_service, 23);
 
 /**
  * The run is deleted.
@@ -754,7 +929,7 @@ export type DeleteRunResponse = Message<"toolbus.run.v1.DeleteRunResponse"> & {
  * Use `create(DeleteRunResponseSchema)` to create a new message.
  */
 export const DeleteRunResponseSchema: GenMessage<DeleteRunResponse> = /*@__PURE__*/
-  messageDesc(file_toolbus_run_v1_run_service, 20);
+  messageDesc(file_toolbus_run_v1_run_service, 24);
 
 /**
  * Runs: create, follow, answer, cancel.
@@ -801,6 +976,16 @@ export const RunService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRunRequestSchema;
     output: typeof WatchRunResponseSchema;
+  },
+  /**
+   * Follows the changes of all runs that ListRuns lists.
+   *
+   * @generated from rpc toolbus.run.v1.RunService.WatchRuns
+   */
+  watchRuns: {
+    methodKind: "server_streaming";
+    input: typeof WatchRunsRequestSchema;
+    output: typeof WatchRunsResponseSchema;
   },
   /**
    * Submits outputs of calls that the client executes.

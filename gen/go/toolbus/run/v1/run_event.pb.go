@@ -488,7 +488,9 @@ type CallFinished struct {
 	// How many calls were made on the call's behalf.
 	CallCount uint32 `protobuf:"varint,5,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
 	// Whether the run ends with it, as a built-in asked for.
-	EndsRun       bool `protobuf:"varint,6,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	EndsRun bool `protobuf:"varint,6,opt,name=ends_run,json=endsRun,proto3" json:"ends_run,omitempty"`
+	// Who executed it; absent for a call that was refused or canceled before anybody did, and where an older release wrote the event.
+	Execution     *v11.CallExecution `protobuf:"bytes,7,opt,name=execution,proto3" json:"execution,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +565,13 @@ func (x *CallFinished) GetEndsRun() bool {
 		return x.EndsRun
 	}
 	return false
+}
+
+func (x *CallFinished) GetExecution() *v11.CallExecution {
+	if x != nil {
+		return x.Execution
+	}
+	return nil
 }
 
 // The run waits for outputs; no process holds it.
@@ -1717,7 +1726,7 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\vCallStarted\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12/\n" +
-	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\xe9\x01\n" +
+	"\x06effect\x18\x03 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\"\xa7\x02\n" +
 	"\fCallFinished\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x123\n" +
 	"\x06result\x18\x02 \x01(\v2\x1b.toolbus.tool.v1.ToolResultR\x06result\x12#\n" +
@@ -1725,7 +1734,8 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x05usage\x18\x04 \x01(\v2\x16.toolbus.tool.v1.UsageR\x05usage\x12\x1d\n" +
 	"\n" +
 	"call_count\x18\x05 \x01(\rR\tcallCount\x12\x19\n" +
-	"\bends_run\x18\x06 \x01(\bR\aendsRun\"w\n" +
+	"\bends_run\x18\x06 \x01(\bR\aendsRun\x12<\n" +
+	"\texecution\x18\a \x01(\v2\x1e.toolbus.tool.v1.CallExecutionR\texecution\"w\n" +
 	"\tRunParked\x122\n" +
 	"\x05calls\x18\x01 \x03(\v2\x1c.toolbus.run.v1.FunctionCallR\x05calls\x126\n" +
 	"\bdeadline\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\"\x81\x01\n" +
@@ -1844,13 +1854,14 @@ var file_toolbus_run_v1_run_event_proto_goTypes = []any{
 	(*v11.Usage)(nil),             // 23: toolbus.tool.v1.Usage
 	(v11.Effect)(0),               // 24: toolbus.tool.v1.Effect
 	(*v11.ToolResult)(nil),        // 25: toolbus.tool.v1.ToolResult
-	(*FunctionCall)(nil),          // 26: toolbus.run.v1.FunctionCall
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(RunState)(0),                 // 28: toolbus.run.v1.RunState
-	(RunEndReason)(0),             // 29: toolbus.run.v1.RunEndReason
-	(*TextCheckpoint)(nil),        // 30: toolbus.run.v1.TextCheckpoint
-	(*v11.ToolProgress)(nil),      // 31: toolbus.tool.v1.ToolProgress
-	(*v11.ToolLog)(nil),           // 32: toolbus.tool.v1.ToolLog
+	(*v11.CallExecution)(nil),     // 26: toolbus.tool.v1.CallExecution
+	(*FunctionCall)(nil),          // 27: toolbus.run.v1.FunctionCall
+	(*timestamppb.Timestamp)(nil), // 28: google.protobuf.Timestamp
+	(RunState)(0),                 // 29: toolbus.run.v1.RunState
+	(RunEndReason)(0),             // 30: toolbus.run.v1.RunEndReason
+	(*TextCheckpoint)(nil),        // 31: toolbus.run.v1.TextCheckpoint
+	(*v11.ToolProgress)(nil),      // 32: toolbus.tool.v1.ToolProgress
+	(*v11.ToolLog)(nil),           // 33: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	18, // 0: toolbus.run.v1.RunAccepted.input:type_name -> toolbus.run.v1.Item
@@ -1864,36 +1875,37 @@ var file_toolbus_run_v1_run_event_proto_depIdxs = []int32{
 	24, // 8: toolbus.run.v1.CallStarted.effect:type_name -> toolbus.tool.v1.Effect
 	25, // 9: toolbus.run.v1.CallFinished.result:type_name -> toolbus.tool.v1.ToolResult
 	23, // 10: toolbus.run.v1.CallFinished.usage:type_name -> toolbus.tool.v1.Usage
-	26, // 11: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
-	27, // 12: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
-	28, // 13: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
-	29, // 14: toolbus.run.v1.RunEnded.end_reason:type_name -> toolbus.run.v1.RunEndReason
-	18, // 15: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
-	23, // 16: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
-	27, // 17: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
-	0,  // 18: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
-	1,  // 19: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
-	2,  // 20: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
-	4,  // 21: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
-	5,  // 22: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
-	6,  // 23: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
-	30, // 24: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
-	8,  // 25: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
-	9,  // 26: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
-	10, // 27: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
-	11, // 28: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
-	3,  // 29: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
-	7,  // 30: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
-	14, // 31: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
-	15, // 32: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
-	16, // 33: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
-	31, // 34: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
-	32, // 35: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	26, // 11: toolbus.run.v1.CallFinished.execution:type_name -> toolbus.tool.v1.CallExecution
+	27, // 12: toolbus.run.v1.RunParked.calls:type_name -> toolbus.run.v1.FunctionCall
+	28, // 13: toolbus.run.v1.RunParked.deadline:type_name -> google.protobuf.Timestamp
+	29, // 14: toolbus.run.v1.RunEnded.state:type_name -> toolbus.run.v1.RunState
+	30, // 15: toolbus.run.v1.RunEnded.end_reason:type_name -> toolbus.run.v1.RunEndReason
+	18, // 16: toolbus.run.v1.InboxTaken.items:type_name -> toolbus.run.v1.Item
+	23, // 17: toolbus.run.v1.ContextCompacted.usage:type_name -> toolbus.tool.v1.Usage
+	28, // 18: toolbus.run.v1.RunEvent.create_time:type_name -> google.protobuf.Timestamp
+	0,  // 19: toolbus.run.v1.RunEvent.accepted:type_name -> toolbus.run.v1.RunAccepted
+	1,  // 20: toolbus.run.v1.RunEvent.claimed:type_name -> toolbus.run.v1.RunClaimed
+	2,  // 21: toolbus.run.v1.RunEvent.turn_committed:type_name -> toolbus.run.v1.TurnCommitted
+	4,  // 22: toolbus.run.v1.RunEvent.call_started:type_name -> toolbus.run.v1.CallStarted
+	5,  // 23: toolbus.run.v1.RunEvent.call_finished:type_name -> toolbus.run.v1.CallFinished
+	6,  // 24: toolbus.run.v1.RunEvent.parked:type_name -> toolbus.run.v1.RunParked
+	31, // 25: toolbus.run.v1.RunEvent.text_checkpoint:type_name -> toolbus.run.v1.TextCheckpoint
+	8,  // 26: toolbus.run.v1.RunEvent.cancel_requested:type_name -> toolbus.run.v1.CancelRequested
+	9,  // 27: toolbus.run.v1.RunEvent.ended:type_name -> toolbus.run.v1.RunEnded
+	10, // 28: toolbus.run.v1.RunEvent.inbox_taken:type_name -> toolbus.run.v1.InboxTaken
+	11, // 29: toolbus.run.v1.RunEvent.context_compacted:type_name -> toolbus.run.v1.ContextCompacted
+	3,  // 30: toolbus.run.v1.RunEvent.answer_dropped:type_name -> toolbus.run.v1.AnswerDropped
+	7,  // 31: toolbus.run.v1.RunEvent.call_shown:type_name -> toolbus.run.v1.CallShown
+	14, // 32: toolbus.run.v1.RunDelta.arguments:type_name -> toolbus.run.v1.ArgumentsDelta
+	15, // 33: toolbus.run.v1.RunDelta.progress:type_name -> toolbus.run.v1.CallProgress
+	16, // 34: toolbus.run.v1.RunDelta.log:type_name -> toolbus.run.v1.CallLog
+	32, // 35: toolbus.run.v1.CallProgress.progress:type_name -> toolbus.tool.v1.ToolProgress
+	33, // 36: toolbus.run.v1.CallLog.log:type_name -> toolbus.tool.v1.ToolLog
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_event_proto_init() }

@@ -930,6 +930,340 @@ func (*WatchRunResponse_Start) isWatchRunResponse_Update() {}
 
 func (*WatchRunResponse_Gap) isWatchRunResponse_Update() {}
 
+// Asks to follow runs, those that the same filters of ListRuns list. It lists none: whoever wants to see them all opens the watch,
+// lists the runs once it has the start, and does so again after a gap.
+type WatchRunsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// First change that is wanted; 0 for all that are held, absent for those from now on. An instance holds some thousand changes, of the
+	// time in which somebody followed runs there. What it does not hold is told as a gap.
+	FromSequence *uint64 `protobuf:"varint,1,opt,name=from_sequence,json=fromSequence,proto3,oneof" json:"from_sequence,omitempty"`
+	// Only runs of this session; empty for all.
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Only runs in these states; empty for all.
+	States []RunState `protobuf:"varint,3,rep,packed,name=states,proto3,enum=toolbus.run.v1.RunState" json:"states,omitempty"`
+	// Only runs with this agent; empty for all.
+	Agent string `protobuf:"bytes,4,opt,name=agent,proto3" json:"agent,omitempty"`
+	// Only runs whose model called this tool, by the name that it has for the model; empty for all.
+	Tool string `protobuf:"bytes,5,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Only runs that were accepted at this time or after it; absent for all.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Only runs that were accepted before this time; absent for all.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRunsRequest) Reset() {
+	*x = WatchRunsRequest{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRunsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRunsRequest) ProtoMessage() {}
+
+func (x *WatchRunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRunsRequest.ProtoReflect.Descriptor instead.
+func (*WatchRunsRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *WatchRunsRequest) GetFromSequence() uint64 {
+	if x != nil && x.FromSequence != nil {
+		return *x.FromSequence
+	}
+	return 0
+}
+
+func (x *WatchRunsRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *WatchRunsRequest) GetStates() []RunState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *WatchRunsRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *WatchRunsRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *WatchRunsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *WatchRunsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+// A change of a run that a list of runs shows: it was accepted, was taken by a process, waits, ended, or its model or a call answered.
+// Changes that follow each other closely may be told as one.
+type RunChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place among all that is stored of runs: it grows, with gaps.
+	Sequence uint64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The run.
+	RunId string `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// The run as it stands, without its items. Absent for one that no longer passes the filters.
+	Run           *Run `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunChange) Reset() {
+	*x = RunChange{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunChange) ProtoMessage() {}
+
+func (x *RunChange) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunChange.ProtoReflect.Descriptor instead.
+func (*RunChange) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RunChange) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *RunChange) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *RunChange) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+// A run that a client deleted.
+type RunDeleted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The run.
+	RunId         string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunDeleted) Reset() {
+	*x = RunDeleted{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunDeleted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunDeleted) ProtoMessage() {}
+
+func (x *RunDeleted) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunDeleted.ProtoReflect.Descriptor instead.
+func (*RunDeleted) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RunDeleted) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+// What happens to runs. The stream goes on until it is left.
+type WatchRunsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What happened.
+	//
+	// Types that are valid to be assigned to Update:
+	//
+	//	*WatchRunsResponse_Event
+	//	*WatchRunsResponse_Start
+	//	*WatchRunsResponse_Gap
+	//	*WatchRunsResponse_Deleted
+	Update        isWatchRunsResponse_Update `protobuf_oneof:"update"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRunsResponse) Reset() {
+	*x = WatchRunsResponse{}
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRunsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRunsResponse) ProtoMessage() {}
+
+func (x *WatchRunsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRunsResponse.ProtoReflect.Descriptor instead.
+func (*WatchRunsResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WatchRunsResponse) GetUpdate() isWatchRunsResponse_Update {
+	if x != nil {
+		return x.Update
+	}
+	return nil
+}
+
+func (x *WatchRunsResponse) GetEvent() *RunChange {
+	if x != nil {
+		if x, ok := x.Update.(*WatchRunsResponse_Event); ok {
+			return x.Event
+		}
+	}
+	return nil
+}
+
+func (x *WatchRunsResponse) GetStart() *v11.WatchStart {
+	if x != nil {
+		if x, ok := x.Update.(*WatchRunsResponse_Start); ok {
+			return x.Start
+		}
+	}
+	return nil
+}
+
+func (x *WatchRunsResponse) GetGap() *v11.WatchGap {
+	if x != nil {
+		if x, ok := x.Update.(*WatchRunsResponse_Gap); ok {
+			return x.Gap
+		}
+	}
+	return nil
+}
+
+func (x *WatchRunsResponse) GetDeleted() *RunDeleted {
+	if x != nil {
+		if x, ok := x.Update.(*WatchRunsResponse_Deleted); ok {
+			return x.Deleted
+		}
+	}
+	return nil
+}
+
+type isWatchRunsResponse_Update interface {
+	isWatchRunsResponse_Update()
+}
+
+type WatchRunsResponse_Event struct {
+	// A change.
+	Event *RunChange `protobuf:"bytes,1,opt,name=event,proto3,oneof"`
+}
+
+type WatchRunsResponse_Start struct {
+	// Where the watch begins.
+	Start *v11.WatchStart `protobuf:"bytes,2,opt,name=start,proto3,oneof"`
+}
+
+type WatchRunsResponse_Gap struct {
+	// Changes that are not held.
+	Gap *v11.WatchGap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+}
+
+type WatchRunsResponse_Deleted struct {
+	// A run was deleted. It is told to those who watch at that moment, whether or not the run passes their filters.
+	Deleted *RunDeleted `protobuf:"bytes,4,opt,name=deleted,proto3,oneof"`
+}
+
+func (*WatchRunsResponse_Event) isWatchRunsResponse_Update() {}
+
+func (*WatchRunsResponse_Start) isWatchRunsResponse_Update() {}
+
+func (*WatchRunsResponse_Gap) isWatchRunsResponse_Update() {}
+
+func (*WatchRunsResponse_Deleted) isWatchRunsResponse_Update() {}
+
 // What came of a call that the client executes.
 type ToolOutput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -953,7 +1287,7 @@ type ToolOutput struct {
 
 func (x *ToolOutput) Reset() {
 	*x = ToolOutput{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1299,7 @@ func (x *ToolOutput) String() string {
 func (*ToolOutput) ProtoMessage() {}
 
 func (x *ToolOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[12]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1312,7 @@ func (x *ToolOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolOutput.ProtoReflect.Descriptor instead.
 func (*ToolOutput) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{12}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ToolOutput) GetCallId() string {
@@ -1055,7 +1389,7 @@ type SubmitOutputsRequest struct {
 
 func (x *SubmitOutputsRequest) Reset() {
 	*x = SubmitOutputsRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1401,7 @@ func (x *SubmitOutputsRequest) String() string {
 func (*SubmitOutputsRequest) ProtoMessage() {}
 
 func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[13]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1414,7 @@ func (x *SubmitOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsRequest.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{13}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SubmitOutputsRequest) GetRunId() string {
@@ -1108,7 +1442,7 @@ type SubmitOutputsResponse struct {
 
 func (x *SubmitOutputsResponse) Reset() {
 	*x = SubmitOutputsResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1454,7 @@ func (x *SubmitOutputsResponse) String() string {
 func (*SubmitOutputsResponse) ProtoMessage() {}
 
 func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[14]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1467,7 @@ func (x *SubmitOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitOutputsResponse.ProtoReflect.Descriptor instead.
 func (*SubmitOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{14}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubmitOutputsResponse) GetRun() *Run {
@@ -1156,7 +1490,7 @@ type CancelRunRequest struct {
 
 func (x *CancelRunRequest) Reset() {
 	*x = CancelRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1168,7 +1502,7 @@ func (x *CancelRunRequest) String() string {
 func (*CancelRunRequest) ProtoMessage() {}
 
 func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[15]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1181,7 +1515,7 @@ func (x *CancelRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunRequest.ProtoReflect.Descriptor instead.
 func (*CancelRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{15}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CancelRunRequest) GetRunId() string {
@@ -1209,7 +1543,7 @@ type CancelRunResponse struct {
 
 func (x *CancelRunResponse) Reset() {
 	*x = CancelRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1555,7 @@ func (x *CancelRunResponse) String() string {
 func (*CancelRunResponse) ProtoMessage() {}
 
 func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[16]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1568,7 @@ func (x *CancelRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRunResponse.ProtoReflect.Descriptor instead.
 func (*CancelRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{16}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CancelRunResponse) GetRun() *Run {
@@ -1262,7 +1596,7 @@ type ForkRunRequest struct {
 
 func (x *ForkRunRequest) Reset() {
 	*x = ForkRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1608,7 @@ func (x *ForkRunRequest) String() string {
 func (*ForkRunRequest) ProtoMessage() {}
 
 func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[17]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1621,7 @@ func (x *ForkRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunRequest.ProtoReflect.Descriptor instead.
 func (*ForkRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{17}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ForkRunRequest) GetRunId() string {
@@ -1329,7 +1663,7 @@ type ForkRunResponse struct {
 
 func (x *ForkRunResponse) Reset() {
 	*x = ForkRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[18]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1675,7 @@ func (x *ForkRunResponse) String() string {
 func (*ForkRunResponse) ProtoMessage() {}
 
 func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[18]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1688,7 @@ func (x *ForkRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForkRunResponse.ProtoReflect.Descriptor instead.
 func (*ForkRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{18}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ForkRunResponse) GetRun() *Run {
@@ -1375,7 +1709,7 @@ type DeleteRunRequest struct {
 
 func (x *DeleteRunRequest) Reset() {
 	*x = DeleteRunRequest{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1721,7 @@ func (x *DeleteRunRequest) String() string {
 func (*DeleteRunRequest) ProtoMessage() {}
 
 func (x *DeleteRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[19]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1734,7 @@ func (x *DeleteRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRunRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRunRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{19}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteRunRequest) GetRunId() string {
@@ -1419,7 +1753,7 @@ type DeleteRunResponse struct {
 
 func (x *DeleteRunResponse) Reset() {
 	*x = DeleteRunResponse{}
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1765,7 @@ func (x *DeleteRunResponse) String() string {
 func (*DeleteRunResponse) ProtoMessage() {}
 
 func (x *DeleteRunResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[20]
+	mi := &file_toolbus_run_v1_run_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1778,7 @@ func (x *DeleteRunResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRunResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRunResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{20}
+	return file_toolbus_run_v1_run_service_proto_rawDescGZIP(), []int{24}
 }
 
 var File_toolbus_run_v1_run_service_proto protoreflect.FileDescriptor
@@ -1516,11 +1850,35 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\breplaced\x18\x03 \x01(\v2\x1f.toolbus.run.v1.RunTextReplacedH\x00R\breplaced\x124\n" +
 	"\x05start\x18\x04 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x05 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\b\n" +
-	"\x06update\"\xce\x01\n" +
+	"\x06update\"\x94\x03\n" +
+	"\x10WatchRunsRequest\x12(\n" +
+	"\rfrom_sequence\x18\x01 \x01(\x04H\x00R\ffromSequence\x88\x01\x01\x12;\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12C\n" +
+	"\x06states\x18\x03 \x03(\x0e2\x18.toolbus.run.v1.RunStateB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x06states\x122\n" +
+	"\x05agent\x18\x04 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12\x1c\n" +
+	"\x04tool\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x04tool\x129\n" +
+	"\n" +
+	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\aendTimeB\x10\n" +
+	"\x0e_from_sequence\"e\n" +
+	"\tRunChange\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x15\n" +
+	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12%\n" +
+	"\x03run\x18\x03 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"#\n" +
+	"\n" +
+	"RunDeleted\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\"\xee\x01\n" +
+	"\x11WatchRunsResponse\x121\n" +
+	"\x05event\x18\x01 \x01(\v2\x19.toolbus.run.v1.RunChangeH\x00R\x05event\x124\n" +
+	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
+	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gap\x126\n" +
+	"\adeleted\x18\x04 \x01(\v2\x1a.toolbus.run.v1.RunDeletedH\x00R\adeletedB\b\n" +
+	"\x06update\"\xdc\x01\n" +
 	"\n" +
 	"ToolOutput\x126\n" +
-	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12!\n" +
-	"\vresult_json\x18\x02 \x01(\tH\x00R\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12/\n" +
+	"\vresult_json\x18\x02 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
 	"resultJson\x12$\n" +
 	"\x05error\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
@@ -1545,13 +1903,14 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x03run\x18\x01 \x01(\v2\x13.toolbus.run.v1.RunR\x03run\"G\n" +
 	"\x10DeleteRunRequest\x123\n" +
 	"\x06run_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05runId\"\x13\n" +
-	"\x11DeleteRunResponse2\xc5\x05\n" +
+	"\x11DeleteRunResponse2\x9f\x06\n" +
 	"\n" +
 	"RunService\x12V\n" +
 	"\tCreateRun\x12 .toolbus.run.v1.CreateRunRequest\x1a!.toolbus.run.v1.CreateRunResponse\"\x04\xa8\x86\x19\x02\x12M\n" +
 	"\x06GetRun\x12\x1d.toolbus.run.v1.GetRunRequest\x1a\x1e.toolbus.run.v1.GetRunResponse\"\x04\xa8\x86\x19\x02\x12S\n" +
 	"\bListRuns\x12\x1f.toolbus.run.v1.ListRunsRequest\x1a .toolbus.run.v1.ListRunsResponse\"\x04\xa8\x86\x19\x02\x12U\n" +
-	"\bWatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse\"\x04\xa8\x86\x19\x020\x01\x12b\n" +
+	"\bWatchRun\x12\x1f.toolbus.run.v1.WatchRunRequest\x1a .toolbus.run.v1.WatchRunResponse\"\x04\xa8\x86\x19\x020\x01\x12X\n" +
+	"\tWatchRuns\x12 .toolbus.run.v1.WatchRunsRequest\x1a!.toolbus.run.v1.WatchRunsResponse\"\x04\xa8\x86\x19\x020\x01\x12b\n" +
 	"\rSubmitOutputs\x12$.toolbus.run.v1.SubmitOutputsRequest\x1a%.toolbus.run.v1.SubmitOutputsResponse\"\x04\xa8\x86\x19\x02\x12V\n" +
 	"\tCancelRun\x12 .toolbus.run.v1.CancelRunRequest\x1a!.toolbus.run.v1.CancelRunResponse\"\x04\xa8\x86\x19\x02\x12P\n" +
 	"\aForkRun\x12\x1e.toolbus.run.v1.ForkRunRequest\x1a\x1f.toolbus.run.v1.ForkRunResponse\"\x04\xa8\x86\x19\x02\x12V\n" +
@@ -1570,7 +1929,7 @@ func file_toolbus_run_v1_run_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_run_v1_run_service_proto_rawDescData
 }
 
-var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toolbus_run_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*InputMessage)(nil),          // 0: toolbus.run.v1.InputMessage
 	(*InputCall)(nil),             // 1: toolbus.run.v1.InputCall
@@ -1584,73 +1943,87 @@ var file_toolbus_run_v1_run_service_proto_goTypes = []any{
 	(*WatchRunRequest)(nil),       // 9: toolbus.run.v1.WatchRunRequest
 	(*DeltaCursor)(nil),           // 10: toolbus.run.v1.DeltaCursor
 	(*WatchRunResponse)(nil),      // 11: toolbus.run.v1.WatchRunResponse
-	(*ToolOutput)(nil),            // 12: toolbus.run.v1.ToolOutput
-	(*SubmitOutputsRequest)(nil),  // 13: toolbus.run.v1.SubmitOutputsRequest
-	(*SubmitOutputsResponse)(nil), // 14: toolbus.run.v1.SubmitOutputsResponse
-	(*CancelRunRequest)(nil),      // 15: toolbus.run.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),     // 16: toolbus.run.v1.CancelRunResponse
-	(*ForkRunRequest)(nil),        // 17: toolbus.run.v1.ForkRunRequest
-	(*ForkRunResponse)(nil),       // 18: toolbus.run.v1.ForkRunResponse
-	(*DeleteRunRequest)(nil),      // 19: toolbus.run.v1.DeleteRunRequest
-	(*DeleteRunResponse)(nil),     // 20: toolbus.run.v1.DeleteRunResponse
-	(Role)(0),                     // 21: toolbus.run.v1.Role
-	(*v1.ContentPart)(nil),        // 22: toolbus.content.v1.ContentPart
-	(*RunOptions)(nil),            // 23: toolbus.run.v1.RunOptions
-	(*Run)(nil),                   // 24: toolbus.run.v1.Run
-	(RunState)(0),                 // 25: toolbus.run.v1.RunState
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*RunEvent)(nil),              // 27: toolbus.run.v1.RunEvent
-	(*RunDelta)(nil),              // 28: toolbus.run.v1.RunDelta
-	(*RunTextReplaced)(nil),       // 29: toolbus.run.v1.RunTextReplaced
-	(*v11.WatchStart)(nil),        // 30: toolbus.watch.v1.WatchStart
-	(*v11.WatchGap)(nil),          // 31: toolbus.watch.v1.WatchGap
+	(*WatchRunsRequest)(nil),      // 12: toolbus.run.v1.WatchRunsRequest
+	(*RunChange)(nil),             // 13: toolbus.run.v1.RunChange
+	(*RunDeleted)(nil),            // 14: toolbus.run.v1.RunDeleted
+	(*WatchRunsResponse)(nil),     // 15: toolbus.run.v1.WatchRunsResponse
+	(*ToolOutput)(nil),            // 16: toolbus.run.v1.ToolOutput
+	(*SubmitOutputsRequest)(nil),  // 17: toolbus.run.v1.SubmitOutputsRequest
+	(*SubmitOutputsResponse)(nil), // 18: toolbus.run.v1.SubmitOutputsResponse
+	(*CancelRunRequest)(nil),      // 19: toolbus.run.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),     // 20: toolbus.run.v1.CancelRunResponse
+	(*ForkRunRequest)(nil),        // 21: toolbus.run.v1.ForkRunRequest
+	(*ForkRunResponse)(nil),       // 22: toolbus.run.v1.ForkRunResponse
+	(*DeleteRunRequest)(nil),      // 23: toolbus.run.v1.DeleteRunRequest
+	(*DeleteRunResponse)(nil),     // 24: toolbus.run.v1.DeleteRunResponse
+	(Role)(0),                     // 25: toolbus.run.v1.Role
+	(*v1.ContentPart)(nil),        // 26: toolbus.content.v1.ContentPart
+	(*RunOptions)(nil),            // 27: toolbus.run.v1.RunOptions
+	(*Run)(nil),                   // 28: toolbus.run.v1.Run
+	(RunState)(0),                 // 29: toolbus.run.v1.RunState
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*RunEvent)(nil),              // 31: toolbus.run.v1.RunEvent
+	(*RunDelta)(nil),              // 32: toolbus.run.v1.RunDelta
+	(*RunTextReplaced)(nil),       // 33: toolbus.run.v1.RunTextReplaced
+	(*v11.WatchStart)(nil),        // 34: toolbus.watch.v1.WatchStart
+	(*v11.WatchGap)(nil),          // 35: toolbus.watch.v1.WatchGap
 }
 var file_toolbus_run_v1_run_service_proto_depIdxs = []int32{
-	21, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
-	22, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
+	25, // 0: toolbus.run.v1.InputMessage.role:type_name -> toolbus.run.v1.Role
+	26, // 1: toolbus.run.v1.InputMessage.content:type_name -> toolbus.content.v1.ContentPart
 	0,  // 2: toolbus.run.v1.InputItem.message:type_name -> toolbus.run.v1.InputMessage
-	12, // 3: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
+	16, // 3: toolbus.run.v1.InputItem.output:type_name -> toolbus.run.v1.ToolOutput
 	1,  // 4: toolbus.run.v1.InputItem.call:type_name -> toolbus.run.v1.InputCall
 	2,  // 5: toolbus.run.v1.CreateRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	23, // 6: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
-	24, // 7: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
-	24, // 8: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
-	25, // 9: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
-	26, // 10: toolbus.run.v1.ListRunsRequest.start_time:type_name -> google.protobuf.Timestamp
-	26, // 11: toolbus.run.v1.ListRunsRequest.end_time:type_name -> google.protobuf.Timestamp
-	24, // 12: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
+	27, // 6: toolbus.run.v1.CreateRunRequest.options:type_name -> toolbus.run.v1.RunOptions
+	28, // 7: toolbus.run.v1.CreateRunResponse.run:type_name -> toolbus.run.v1.Run
+	28, // 8: toolbus.run.v1.GetRunResponse.run:type_name -> toolbus.run.v1.Run
+	29, // 9: toolbus.run.v1.ListRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	30, // 10: toolbus.run.v1.ListRunsRequest.start_time:type_name -> google.protobuf.Timestamp
+	30, // 11: toolbus.run.v1.ListRunsRequest.end_time:type_name -> google.protobuf.Timestamp
+	28, // 12: toolbus.run.v1.ListRunsResponse.runs:type_name -> toolbus.run.v1.Run
 	10, // 13: toolbus.run.v1.WatchRunRequest.after_delta:type_name -> toolbus.run.v1.DeltaCursor
-	27, // 14: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
-	28, // 15: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
-	29, // 16: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
-	30, // 17: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
-	31, // 18: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
-	12, // 19: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
-	24, // 20: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
-	24, // 21: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
-	2,  // 22: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
-	24, // 23: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
-	3,  // 24: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
-	5,  // 25: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
-	7,  // 26: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
-	9,  // 27: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
-	13, // 28: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
-	15, // 29: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
-	17, // 30: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
-	19, // 31: toolbus.run.v1.RunService.DeleteRun:input_type -> toolbus.run.v1.DeleteRunRequest
-	4,  // 32: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
-	6,  // 33: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
-	8,  // 34: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
-	11, // 35: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
-	14, // 36: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
-	16, // 37: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
-	18, // 38: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
-	20, // 39: toolbus.run.v1.RunService.DeleteRun:output_type -> toolbus.run.v1.DeleteRunResponse
-	32, // [32:40] is the sub-list for method output_type
-	24, // [24:32] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	31, // 14: toolbus.run.v1.WatchRunResponse.event:type_name -> toolbus.run.v1.RunEvent
+	32, // 15: toolbus.run.v1.WatchRunResponse.delta:type_name -> toolbus.run.v1.RunDelta
+	33, // 16: toolbus.run.v1.WatchRunResponse.replaced:type_name -> toolbus.run.v1.RunTextReplaced
+	34, // 17: toolbus.run.v1.WatchRunResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	35, // 18: toolbus.run.v1.WatchRunResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	29, // 19: toolbus.run.v1.WatchRunsRequest.states:type_name -> toolbus.run.v1.RunState
+	30, // 20: toolbus.run.v1.WatchRunsRequest.start_time:type_name -> google.protobuf.Timestamp
+	30, // 21: toolbus.run.v1.WatchRunsRequest.end_time:type_name -> google.protobuf.Timestamp
+	28, // 22: toolbus.run.v1.RunChange.run:type_name -> toolbus.run.v1.Run
+	13, // 23: toolbus.run.v1.WatchRunsResponse.event:type_name -> toolbus.run.v1.RunChange
+	34, // 24: toolbus.run.v1.WatchRunsResponse.start:type_name -> toolbus.watch.v1.WatchStart
+	35, // 25: toolbus.run.v1.WatchRunsResponse.gap:type_name -> toolbus.watch.v1.WatchGap
+	14, // 26: toolbus.run.v1.WatchRunsResponse.deleted:type_name -> toolbus.run.v1.RunDeleted
+	16, // 27: toolbus.run.v1.SubmitOutputsRequest.outputs:type_name -> toolbus.run.v1.ToolOutput
+	28, // 28: toolbus.run.v1.SubmitOutputsResponse.run:type_name -> toolbus.run.v1.Run
+	28, // 29: toolbus.run.v1.CancelRunResponse.run:type_name -> toolbus.run.v1.Run
+	2,  // 30: toolbus.run.v1.ForkRunRequest.input:type_name -> toolbus.run.v1.InputItem
+	28, // 31: toolbus.run.v1.ForkRunResponse.run:type_name -> toolbus.run.v1.Run
+	3,  // 32: toolbus.run.v1.RunService.CreateRun:input_type -> toolbus.run.v1.CreateRunRequest
+	5,  // 33: toolbus.run.v1.RunService.GetRun:input_type -> toolbus.run.v1.GetRunRequest
+	7,  // 34: toolbus.run.v1.RunService.ListRuns:input_type -> toolbus.run.v1.ListRunsRequest
+	9,  // 35: toolbus.run.v1.RunService.WatchRun:input_type -> toolbus.run.v1.WatchRunRequest
+	12, // 36: toolbus.run.v1.RunService.WatchRuns:input_type -> toolbus.run.v1.WatchRunsRequest
+	17, // 37: toolbus.run.v1.RunService.SubmitOutputs:input_type -> toolbus.run.v1.SubmitOutputsRequest
+	19, // 38: toolbus.run.v1.RunService.CancelRun:input_type -> toolbus.run.v1.CancelRunRequest
+	21, // 39: toolbus.run.v1.RunService.ForkRun:input_type -> toolbus.run.v1.ForkRunRequest
+	23, // 40: toolbus.run.v1.RunService.DeleteRun:input_type -> toolbus.run.v1.DeleteRunRequest
+	4,  // 41: toolbus.run.v1.RunService.CreateRun:output_type -> toolbus.run.v1.CreateRunResponse
+	6,  // 42: toolbus.run.v1.RunService.GetRun:output_type -> toolbus.run.v1.GetRunResponse
+	8,  // 43: toolbus.run.v1.RunService.ListRuns:output_type -> toolbus.run.v1.ListRunsResponse
+	11, // 44: toolbus.run.v1.RunService.WatchRun:output_type -> toolbus.run.v1.WatchRunResponse
+	15, // 45: toolbus.run.v1.RunService.WatchRuns:output_type -> toolbus.run.v1.WatchRunsResponse
+	18, // 46: toolbus.run.v1.RunService.SubmitOutputs:output_type -> toolbus.run.v1.SubmitOutputsResponse
+	20, // 47: toolbus.run.v1.RunService.CancelRun:output_type -> toolbus.run.v1.CancelRunResponse
+	22, // 48: toolbus.run.v1.RunService.ForkRun:output_type -> toolbus.run.v1.ForkRunResponse
+	24, // 49: toolbus.run.v1.RunService.DeleteRun:output_type -> toolbus.run.v1.DeleteRunResponse
+	41, // [41:50] is the sub-list for method output_type
+	32, // [32:41] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_run_v1_run_service_proto_init() }
@@ -1673,7 +2046,14 @@ func file_toolbus_run_v1_run_service_proto_init() {
 		(*WatchRunResponse_Start)(nil),
 		(*WatchRunResponse_Gap)(nil),
 	}
-	file_toolbus_run_v1_run_service_proto_msgTypes[12].OneofWrappers = []any{
+	file_toolbus_run_v1_run_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_toolbus_run_v1_run_service_proto_msgTypes[15].OneofWrappers = []any{
+		(*WatchRunsResponse_Event)(nil),
+		(*WatchRunsResponse_Start)(nil),
+		(*WatchRunsResponse_Gap)(nil),
+		(*WatchRunsResponse_Deleted)(nil),
+	}
+	file_toolbus_run_v1_run_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*ToolOutput_ResultJson)(nil),
 		(*ToolOutput_Error)(nil),
 	}
@@ -1683,7 +2063,7 @@ func file_toolbus_run_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_run_v1_run_service_proto_rawDesc), len(file_toolbus_run_v1_run_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

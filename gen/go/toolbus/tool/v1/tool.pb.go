@@ -1104,6 +1104,72 @@ func (x *ToolLog) GetFieldsJson() string {
 	return ""
 }
 
+// Who executed a call, and how often it was tried.
+type CallExecution struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What kind of thing executes it. A tool that has a URL is executed there (EXECUTION_TYPE_GATEWAY), whatever kind it is of.
+	ExecutionType ExecutionType `protobuf:"varint,1,opt,name=execution_type,json=executionType,proto3,enum=toolbus.tool.v1.ExecutionType" json:"execution_type,omitempty"`
+	// The provider that the router asked, by the name that ProviderService has for it; empty where it asks none.
+	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	// How often the router asked the provider, or called the URL: 2 where the first answer was lost and the call was repeated or
+	// resumed. 0 where that is not known, as for a call whose router was lost, and where the router asks nobody: people, watchers
+	// and clients answer by themselves.
+	AttemptCount  uint32 `protobuf:"varint,3,opt,name=attempt_count,json=attemptCount,proto3" json:"attempt_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallExecution) Reset() {
+	*x = CallExecution{}
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallExecution) ProtoMessage() {}
+
+func (x *CallExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallExecution.ProtoReflect.Descriptor instead.
+func (*CallExecution) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CallExecution) GetExecutionType() ExecutionType {
+	if x != nil {
+		return x.ExecutionType
+	}
+	return ExecutionType_EXECUTION_TYPE_UNSPECIFIED
+}
+
+func (x *CallExecution) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *CallExecution) GetAttemptCount() uint32 {
+	if x != nil {
+		return x.AttemptCount
+	}
+	return 0
+}
+
 var File_toolbus_tool_v1_tool_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
@@ -1186,7 +1252,11 @@ const file_toolbus_tool_v1_tool_proto_rawDesc = "" +
 	"\x05level\x18\x01 \x01(\x0e2\x19.toolbus.tool.v1.LogLevelR\x05level\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1f\n" +
 	"\vfields_json\x18\x03 \x01(\tR\n" +
-	"fieldsJson*\xdc\x02\n" +
+	"fieldsJson\"\x97\x01\n" +
+	"\rCallExecution\x12E\n" +
+	"\x0eexecution_type\x18\x01 \x01(\x0e2\x1e.toolbus.tool.v1.ExecutionTypeR\rexecutionType\x12\x1a\n" +
+	"\bprovider\x18\x02 \x01(\tR\bprovider\x12#\n" +
+	"\rattempt_count\x18\x03 \x01(\rR\fattemptCount*\xdc\x02\n" +
 	"\rExecutionType\x12\x1e\n" +
 	"\x1aEXECUTION_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17EXECUTION_TYPE_FUNCTION\x10\x01\x12\x1a\n" +
@@ -1233,7 +1303,7 @@ func file_toolbus_tool_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_toolbus_tool_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(ExecutionType)(0),          // 0: toolbus.tool.v1.ExecutionType
 	(Effect)(0),                 // 1: toolbus.tool.v1.Effect
@@ -1249,36 +1319,38 @@ var file_toolbus_tool_v1_tool_proto_goTypes = []any{
 	(*ToolProgress)(nil),        // 11: toolbus.tool.v1.ToolProgress
 	(*AllowedTools)(nil),        // 12: toolbus.tool.v1.AllowedTools
 	(*ToolLog)(nil),             // 13: toolbus.tool.v1.ToolLog
-	nil,                         // 14: toolbus.tool.v1.HttpExecution.HeadersEntry
-	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 16: google.protobuf.Struct
-	(*v1.Grants)(nil),           // 17: toolbus.access.v1.Grants
-	(*Icon)(nil),                // 18: toolbus.tool.v1.Icon
-	(v11.Reason)(0),             // 19: toolbus.error.v1.Reason
+	(*CallExecution)(nil),       // 14: toolbus.tool.v1.CallExecution
+	nil,                         // 15: toolbus.tool.v1.HttpExecution.HeadersEntry
+	(*durationpb.Duration)(nil), // 16: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 17: google.protobuf.Struct
+	(*v1.Grants)(nil),           // 18: toolbus.access.v1.Grants
+	(*Icon)(nil),                // 19: toolbus.tool.v1.Icon
+	(v11.Reason)(0),             // 20: toolbus.error.v1.Reason
 }
 var file_toolbus_tool_v1_tool_proto_depIdxs = []int32{
-	14, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
+	15, // 0: toolbus.tool.v1.HttpExecution.headers:type_name -> toolbus.tool.v1.HttpExecution.HeadersEntry
 	2,  // 1: toolbus.tool.v1.BuiltinPolicy.builtin:type_name -> toolbus.tool.v1.Builtin
-	15, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
+	16, // 2: toolbus.tool.v1.BuiltinPolicy.timeout:type_name -> google.protobuf.Duration
 	0,  // 3: toolbus.tool.v1.Tool.execution_type:type_name -> toolbus.tool.v1.ExecutionType
 	7,  // 4: toolbus.tool.v1.Tool.custom_type:type_name -> toolbus.tool.v1.CustomType
-	15, // 5: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
+	16, // 5: toolbus.tool.v1.Tool.timeout:type_name -> google.protobuf.Duration
 	4,  // 6: toolbus.tool.v1.Tool.execution:type_name -> toolbus.tool.v1.HttpExecution
 	1,  // 7: toolbus.tool.v1.Tool.effect:type_name -> toolbus.tool.v1.Effect
-	16, // 8: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
+	17, // 8: toolbus.tool.v1.Tool.config:type_name -> google.protobuf.Struct
 	5,  // 9: toolbus.tool.v1.Tool.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
 	6,  // 10: toolbus.tool.v1.Tool.annotations:type_name -> toolbus.tool.v1.ToolAnnotations
-	15, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
-	17, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
-	18, // 13: toolbus.tool.v1.Tool.icons:type_name -> toolbus.tool.v1.Icon
-	19, // 14: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
+	16, // 11: toolbus.tool.v1.Tool.ttl:type_name -> google.protobuf.Duration
+	18, // 12: toolbus.tool.v1.Tool.grants:type_name -> toolbus.access.v1.Grants
+	19, // 13: toolbus.tool.v1.Tool.icons:type_name -> toolbus.tool.v1.Icon
+	20, // 14: toolbus.tool.v1.ToolResult.reason:type_name -> toolbus.error.v1.Reason
 	10, // 15: toolbus.tool.v1.ToolResult.content:type_name -> toolbus.tool.v1.ResultContent
 	3,  // 16: toolbus.tool.v1.ToolLog.level:type_name -> toolbus.tool.v1.LogLevel
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	0,  // 17: toolbus.tool.v1.CallExecution.execution_type:type_name -> toolbus.tool.v1.ExecutionType
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_proto_init() }
@@ -1295,7 +1367,7 @@ func file_toolbus_tool_v1_tool_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_proto_rawDesc), len(file_toolbus_tool_v1_tool_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

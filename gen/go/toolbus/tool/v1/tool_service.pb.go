@@ -692,7 +692,9 @@ type CallToolResult struct {
 	// What the tool answered block by block, as in ToolResult.
 	Content []*ResultContent `protobuf:"bytes,9,rep,name=content,proto3" json:"content,omitempty"`
 	// What the tool said about its answer, as in ToolResult.
-	MetaJson      string `protobuf:"bytes,10,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
+	MetaJson string `protobuf:"bytes,10,opt,name=meta_json,json=metaJson,proto3" json:"meta_json,omitempty"`
+	// Who executed it; absent for a call that was refused or canceled before anybody did.
+	Execution     *CallExecution `protobuf:"bytes,11,opt,name=execution,proto3" json:"execution,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -795,6 +797,13 @@ func (x *CallToolResult) GetMetaJson() string {
 		return x.MetaJson
 	}
 	return ""
+}
+
+func (x *CallToolResult) GetExecution() *CallExecution {
+	if x != nil {
+		return x.Execution
+	}
+	return nil
 }
 
 // What a call asks people before it goes on.
@@ -1576,7 +1585,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x122\n" +
 	"\x05agent\x18\f \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12#\n" +
 	"\ranswers_forms\x18\r \x01(\bR\fanswersForms\x12!\n" +
-	"\fanswers_urls\x18\x0e \x01(\bR\vanswersUrls\"\x8f\x03\n" +
+	"\fanswers_urls\x18\x0e \x01(\bR\vanswersUrls\"\xcd\x03\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -1590,7 +1599,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x06reason\x18\b \x01(\x0e2\x18.toolbus.error.v1.ReasonR\x06reason\x128\n" +
 	"\acontent\x18\t \x03(\v2\x1e.toolbus.tool.v1.ResultContentR\acontent\x12\x1b\n" +
 	"\tmeta_json\x18\n" +
-	" \x01(\tR\bmetaJson\"H\n" +
+	" \x01(\tR\bmetaJson\x12<\n" +
+	"\texecution\x18\v \x01(\v2\x1e.toolbus.tool.v1.CallExecutionR\texecution\"H\n" +
 	"\rToolQuestions\x127\n" +
 	"\tquestions\x18\x01 \x03(\v2\x19.toolbus.tool.v1.ToolCallR\tquestions\"\x9a\x02\n" +
 	"\x10CallToolResponse\x12;\n" +
@@ -1699,9 +1709,10 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*Usage)(nil),                 // 22: toolbus.tool.v1.Usage
 	(v1.Reason)(0),                // 23: toolbus.error.v1.Reason
 	(*ResultContent)(nil),         // 24: toolbus.tool.v1.ResultContent
-	(*ToolCall)(nil),              // 25: toolbus.tool.v1.ToolCall
-	(*ToolProgress)(nil),          // 26: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 27: toolbus.tool.v1.ToolLog
+	(*CallExecution)(nil),         // 25: toolbus.tool.v1.CallExecution
+	(*ToolCall)(nil),              // 26: toolbus.tool.v1.ToolCall
+	(*ToolProgress)(nil),          // 27: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 28: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	16, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -1717,31 +1728,32 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	22, // 10: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
 	23, // 11: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
 	24, // 12: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
-	25, // 13: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
-	26, // 14: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	27, // 15: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 16: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	7,  // 17: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
-	2,  // 18: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 19: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	10, // 20: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	12, // 21: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
-	16, // 22: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
-	16, // 23: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
-	14, // 24: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
-	3,  // 25: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 26: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	9,  // 27: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	13, // 28: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
-	4,  // 29: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	8,  // 30: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	11, // 31: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	15, // 32: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
-	29, // [29:33] is the sub-list for method output_type
-	25, // [25:29] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	25, // 13: toolbus.tool.v1.CallToolResult.execution:type_name -> toolbus.tool.v1.CallExecution
+	26, // 14: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
+	27, // 15: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	28, // 16: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 17: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	7,  // 18: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
+	2,  // 19: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 20: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	10, // 21: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	12, // 22: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	16, // 23: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	16, // 24: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	14, // 25: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 26: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 27: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	9,  // 28: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	13, // 29: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 30: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	8,  // 31: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	11, // 32: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	15, // 33: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	30, // [30:34] is the sub-list for method output_type
+	26, // [26:30] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

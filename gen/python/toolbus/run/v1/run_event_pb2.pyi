@@ -260,6 +260,7 @@ class CallFinished(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     CALL_COUNT_FIELD_NUMBER: _builtins.int
     ENDS_RUN_FIELD_NUMBER: _builtins.int
+    EXECUTION_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     submission_id: _builtins.str
@@ -276,6 +277,10 @@ class CallFinished(_message.Message):
     def usage(self) -> _usage_pb2.Usage:
         """What models used on the call's behalf; absent means nothing."""
 
+    @_builtins.property
+    def execution(self) -> _tool_pb2.CallExecution:
+        """Who executed it; absent for a call that was refused or canceled before anybody did, and where an older release wrote the event."""
+
     def __init__(
         self,
         *,
@@ -285,10 +290,11 @@ class CallFinished(_message.Message):
         usage: _usage_pb2.Usage | None = ...,
         call_count: _builtins.int = ...,
         ends_run: _builtins.bool = ...,
+        execution: _tool_pb2.CallExecution | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "result", b"result", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "call_id", b"call_id", "ends_run", b"ends_run", "result", b"result", "submission_id", b"submission_id", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "call_id", b"call_id", "ends_run", b"ends_run", "execution", b"execution", "result", b"result", "submission_id", b"submission_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

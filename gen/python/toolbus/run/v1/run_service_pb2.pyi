@@ -457,6 +457,164 @@ class WatchRunResponse(_message.Message):
 Global___WatchRunResponse: _TypeAlias = WatchRunResponse  # noqa: Y015
 
 @_typing.final
+class WatchRunsRequest(_message.Message):
+    """Asks to follow runs, those that the same filters of ListRuns list. It lists none: whoever wants to see them all opens the watch,
+    lists the runs once it has the start, and does so again after a gap.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FROM_SEQUENCE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    TOOL_FIELD_NUMBER: _builtins.int
+    START_TIME_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    from_sequence: _builtins.int
+    """First change that is wanted; 0 for all that are held, absent for those from now on. An instance holds some thousand changes, of the
+    time in which somebody followed runs there. What it does not hold is told as a gap.
+    """
+    session_id: _builtins.str
+    """Only runs of this session; empty for all."""
+    agent: _builtins.str
+    """Only runs with this agent; empty for all."""
+    tool: _builtins.str
+    """Only runs whose model called this tool, by the name that it has for the model; empty for all."""
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[_run_pb2.RunState.ValueType]:
+        """Only runs in these states; empty for all."""
+
+    @_builtins.property
+    def start_time(self) -> _timestamp_pb2.Timestamp:
+        """Only runs that were accepted at this time or after it; absent for all."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """Only runs that were accepted before this time; absent for all."""
+
+    def __init__(
+        self,
+        *,
+        from_sequence: _builtins.int | None = ...,
+        session_id: _builtins.str = ...,
+        states: _abc.Iterable[_run_pb2.RunState.ValueType] | None = ...,
+        agent: _builtins.str = ...,
+        tool: _builtins.str = ...,
+        start_time: _timestamp_pb2.Timestamp | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "end_time", b"end_time", "from_sequence", b"from_sequence", "start_time", b"start_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "agent", b"agent", "end_time", b"end_time", "from_sequence", b"from_sequence", "session_id", b"session_id", "start_time", b"start_time", "states", b"states", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
+    _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_sequence) -> _WhichOneofReturnType__from_sequence | None: ...
+
+Global___WatchRunsRequest: _TypeAlias = WatchRunsRequest  # noqa: Y015
+
+@_typing.final
+class RunChange(_message.Message):
+    """A change of a run that a list of runs shows: it was accepted, was taken by a process, waits, ended, or its model or a call answered.
+    Changes that follow each other closely may be told as one.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEQUENCE_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    sequence: _builtins.int
+    """Place among all that is stored of runs: it grows, with gaps."""
+    run_id: _builtins.str
+    """The run."""
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The run as it stands, without its items. Absent for one that no longer passes the filters."""
+
+    def __init__(
+        self,
+        *,
+        sequence: _builtins.int = ...,
+        run_id: _builtins.str = ...,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run", "run_id", b"run_id", "sequence", b"sequence"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunChange: _TypeAlias = RunChange  # noqa: Y015
+
+@_typing.final
+class RunDeleted(_message.Message):
+    """A run that a client deleted."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunDeleted: _TypeAlias = RunDeleted  # noqa: Y015
+
+@_typing.final
+class WatchRunsResponse(_message.Message):
+    """What happens to runs. The stream goes on until it is left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENT_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    GAP_FIELD_NUMBER: _builtins.int
+    DELETED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def event(self) -> Global___RunChange:
+        """A change."""
+
+    @_builtins.property
+    def start(self) -> _watch_pb2.WatchStart:
+        """Where the watch begins."""
+
+    @_builtins.property
+    def gap(self) -> _watch_pb2.WatchGap:
+        """Changes that are not held."""
+
+    @_builtins.property
+    def deleted(self) -> Global___RunDeleted:
+        """A run was deleted. It is told to those who watch at that moment, whether or not the run passes their filters."""
+
+    def __init__(
+        self,
+        *,
+        event: Global___RunChange | None = ...,
+        start: _watch_pb2.WatchStart | None = ...,
+        gap: _watch_pb2.WatchGap | None = ...,
+        deleted: Global___RunDeleted | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deleted", b"deleted", "event", b"event", "gap", b"gap", "start", b"start", "update", b"update"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["event", "start", "gap", "deleted"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
+
+Global___WatchRunsResponse: _TypeAlias = WatchRunsResponse  # noqa: Y015
+
+@_typing.final
 class ToolOutput(_message.Message):
     """What came of a call that the client executes."""
 

@@ -55,6 +55,11 @@ class RunServiceStub:
                 request_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunRequest.SerializeToString,
                 response_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunResponse.FromString,
                 _registered_method=True)
+        self.WatchRuns = channel.unary_stream(
+                '/toolbus.run.v1.RunService/WatchRuns',
+                request_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunsRequest.SerializeToString,
+                response_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunsResponse.FromString,
+                _registered_method=True)
         self.SubmitOutputs = channel.unary_unary(
                 '/toolbus.run.v1.RunService/SubmitOutputs',
                 request_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.SubmitOutputsRequest.SerializeToString,
@@ -104,6 +109,13 @@ class RunServiceServicer:
 
     def WatchRun(self, request, context):
         """Follows a run from any stored event, on any replica, to its end.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchRuns(self, request, context):
+        """Follows the changes of all runs that ListRuns lists.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -161,6 +173,11 @@ def add_RunServiceServicer_to_server(servicer, server):
                     servicer.WatchRun,
                     request_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunRequest.FromString,
                     response_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunResponse.SerializeToString,
+            ),
+            'WatchRuns': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchRuns,
+                    request_deserializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunsRequest.FromString,
+                    response_serializer=toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunsResponse.SerializeToString,
             ),
             'SubmitOutputs': grpc.unary_unary_rpc_method_handler(
                     servicer.SubmitOutputs,
@@ -292,6 +309,33 @@ class RunService:
             '/toolbus.run.v1.RunService/WatchRun',
             toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunRequest.SerializeToString,
             toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchRuns(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/toolbus.run.v1.RunService/WatchRuns',
+            toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunsRequest.SerializeToString,
+            toolbus_dot_run_dot_v1_dot_run__service__pb2.WatchRunsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,8 @@ class RunServiceStub:
     """Lists runs, latest first."""
     WatchRun: _grpc.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]
     """Follows a run from any stored event, on any replica, to its end."""
+    WatchRuns: _grpc.UnaryStreamMultiCallable[_run_service_pb2.WatchRunsRequest, _run_service_pb2.WatchRunsResponse]
+    """Follows the changes of all runs that ListRuns lists."""
     SubmitOutputs: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.SubmitOutputsRequest, _run_service_pb2.SubmitOutputsResponse]
     """Submits outputs of calls that the client executes."""
     CancelRun: _grpc.UnaryUnaryMultiCallable[_run_service_pb2.CancelRunRequest, _run_service_pb2.CancelRunResponse]
@@ -66,6 +68,8 @@ class RunServiceAsyncStub(RunServiceStub):
     """Lists runs, latest first."""
     WatchRun: _aio.UnaryStreamMultiCallable[_run_service_pb2.WatchRunRequest, _run_service_pb2.WatchRunResponse]  # type: ignore[assignment]
     """Follows a run from any stored event, on any replica, to its end."""
+    WatchRuns: _aio.UnaryStreamMultiCallable[_run_service_pb2.WatchRunsRequest, _run_service_pb2.WatchRunsResponse]  # type: ignore[assignment]
+    """Follows the changes of all runs that ListRuns lists."""
     SubmitOutputs: _aio.UnaryUnaryMultiCallable[_run_service_pb2.SubmitOutputsRequest, _run_service_pb2.SubmitOutputsResponse]  # type: ignore[assignment]
     """Submits outputs of calls that the client executes."""
     CancelRun: _aio.UnaryUnaryMultiCallable[_run_service_pb2.CancelRunRequest, _run_service_pb2.CancelRunResponse]  # type: ignore[assignment]
@@ -112,6 +116,14 @@ class RunServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_run_service_pb2.WatchRunResponse], _abc.AsyncIterator[_run_service_pb2.WatchRunResponse]]:
         """Follows a run from any stored event, on any replica, to its end."""
+
+    @_abc_1.abstractmethod
+    def WatchRuns(
+        self,
+        request: _run_service_pb2.WatchRunsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_run_service_pb2.WatchRunsResponse], _abc.AsyncIterator[_run_service_pb2.WatchRunsResponse]]:
+        """Follows the changes of all runs that ListRuns lists."""
 
     @_abc_1.abstractmethod
     def SubmitOutputs(

@@ -635,3 +635,36 @@ class ToolLog(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ToolLog: _TypeAlias = ToolLog  # noqa: Y015
+
+@_typing.final
+class CallExecution(_message.Message):
+    """Who executed a call, and how often it was tried."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_TYPE_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    ATTEMPT_COUNT_FIELD_NUMBER: _builtins.int
+    execution_type: Global___ExecutionType.ValueType
+    """What kind of thing executes it. A tool that has a URL is executed there (EXECUTION_TYPE_GATEWAY), whatever kind it is of."""
+    provider: _builtins.str
+    """The provider that the router asked, by the name that ProviderService has for it; empty where it asks none."""
+    attempt_count: _builtins.int
+    """How often the router asked the provider, or called the URL: 2 where the first answer was lost and the call was repeated or
+    resumed. 0 where that is not known, as for a call whose router was lost, and where the router asks nobody: people, watchers
+    and clients answer by themselves.
+    """
+    def __init__(
+        self,
+        *,
+        execution_type: Global___ExecutionType.ValueType = ...,
+        provider: _builtins.str = ...,
+        attempt_count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt_count", b"attempt_count", "execution_type", b"execution_type", "provider", b"provider"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallExecution: _TypeAlias = CallExecution  # noqa: Y015

@@ -373,6 +373,7 @@ class CallToolResult(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     CONTENT_FIELD_NUMBER: _builtins.int
     META_JSON_FIELD_NUMBER: _builtins.int
+    EXECUTION_FIELD_NUMBER: _builtins.int
     output_json: _builtins.str
     """The result as JSON text, always, also when the whole is stored elsewhere; as in ToolResult."""
     is_error: _builtins.bool
@@ -399,6 +400,10 @@ class CallToolResult(_message.Message):
     def content(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.ResultContent]:
         """What the tool answered block by block, as in ToolResult."""
 
+    @_builtins.property
+    def execution(self) -> _tool_pb2.CallExecution:
+        """Who executed it; absent for a call that was refused or canceled before anybody did."""
+
     def __init__(
         self,
         *,
@@ -412,10 +417,11 @@ class CallToolResult(_message.Message):
         reason: _error_pb2.Reason.ValueType = ...,
         content: _abc.Iterable[_tool_pb2.ResultContent] | None = ...,
         meta_json: _builtins.str = ...,
+        execution: _tool_pb2.CallExecution | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "content", b"content", "ends_run", b"ends_run", "is_error", b"is_error", "meta_json", b"meta_json", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_count", b"call_count", "content", b"content", "ends_run", b"ends_run", "execution", b"execution", "is_error", b"is_error", "meta_json", b"meta_json", "output_json", b"output_json", "reason", b"reason", "stored_reference", b"stored_reference", "tools_revision", b"tools_revision", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -2,10 +2,11 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import type { AuditEventSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredToolCall, StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { CallExecutionSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import type { Answer, CallUse } from "../../answers/answer.ts";
 
-type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call" | keyof CallUse>;
+type Fields = Omit<StoredToolCall, "$typeName" | "$unknown" | "call" | Exclude<keyof CallUse, "execution">>;
 
 /** A recorded call with what only routers know of it. Clients see it as a `ToolCall`, which it is. */
 export type CallRecord = Omit<ToolCall, "result"> &
@@ -19,11 +20,12 @@ export function callRecord(init: CallRecordInit): CallRecord {
 }
 
 export function encodeCall(record: CallRecord): Uint8Array {
-  const { usage, callCount, endsRun } = record.result ?? {};
+  const { usage, callCount, endsRun, execution = record.execution } = record.result ?? {};
   const stored = copyFields(record, create(StoredToolCallSchema));
   if (usage) stored.usage = create(UsageSchema, usage);
   if (callCount) stored.callCount = callCount;
   if (endsRun) stored.endsRun = endsRun;
+  if (execution) stored.execution = create(CallExecutionSchema, execution);
   stored.call = record;
   if (record.beside !== undefined) stored.$unknown = record.beside;
   return toBinary(StoredToolCallSchema, stored);
@@ -33,19 +35,21 @@ export function encodeCall(record: CallRecord): Uint8Array {
 export function decodeCall(bytes: Uint8Array): CallRecord {
   const stored = fromBinary(StoredToolCallSchema, bytes);
   if (stored.call === undefined) throw new TypeError("it holds no call");
-  const { usage, callCount, endsRun } = stored;
+  const { usage, callCount, endsRun, execution } = stored;
   const { result } = stored.call;
   return {
     ...copyFields(stored, {}),
     ...stored.call,
-    ...(result && { result: { ...result, callCount, endsRun, ...(usage && { usage }) } }),
+    ...(result && {
+      result: { ...result, callCount, endsRun, ...(usage && { usage }), ...(execution && { execution }) },
+    }),
     ...(stored.$unknown && { beside: stored.$unknown }),
   };
 }
 
 const FIELDS = [
   ...(["waitExpireTime", "deliveryId", "watcherPrincipal", "calledAs", "canceledBy"] as const),
-  ...(["submissionId", "submissionSha256", "undelivered", "inputRequired", "inputEpoch"] as const),
+  ...(["submissionId", "submissionSha256", "undelivered", "inputRequired", "inputEpoch", "execution"] as const),
 ] satisfies (keyof Fields)[];
 
 /** Gives the target, which has no undefined field then. Each call is encoded and decoded several times. */

@@ -10,6 +10,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { InputRequired } from "../../../provider/v1/input_pb.ts";
 import { file_toolbus_provider_v1_input } from "../../../provider/v1/input_pb.ts";
+import type { CallExecution } from "../../../tool/v1/tool_pb.ts";
+import { file_toolbus_tool_v1_tool } from "../../../tool/v1/tool_pb.ts";
 import type { ToolCall } from "../../../tool/v1/tool_call_pb.ts";
 import { file_toolbus_tool_v1_tool_call } from "../../../tool/v1/tool_call_pb.ts";
 import type { Usage } from "../../../tool/v1/usage_pb.ts";
@@ -20,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/tool/v1/tool_call.proto.
  */
 export const file_toolbus_internal_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEirAMKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCBITCgt1bmRlbGl2ZXJlZBgMIAEoCBI6Cg5pbnB1dF9yZXF1aXJlZBgNIAEoCzIiLnRvb2xidXMucHJvdmlkZXIudjEuSW5wdXRSZXF1aXJlZBITCgtpbnB1dF9lcG9jaBgOIAEoDWIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_provider_v1_input, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
+  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEi3wMKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCBITCgt1bmRlbGl2ZXJlZBgMIAEoCBI6Cg5pbnB1dF9yZXF1aXJlZBgNIAEoCzIiLnRvb2xidXMucHJvdmlkZXIudjEuSW5wdXRSZXF1aXJlZBITCgtpbnB1dF9lcG9jaBgOIAEoDRIxCglleGVjdXRpb24YDyABKAsyHi50b29sYnVzLnRvb2wudjEuQ2FsbEV4ZWN1dGlvbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_provider_v1_input, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
 
 /**
  * A recorded call, with what only routers need of it: clients see `call` alone.
@@ -127,6 +129,14 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
    * @generated from field: uint32 input_epoch = 14;
    */
   inputEpoch: number;
+
+  /**
+   * Who executes the call, from before it is; how often it was tried is known once it has its result. A repetition of the call is
+   * answered with it, too.
+   *
+   * @generated from field: toolbus.tool.v1.CallExecution execution = 15;
+   */
+  execution?: CallExecution | undefined;
 };
 
 /**

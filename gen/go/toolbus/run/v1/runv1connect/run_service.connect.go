@@ -42,6 +42,8 @@ const (
 	RunServiceListRunsProcedure = "/toolbus.run.v1.RunService/ListRuns"
 	// RunServiceWatchRunProcedure is the fully-qualified name of the RunService's WatchRun RPC.
 	RunServiceWatchRunProcedure = "/toolbus.run.v1.RunService/WatchRun"
+	// RunServiceWatchRunsProcedure is the fully-qualified name of the RunService's WatchRuns RPC.
+	RunServiceWatchRunsProcedure = "/toolbus.run.v1.RunService/WatchRuns"
 	// RunServiceSubmitOutputsProcedure is the fully-qualified name of the RunService's SubmitOutputs
 	// RPC.
 	RunServiceSubmitOutputsProcedure = "/toolbus.run.v1.RunService/SubmitOutputs"
@@ -63,6 +65,8 @@ type RunServiceClient interface {
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
 	// Follows a run from any stored event, on any replica, to its end.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest]) (*connect.ServerStreamForClient[v1.WatchRunResponse], error)
+	// Follows the changes of all runs that ListRuns lists.
+	WatchRuns(context.Context, *connect.Request[v1.WatchRunsRequest]) (*connect.ServerStreamForClient[v1.WatchRunsResponse], error)
 	// Submits outputs of calls that the client executes.
 	SubmitOutputs(context.Context, *connect.Request[v1.SubmitOutputsRequest]) (*connect.Response[v1.SubmitOutputsResponse], error)
 	// Cancels a run.
@@ -110,6 +114,12 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(runServiceMethods.ByName("WatchRun")),
 			connect.WithClientOptions(opts...),
 		),
+		watchRuns: connect.NewClient[v1.WatchRunsRequest, v1.WatchRunsResponse](
+			httpClient,
+			baseURL+RunServiceWatchRunsProcedure,
+			connect.WithSchema(runServiceMethods.ByName("WatchRuns")),
+			connect.WithClientOptions(opts...),
+		),
 		submitOutputs: connect.NewClient[v1.SubmitOutputsRequest, v1.SubmitOutputsResponse](
 			httpClient,
 			baseURL+RunServiceSubmitOutputsProcedure,
@@ -143,6 +153,7 @@ type runServiceClient struct {
 	getRun        *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
 	listRuns      *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
 	watchRun      *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
+	watchRuns     *connect.Client[v1.WatchRunsRequest, v1.WatchRunsResponse]
 	submitOutputs *connect.Client[v1.SubmitOutputsRequest, v1.SubmitOutputsResponse]
 	cancelRun     *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
 	forkRun       *connect.Client[v1.ForkRunRequest, v1.ForkRunResponse]
@@ -167,6 +178,11 @@ func (c *runServiceClient) ListRuns(ctx context.Context, req *connect.Request[v1
 // WatchRun calls toolbus.run.v1.RunService.WatchRun.
 func (c *runServiceClient) WatchRun(ctx context.Context, req *connect.Request[v1.WatchRunRequest]) (*connect.ServerStreamForClient[v1.WatchRunResponse], error) {
 	return c.watchRun.CallServerStream(ctx, req)
+}
+
+// WatchRuns calls toolbus.run.v1.RunService.WatchRuns.
+func (c *runServiceClient) WatchRuns(ctx context.Context, req *connect.Request[v1.WatchRunsRequest]) (*connect.ServerStreamForClient[v1.WatchRunsResponse], error) {
+	return c.watchRuns.CallServerStream(ctx, req)
 }
 
 // SubmitOutputs calls toolbus.run.v1.RunService.SubmitOutputs.
@@ -199,6 +215,8 @@ type RunServiceHandler interface {
 	ListRuns(context.Context, *connect.Request[v1.ListRunsRequest]) (*connect.Response[v1.ListRunsResponse], error)
 	// Follows a run from any stored event, on any replica, to its end.
 	WatchRun(context.Context, *connect.Request[v1.WatchRunRequest], *connect.ServerStream[v1.WatchRunResponse]) error
+	// Follows the changes of all runs that ListRuns lists.
+	WatchRuns(context.Context, *connect.Request[v1.WatchRunsRequest], *connect.ServerStream[v1.WatchRunsResponse]) error
 	// Submits outputs of calls that the client executes.
 	SubmitOutputs(context.Context, *connect.Request[v1.SubmitOutputsRequest]) (*connect.Response[v1.SubmitOutputsResponse], error)
 	// Cancels a run.
@@ -242,6 +260,12 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(runServiceMethods.ByName("WatchRun")),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServiceWatchRunsHandler := connect.NewServerStreamHandler(
+		RunServiceWatchRunsProcedure,
+		svc.WatchRuns,
+		connect.WithSchema(runServiceMethods.ByName("WatchRuns")),
+		connect.WithHandlerOptions(opts...),
+	)
 	runServiceSubmitOutputsHandler := connect.NewUnaryHandler(
 		RunServiceSubmitOutputsProcedure,
 		svc.SubmitOutputs,
@@ -276,6 +300,8 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceListRunsHandler.ServeHTTP(w, r)
 		case RunServiceWatchRunProcedure:
 			runServiceWatchRunHandler.ServeHTTP(w, r)
+		case RunServiceWatchRunsProcedure:
+			runServiceWatchRunsHandler.ServeHTTP(w, r)
 		case RunServiceSubmitOutputsProcedure:
 			runServiceSubmitOutputsHandler.ServeHTTP(w, r)
 		case RunServiceCancelRunProcedure:
@@ -307,6 +333,10 @@ func (UnimplementedRunServiceHandler) ListRuns(context.Context, *connect.Request
 
 func (UnimplementedRunServiceHandler) WatchRun(context.Context, *connect.Request[v1.WatchRunRequest], *connect.ServerStream[v1.WatchRunResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.run.v1.RunService.WatchRun is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) WatchRuns(context.Context, *connect.Request[v1.WatchRunsRequest], *connect.ServerStream[v1.WatchRunsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.run.v1.RunService.WatchRuns is not implemented"))
 }
 
 func (UnimplementedRunServiceHandler) SubmitOutputs(context.Context, *connect.Request[v1.SubmitOutputsRequest]) (*connect.Response[v1.SubmitOutputsResponse], error) {

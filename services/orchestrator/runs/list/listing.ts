@@ -8,18 +8,16 @@
  *     processes may stand in each other's place by as much as their clocks and acceptances differ (`disorderMs`).
  */
 
-import { timestampMs } from "@bufbuild/protobuf/wkt";
-
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { type ListName, placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
-import type { RunLog } from "../log/journal.ts";
-import { type FoldedRun, foldLog } from "../log/state/fold.ts";
-import { runFromState, statusFromState } from "../log/state/view.ts";
-import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../sessions/queue.ts";
+import type { RunLog } from "../../log/journal.ts";
+import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../../sessions/queue.ts";
+import { filterFrom, rowFrom } from "./run-filter.ts";
 
 export interface ListingOptions {
   readonly log: RunLog;
@@ -40,7 +38,9 @@ export async function listRuns(
   const { sessionId, pageToken } = request;
   const limit = sizeOfPage(request.pageSize);
   const filter = filterFrom(request);
-  const list = ["runs", caller.principal ?? "", sessionId, ...filter.words];
+  const { states, agent, tool } = request;
+  const words = [states.toSorted(), agent, tool, filter.startMs, filter.endMs];
+  const list: ListName = ["runs", caller.principal ?? "", sessionId, ...words];
   const place = placeFromToken(list, pageToken);
   const before = place === "" ? undefined : Number(place);
   const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
@@ -51,7 +51,7 @@ export async function listRuns(
     for (const { entry, state } of read) {
       lookedAt += 1;
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);
-      if (state !== undefined && state.acceptedAtMs < filter.beginMs) return { runs, nextPageToken: "" };
+      if (state !== undefined && state.acceptedAtMs < filter.startMs - disorderMs) return { runs, nextPageToken: "" };
       if (state && isOwner(state.accepted.principal, caller) && filter.takes(state)) runs.push(rowFrom(state));
       if (runs.length === limit || lookedAt === mostLookedAt) {
         return { runs, nextPageToken: tokenFromPlace(list, String(entry.position)) };
@@ -59,29 +59,6 @@ export async function listRuns(
     }
   }
   return { runs, nextPageToken: "" };
-}
-
-interface Filter {
-  /** What the list is of, as far as its pages' tokens have to agree. */
-  readonly words: ListName;
-  /** list-3: no run is wanted behind one that was accepted before this. */
-  readonly beginMs: number;
-  takes(state: FoldedRun): boolean;
-}
-
-function filterFrom({ states, agent, tool, startTime, endTime }: ListRunsRequest): Filter {
-  const startMs = startTime ? timestampMs(startTime) : Number.NEGATIVE_INFINITY;
-  const endMs = endTime ? timestampMs(endTime) : Number.POSITIVE_INFINITY;
-  return {
-    words: [states.toSorted(), agent, tool, startMs, endMs],
-    beginMs: startMs - disorderMs,
-    takes: (state) =>
-      (states.length === 0 || states.includes(statusFromState(state))) &&
-      (agent === "" || state.accepted.agent === agent) &&
-      (tool === "" || state.turns.some(({ calls }) => calls.some(({ name }) => name === tool))) &&
-      state.acceptedAtMs >= startMs &&
-      state.acceptedAtMs < endMs,
-  };
 }
 
 async function* entriesOfSession({ queues, pages }: ListingOptions, sessionId: string, before: number | undefined) {
@@ -111,11 +88,4 @@ async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGene
 
 async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<FoldedRun | undefined> {
   return foldLog((await log.read(queued.runId, 0)).records);
-}
-
-function rowFrom(state: FoldedRun): Run {
-  const run = runFromState(state);
-  run.items = [];
-  delete run.draft;
-  return run;
 }

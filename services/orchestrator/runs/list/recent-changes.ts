@@ -1,0 +1,85 @@
+import type { FoldedRun } from "../../log/state/fold.ts";
+
+/** A change of a run as a list shows it. */
+export interface RunChange {
+  /** Where it is stored; of a deletion, which is not, where what was taken in before is. */
+  readonly sequence: number;
+  readonly runId: string;
+  /** Whose run it is. */
+  readonly principal: string;
+  /** How the run stood before it; there is none of a run that is new. */
+  readonly before: FoldedRun | "none" | "unknown";
+  /** Undefined for a run that was deleted. */
+  readonly after: FoldedRun | undefined;
+}
+
+export interface Bounds {
+  readonly changes: number;
+  /** Characters of what ended runs said: what else there is of a change takes little room. */
+  readonly characters: number;
+}
+
+/** The latest changes, held once for all who follow them. Each has a number, by which followers know where they stand. */
+export interface RecentChanges {
+  /** All changes that are stored from there on are held. */
+  readonly first: number;
+  /** The number of the first that is held. */
+  readonly firstNumber: number;
+  add(change: RunChange): void;
+  /** The number of the first that is stored there or behind it. */
+  numberAt(sequence: number): number;
+  /** Some of those from a number on; none when there are none yet. */
+  since(number: number): readonly RunChange[];
+}
+
+export function createRecentChanges(start: number, bounds: Bounds): RecentChanges {
+  let changes: RunChange[] = [];
+  let dropped = 0; // of `changes`, which is shortened from time to time
+  let forgotten = 0;
+  let first = start;
+  let characters = 0;
+
+  function drop(): void {
+    const oldest = changes[dropped];
+    if (oldest === undefined) return;
+    dropped += 1;
+    characters -= charactersOf(oldest);
+    first = oldest.sequence + 1;
+    if (dropped < bounds.changes) return;
+    changes = changes.slice(dropped);
+    forgotten += dropped;
+    dropped = 0;
+  }
+
+  const held = () => changes.length - dropped;
+  return {
+    get first() {
+      return first;
+    },
+    get firstNumber() {
+      return forgotten + dropped;
+    },
+    add(change) {
+      changes.push(change);
+      characters += charactersOf(change);
+      while (held() > bounds.changes || (characters > bounds.characters && held() > 1)) drop();
+    },
+    numberAt(sequence) {
+      let [low, high] = [dropped, changes.length];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((changes[middle]?.sequence ?? 0) < sequence) low = middle + 1;
+        else high = middle;
+      }
+      return forgotten + low;
+    },
+    since: (number) => changes.slice(number - forgotten, number - forgotten + mostAtOnce),
+  };
+}
+
+const mostAtOnce = 256;
+
+function charactersOf({ after }: RunChange): number {
+  if (after?.phase.kind !== "ended") return 0;
+  return after.phase.ended.outputText.length + after.phase.ended.error.length;
+}

@@ -1,0 +1,214 @@
+/**
+ * Changes of runs, as they are stored, for all who follow runs at this process.
+ *
+ * changes-1  One follower of the store serves all. It begins with the first who comes, and ends some time after the last has left.
+ * changes-2  Each event is folded into what a list shows of its run, which is kept while the run goes on. A log is read once at most,
+ *     when its run is met in the middle.
+ * changes-3  The latest changes are held once for all. Each follower reads them from where it stands and when it can: one that is so
+ *     slow that they are dropped is told a gap.
+ * changes-4  Who goes on from a little before what is stored last finds that too, also where nobody has followed runs before.
+ */
+
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { startTimer } from "#runtime/time/timer.ts";
+import type { RunLog } from "../../log/journal.ts";
+import { type FoldedRun, foldEvent, foldLog } from "../../log/state/fold.ts";
+import { listedFrom } from "../../log/state/listed.ts";
+import type { StoredEvent } from "../../log/state/log-record.ts";
+import { type Bounds, createRecentChanges, type RecentChanges, type RunChange } from "./recent-changes.ts";
+
+/** The logs of all runs, in the order in which they are stored. */
+export interface AllRuns {
+  /** The position that the store gives next. */
+  next(signal: AbortSignal): Promise<number>;
+  /** What is stored from a position on. Ends quietly when the signal aborts. */
+  follow(fromPosition: number, signal: AbortSignal): AsyncIterable<StoredEvent>;
+  /** Runs that clients delete. */
+  onDeleted(tell: (deleted: DeletedRun) => void): Disposable;
+}
+
+export interface DeletedRun {
+  readonly runId: string;
+  /** Whose it was. */
+  readonly principal: string;
+}
+
+export interface ChangesOptions {
+  readonly log: Pick<RunLog, "read">;
+  readonly allRuns: AllRuns;
+  readonly bounds?: Bounds;
+  readonly lingerMs?: number;
+}
+
+export interface Following extends Disposable {
+  /** The position that the store gave next when the following began. */
+  readonly next: number;
+  readonly recent: Omit<RecentChanges, "add">;
+  /** Resolves when there is more; rejects when the signal aborts, or when no more comes. */
+  more(signal: AbortSignal): Promise<void>;
+}
+
+export interface RunChanges extends Disposable {
+  /** Joins those who follow; `from` is where this one goes on, absent for now. */
+  join(from: number | undefined, signal: AbortSignal): Promise<Following>;
+}
+
+const mostHeld: Bounds = { changes: 10_000, characters: 16 * 2 ** 20 };
+/** changes-4 */
+const mostBehind = 1_000;
+/** Of so many runs that go on it is kept how they stand; the log of one that was dropped is read again. */
+const mostKnown = 20_000;
+
+export function createRunChanges({ log, allRuns, bounds = mostHeld, lingerMs = 30_000 }: ChangesOptions): RunChanges {
+  let feed: Feed | undefined;
+  let joined = 0;
+  let stopLingering = () => {};
+
+  function leave(): void {
+    joined -= 1;
+    if (joined === 0) stopLingering = startTimer(lingerMs, close, { isBackground: true });
+  }
+
+  function close(): void {
+    stopLingering();
+    feed?.close();
+    feed = undefined;
+  }
+
+  return {
+    async join(from, signal) {
+      const next = await allRuns.next(signal);
+      stopLingering();
+      if (feed?.hasFailed()) close();
+      const start = from !== undefined && from <= next && next - from <= mostBehind ? Math.max(from, 1) : next;
+      feed ??= openFeed({ log, allRuns, bounds, start }); // changes-1
+      const { recent, more } = feed;
+      joined += 1;
+      let leaveOnce: () => void = leave;
+      return {
+        ...{ next, recent, more },
+        [Symbol.dispose]() {
+          leaveOnce();
+          leaveOnce = () => {};
+        },
+      };
+    },
+    [Symbol.dispose]: close,
+  };
+}
+
+type Feed = ReturnType<typeof openFeed>;
+type FeedOptions = Required<Pick<ChangesOptions, "log" | "allRuns" | "bounds">> & { readonly start: number };
+
+function openFeed({ log, allRuns, bounds, start }: FeedOptions) {
+  const recent = createRecentChanges(start, bounds);
+  const read = createReader(log);
+  const closing = new AbortController();
+  let news = Promise.withResolvers<void>();
+  let failure: { error: unknown } | undefined;
+
+  function announce(): void {
+    news.resolve();
+    news = Promise.withResolvers();
+  }
+
+  function add(change: RunChange): void {
+    recent.add(change);
+    announce();
+  }
+
+  let position = start - 1;
+  async function follow(): Promise<void> {
+    using _ = allRuns.onDeleted((deleted) => add({ ...deleted, ...nothing, sequence: position }));
+    for await (const stored of allRuns.follow(start, closing.signal)) {
+      position = stored.position;
+      const change = await read.change(stored);
+      if (change !== undefined) add(change);
+    }
+  }
+  follow().catch((error: unknown) => {
+    failure = { error };
+    announce();
+  });
+
+  return {
+    recent,
+    hasFailed: () => failure !== undefined,
+    async more(signal: AbortSignal): Promise<void> {
+      if (failure !== undefined) throw failure.error;
+      signal.throwIfAborted();
+      const aborted = Promise.withResolvers<never>();
+      const onAbort = () => aborted.reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        await Promise.race([news.promise, aborted.promise]);
+      } finally {
+        signal.removeEventListener("abort", onAbort);
+      }
+    },
+    close: () => closing.abort(),
+  };
+}
+
+const nothing = { before: "unknown", after: undefined } as const;
+
+interface Known {
+  readonly state: FoldedRun;
+  readonly position: number;
+}
+
+/** changes-2 */
+function createReader(log: Pick<RunLog, "read">) {
+  const knownByRunId = new Map<string, Known>();
+
+  function keep(runId: string, known: Known): void {
+    knownByRunId.delete(runId);
+    if (known.state.phase.kind === "ended") return;
+    knownByRunId.set(runId, known);
+    const [oldest] = knownByRunId.keys();
+    if (knownByRunId.size > mostKnown && oldest !== undefined) knownByRunId.delete(oldest);
+  }
+
+  async function stateAfter(stored: StoredEvent, before: Known | undefined): Promise<Known | undefined> {
+    if (before !== undefined || stored.event.sequence === 0)
+      return { state: foldEvent(before?.state, stored), position: stored.position };
+    const { records, position } = await log.read(stored.event.runId, 0);
+    const state = foldLog(records);
+    return state && { state, position };
+  }
+
+  return {
+    /** Undefined for what no list shows, and for what cannot be read: who asks for such a run is told why. */
+    async change(stored: StoredEvent): Promise<RunChange | undefined> {
+      const { event, position: sequence } = stored;
+      const { runId } = event;
+      const before = knownByRunId.get(runId);
+      if (before !== undefined && sequence <= before.position) return undefined; // read with what stood before it
+      const after = await stateAfter(stored, before).catch(orNothing);
+      if (after === undefined) {
+        knownByRunId.delete(runId);
+        return undefined;
+      }
+      const state = listedFrom(after.state);
+      keep(runId, { state, position: after.position });
+      if (before !== undefined && !isShown(event)) return undefined;
+      const stood = before?.state ?? (event.sequence === 0 ? "none" : "unknown");
+      return { sequence, runId, principal: state.accepted.principal, before: stood, after: state };
+    },
+  };
+}
+
+/** For a log that is broken; what else fails may pass. */
+function orNothing(error: unknown): undefined {
+  if (!(error instanceof Failure && error.code === "data_loss")) throw error;
+}
+
+const shown: ReadonlySet<RunEvent["event"]["case"]> = new Set([
+  ...(["accepted", "claimed", "turnCommitted", "callFinished", "parked", "ended"] as const),
+  ...(["answerDropped", "contextCompacted"] as const),
+]);
+
+function isShown({ event }: RunEvent): boolean {
+  return shown.has(event.case);
+}

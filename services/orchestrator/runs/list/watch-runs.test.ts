@@ -1,0 +1,154 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { WatchRunsRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type Caller, callerNamed, SELF } from "#runtime/rpc/identity.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
+import type { EventBody } from "../../log/journal.ts";
+import type { StoredEvent } from "../../log/state/log-record.ts";
+import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
+import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
+import type { Bounds } from "./recent-changes.ts";
+import { createRunChanges, type DeletedRun } from "./run-changes.ts";
+import { watchRuns } from "./watch-runs.ts";
+
+/** The store of runs, and what is read of it. */
+function openStore(bounds?: Bounds) {
+  const log = createMemoryRunLog();
+  const stored: StoredEvent[] = [];
+  const counts = { reads: 0, followers: 0 };
+  const deletedListeners = new Set<(deleted: DeletedRun) => void>();
+  let news = Promise.withResolvers<void>();
+
+  async function write(runId: string, event: EventBody): Promise<void> {
+    const before = log.records(runId);
+    const record = {
+      event: create(RunEventSchema, { runId, sequence: before.length, event }),
+      epoch: 1,
+      instance: "i",
+    };
+    await log.append(record, before.at(-1)?.position ?? 0);
+    stored.push(log.records(runId).at(-1)!);
+    news.resolve();
+    news = Promise.withResolvers();
+  }
+
+  async function* follow(from: number, signal: AbortSignal) {
+    counts.followers += 1;
+    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    for (let index = 0; !signal.aborted; ) {
+      const next = stored[index];
+      if (next === undefined) await Promise.race([news.promise, aborted]);
+      else index += 1;
+      if (next !== undefined && next.position >= from) yield next;
+    }
+  }
+
+  const changes = createRunChanges({
+    log: {
+      read: (...asked) => {
+        counts.reads += 1;
+        return log.read(...asked);
+      },
+    },
+    allRuns: {
+      next: async () => (stored.at(-1)?.position ?? 0) + 1,
+      follow,
+      onDeleted(tell) {
+        deletedListeners.add(tell);
+        return { [Symbol.dispose]: () => void deletedListeners.delete(tell) };
+      },
+    },
+    ...(bounds && { bounds }),
+  });
+  const queues = createMemoryQueues();
+  return {
+    write,
+    counts,
+    delete: (deleted: DeletedRun) => {
+      for (const tell of deletedListeners) tell(deleted);
+    },
+    /** Runs that were accepted for the principal and taken. */
+    async begin(principal: string, ...runIds: string[]): Promise<void> {
+      for (const runId of runIds) {
+        const value = { sessionId: `s-${runId}`, agent: "a", principal, input: [] };
+        await write(runId, { case: "accepted", value });
+        await write(runId, { case: "claimed", value: {} });
+      }
+    },
+    watch(request: MessageInitShape<typeof WatchRunsRequestSchema> = {}, caller: Caller = SELF) {
+      const asked = create(WatchRunsRequestSchema, request);
+      return watchRuns({ log, queues, changes }, asked, caller, signal);
+    },
+  };
+}
+
+const { signal } = new AbortController();
+const ended = (outputText = ""): EventBody => ({ case: "ended", value: { state: RunState.COMPLETED, outputText } });
+
+type Watch = ReturnType<ReturnType<typeof openStore>["watch"]>;
+
+/** The next of what is told, in short. */
+async function next(watch: Watch): Promise<string> {
+  const { value: update } = await watch.next();
+  if (update === undefined) return "end";
+  if (update.case === "start") return `start ${update.value.nextSequence}`;
+  if (update.case === "gap") return `gap ${update.value.firstSequence}-${update.value.lastSequence}`;
+  if (update.case === "deleted") return `deleted ${update.value.runId}`;
+  const { sequence, runId, run } = update.value;
+  return `${sequence} ${runId} ${run ? enumWord(RunStateSchema, run.state) : "gone"}`;
+}
+
+test("ORCH-12 10,000 runs that stand cost a watcher nothing, and a change of one costs one read of its log at most", async () => {
+  const { begin, write, watch, counts } = openStore();
+  await begin("ada", ...Array.from({ length: 10_000 }, (_, index) => `r${index}`));
+  const watchers = [watch(), watch(), watch()];
+  for (const watcher of watchers) expect(await next(watcher)).toBe("start 20001");
+  expect(counts).toEqual({ reads: 0, followers: 1 });
+  for (let turn = 1; turn <= 50; turn += 1) {
+    await write("r7", { case: "turnCommitted", value: { turn, items: [] } });
+    for (const watcher of watchers) expect(await next(watcher)).toBe(`${20_000 + turn} r7 in_progress`);
+  }
+  await write("r7", ended());
+  for (const watcher of watchers) expect(await next(watcher)).toBe("20051 r7 completed");
+  expect(counts).toEqual({ reads: 1, followers: 1 });
+});
+
+test("SEC-2 a principal is told of its own runs only, also of those that are deleted", async () => {
+  const store = openStore();
+  const [ada, bob] = [store.watch({}, callerNamed("ada")), store.watch({}, callerNamed("bob"))];
+  await Promise.all([ada.next(), bob.next()]);
+  await store.begin("ada", "hers");
+  await store.write("hers", ended());
+  const told = [await next(ada), await next(ada), await next(ada)];
+  expect(told).toEqual(["1 hers queued", "2 hers in_progress", "3 hers completed"]);
+  store.delete({ runId: "hers", principal: "ada" });
+  await store.begin("bob", "his");
+  expect(await next(ada)).toBe("deleted hers");
+  expect(await next(bob)).toBe("4 his queued");
+});
+
+test("BUS-1 who is slower than changes are dropped is told the gap, and goes on behind it", async () => {
+  const { begin, write, watch } = openStore({ changes: 3, characters: 1_000 });
+  const watcher = watch();
+  expect(await next(watcher)).toBe("start 1");
+  await begin("ada", "r");
+  expect(await next(watcher)).toBe("1 r queued");
+  for (let turn = 1; turn <= 4; turn += 1) await write("r", { case: "turnCommitted", value: { turn, items: [] } });
+  await write("r", ended());
+  await expect.poll(() => next(watch({ fromSequence: 1n }))).toBe("gap 1-4");
+  expect(await next(watcher)).toBe("gap 2-4");
+  expect(await next(watcher)).toBe("5 r in_progress");
+});
+
+test("ORCH-12 what ended runs said takes a bounded room", async () => {
+  const { begin, write, watch } = openStore({ changes: 1_000, characters: 1_000 });
+  const watcher = watch();
+  expect(await next(watcher)).toBe("start 1");
+  for (const runId of ["one", "two", "three"]) {
+    await begin("ada", runId);
+    await write(runId, ended("x".repeat(600)));
+  }
+  await expect.poll(() => next(watch({ fromSequence: 1n }))).toBe("gap 1-6");
+});
