@@ -18,6 +18,8 @@ import type { Outcome } from "./outcome/outcome.ts";
 import { CurrentPhase } from "./phase/current-phase.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase/phase.ts";
 import { createRefresh } from "./refresh.ts";
+import type { ResourceWatches } from "./resources/resource-watches.ts";
+import type { ServerSubscriptions } from "./resources/server-subscriptions.ts";
 
 /*
  * Keeps a link to one server open, for as long as it is asked to.
@@ -43,6 +45,7 @@ export interface LinkKeeperOptions {
   onElicit: OnElicit;
   onSample: OnSample;
   onChange: () => void;
+  watches: Pick<ResourceWatches, "linked" | "lost" | "updated">;
   /** Resolves when there is a token that was not there when the server last asked for one. */
   granted?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether calls are in the server's hands. */
@@ -56,6 +59,8 @@ export interface LinkEvents {
   /** What the server, or the program that fetches it, says beside the protocol. */
   onWords: (text: string) => void;
   onToolsChanged: () => void;
+  onResourceUpdated: (uri: string) => void;
+  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
   onLog: (log: ToolLog) => void;
   /** Of servers up to 2025-11-25, which ask while they hold a call open. */
   onElicit: OnElicit;
@@ -195,6 +200,8 @@ export class LinkKeeper implements AsyncDisposable {
     const events: LinkEvents = {
       onWords: (text) => this.#takeWords(this.#options.redact(text)),
       onToolsChanged: () => this.#refresh.request(),
+      onResourceUpdated: (uri) => this.#options.watches.updated(uri),
+      onSubscriptionsLost: (subscriptions) => this.#options.watches.lost(subscriptions),
       onLog: this.#options.onLog,
       onElicit: this.#options.onElicit,
       onSample: this.#options.onSample,
@@ -234,10 +241,12 @@ export class LinkKeeper implements AsyncDisposable {
       this.#toldReason = undefined;
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);
+      this.#options.watches.linked(link.subscriptions);
     }
     const end = orAborted(link.ended, signal).then(this.#options.redact);
     const reason = await end.catch(() => undefined); // closed by us: nobody asks why
     over.abort();
+    this.#options.watches.linked(undefined);
     const isLeftFresh = this.phase.kind === "connecting";
     const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
     if (reason !== undefined) this.#logger.warn(`the link ended: ${reason}`);

@@ -2,6 +2,7 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const mcp = testsOf("test/system/doors/mcp/mcp.test.ts");
 const content = testsOf("test/system/doors/mcp/mcp-content.test.ts");
+const subscriptions = testsOf("test/system/doors/mcp/mcp-subscriptions.test.ts");
 const go = testsOf("test/system/doors/mcp-go.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp/mcp-stdio.test.ts");
@@ -31,6 +32,18 @@ export const door: Proofs = {
       search("is listed four tools, finds one by words, reads how it is called, and calls it"),
     ),
     shown("its resources and prompts", content("no server is asked for an address that it does not list")),
+    shown(
+      "its subscriptions to resources, before servers of both eras",
+      subscriptions(
+        "are told to a client of 2025-11-25 as long as it is subscribed, and the server is let go of after the last",
+        "are told to a client of 2026-07-28 that listens, and no others",
+        "are told again by a server that had broken off, which may have changed them meanwhile",
+        "a subscription holds at any gateway, also after the one that took it was killed",
+        "news reach every stream over whichever bridge, also after one of them was killed",
+        "who is refused is told why: unknown resources, servers that do not tell, agents that may not read",
+        "a session has a hundred subscriptions at most, which are its principal's own",
+      ),
+    ),
     shown(
       "any gateway serves any request of a session",
       mcp(

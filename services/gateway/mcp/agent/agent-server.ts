@@ -18,7 +18,7 @@ import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../searc
 import { indexOf } from "../search/tool-index.ts";
 import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
-import { serveResources } from "./resources.ts";
+import { serveResources, serveSubscriptions } from "./resources.ts";
 import { type Content, createAgentSources, LIST_TTL_MS } from "./sources.ts";
 import type { StoredCalls, StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";
@@ -79,7 +79,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
   const own = new Server(INFO, {
     capabilities: {
       tools: { listChanged: true },
-      resources: {},
+      resources: { subscribe: true },
       prompts: {},
       completions: {},
       ...(logs && { logging: {} }),
@@ -100,6 +100,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
   });
   const sources = createAgentSources({ ...server, options, tellsTtl: logs });
   serveResources(own, sources, server.results);
+  if (!logs) serveSubscriptions(own, sources);
   servePrompts(own, sources);
   return own;
 

@@ -21,6 +21,7 @@ export interface AgentSources {
   readonly content: Content;
   readonly options: CallOptions;
   readonly answering: Answering;
+  readonly sessionId: () => Promise<string>;
   /** The sources that can be used, by name. */
   readonly names: () => Promise<string[]>;
   /** Of each source what it answers; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
@@ -70,6 +71,7 @@ export function createAgentSources({ tellsTtl, sessionId, ...asking }: SourcesOp
     content,
     options,
     answering,
+    sessionId,
     names,
     async each(ask) {
       const id = await sessionId();

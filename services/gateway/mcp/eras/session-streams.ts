@@ -2,6 +2,7 @@ import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport }
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
+import { followResources } from "../agent/resource-changes.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
 import { isEventStream } from "../http/web-messages.ts";
@@ -74,6 +75,16 @@ async function followSession(
   await server.connect(transport);
   const response = await transport.handleRequest(withoutPlace(exchange.request));
   if (!isEventStream(response)) ending.end();
+  const { content } = parts;
+  void followResources({
+    sources: { content, options, sessionId: async () => sessionId },
+    ...{
+      resources: [],
+      isResumed: digest !== undefined,
+      signal: ending.signal,
+      onUpdated: (uri) => server.sendResourceUpdated({ uri }),
+    },
+  });
   const follow = async () => {
     using _ = ending;
     if (digest !== undefined && digest !== known) await server.sendToolListChanged();
