@@ -49,6 +49,7 @@ export const door: Proofs = {
       mcp(
         "is served by any gateway: its calls, cancellations, streams and end",
         "goes on with a call whose stream it lost, at another gateway, and nothing is executed twice",
+        "goes on with a call whose arguments are too large for its record",
       ),
     ),
   ],

@@ -9,6 +9,7 @@ import { resultFrom } from "../agent/call-result.ts";
 import { isRecorded, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { type CalledTool, type CallInSession, follow } from "../calls/call.ts";
 import type { Asking } from "../calls/questions.ts";
+import { recordedArguments } from "../calls/recorded-arguments.ts";
 import type { HeldCalls } from "./held-calls.ts";
 import { createRecordedTasks } from "./recorded-tasks.ts";
 
@@ -43,9 +44,11 @@ export function createTaskCalls(options: TasksOptions) {
   }
 
   /** TASK-3. Resolves when the waiting has ended, however. */
-  async function keepGoing({ callId, sessionId, state, tool: name, argumentsJson }: ToolCall): Promise<void> {
+  async function keepGoing(recorded: ToolCall): Promise<void> {
+    const { callId, sessionId, state, tool: name } = recorded;
     if (state !== ToolCallState.STARTED && state !== ToolCallState.WAITING) return;
-    if (isDigest(argumentsJson)) return; // whoever goes on with it would hand them to its tool
+    const argumentsJson = await recordedArguments(recorded, options.results).catch(() => undefined);
+    if (argumentsJson === undefined) return; // whoever goes on with it would hand a digest to its tool
     await wait(options.callIn(sessionId), { callId, name, argumentsJson }).catch(() => {}); // it is in flight under another of its names, or refused by now
   }
 
@@ -74,11 +77,6 @@ export function createTaskCalls(options: TasksOptions) {
   }
 
   return { tasks, begin, keepGoing, answerOf, resultOf, isTaskTool: (name: string) => isTaskTool(options, name) };
-}
-
-/** What is recorded of arguments that are too large for a record. */
-function isDigest(argumentsJson: string): boolean {
-  return argumentsJson.startsWith('{"truncated":true,"bytes":');
 }
 
 /** TASK-2; undefined where there is no such tool, which the router refuses in words. */
