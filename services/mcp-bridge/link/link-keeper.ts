@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -345,11 +346,13 @@ export class LinkKeeper implements AsyncDisposable {
     return this.#options.redact(messageFromUnknown(error));
   }
 
-  #take({ tools, warnings }: ListedTools): ReadonlyMap<string, Tool> {
+  #take({ tools, warnings, ttlMs }: ListedTools): ReadonlyMap<string, Tool> {
     for (const warning of warnings) {
       if (!this.#warned.has(warning)) this.#logger.warn(warning);
       this.#warned.set(warning, true);
     }
+    const { toolsTtl: _, ...about } = this.#about;
+    this.#about = { ...about, ...(ttlMs !== undefined && { toolsTtl: durationFromMs(ttlMs) }) };
     this.#listed = new Map(tools.map((tool) => [tool.name, tool]));
     return this.#listed;
   }

@@ -7,11 +7,8 @@ import type { Ending } from "#runtime/time/ending.ts";
 import type { Asker } from "../provider/provider.ts";
 import type { SessionContent } from "../provider/session-content.ts";
 import type { SessionResources } from "../provider/session-resources.ts";
-import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn } from "../tools/content.ts";
+import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn, ttlMsIn } from "../tools/content.ts";
 import type { ServerMethod } from "../tools/server-method.ts";
-
-/** What is said beyond that is no promise that anybody keeps. */
-const MOST_TTL_MS = 24 * 60 * 60 * 1_000;
 
 export interface ContentRoutes {
   readonly resources: SessionResources;
@@ -102,8 +99,7 @@ export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpCont
   };
 }
 
-/** A server of 2026-07-28 says for how long its answer may be kept; what is no time means not at all. */
-function ttlOf({ ttlMs }: Record<string, unknown>): { ttl?: Duration } {
-  if (ttlMs === undefined) return {};
-  return { ttl: durationFromMs(typeof ttlMs === "number" && ttlMs >= 0 ? Math.min(ttlMs, MOST_TTL_MS) : 0) };
+function ttlOf(answer: Record<string, unknown>): { ttl?: Duration } {
+  const ttlMs = ttlMsIn(answer);
+  return ttlMs === undefined ? {} : { ttl: durationFromMs(ttlMs) };
 }

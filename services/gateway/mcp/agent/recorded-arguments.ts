@@ -1,5 +1,5 @@
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { StoredResults } from "../agent/stored-results.ts";
+import type { StoredResults } from "./stored-results.ts";
 
 /** A call's arguments as they were given; undefined where no more than their digest is kept. */
 export async function recordedArguments(

@@ -2,11 +2,11 @@ import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport }
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
+import { recordedArguments } from "../agent/recorded-arguments.ts";
 import { followResources } from "../agent/resource-changes.ts";
 import { createStoredResults } from "../agent/stored-results.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
-import { recordedArguments } from "../calls/recorded-arguments.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";

@@ -6,10 +6,10 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { type AgentServerOptions, type AskedCall, calledBy } from "../agent/agent-server.ts";
 import { resultFrom } from "../agent/call-result.ts";
+import { recordedArguments } from "../agent/recorded-arguments.ts";
 import { isRecorded, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { type CalledTool, type CallInSession, follow } from "../calls/call.ts";
 import type { Asking } from "../calls/questions.ts";
-import { recordedArguments } from "../calls/recorded-arguments.ts";
 import type { HeldCalls } from "./held-calls.ts";
 import { createRecordedTasks } from "./recorded-tasks.ts";
 
