@@ -10,7 +10,13 @@ import type { CallInSession } from "../calls/call.ts";
 import { askInResults, createQuestionStates } from "../calls/question-state.ts";
 import { answersFrom } from "../calls/questions.ts";
 import { isEventStream } from "../http/web-messages.ts";
-import { createTaskAnswer, EXTENSION_CAPABILITY, knowsTasks, serveTaskExtension } from "../tasks/task-extension.ts";
+import {
+  createTaskAnswer,
+  EXTENSION_CAPABILITY,
+  knowsTasks,
+  refuseUndeclared,
+  serveTaskExtension,
+} from "../tasks/task-extension.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
 import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
 import { writtenArguments } from "./written-arguments.ts";
@@ -34,7 +40,6 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       knowsLinks: true,
       logs: true,
     };
-    if (own.searches) return createAgentServer(own);
     const tasks = { ...own, ...tasksParts(parts, exchange) };
     const isDeclared = knowsTasks(metaOf(exchange));
     const answerByTask = isDeclared ? createTaskAnswer(tasks) : undefined;
@@ -42,6 +47,7 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
     serveTaskExtension(server, tasks, isDeclared);
     return server;
   };
+  refuseForeignTasks(exchange);
   const isListening = isObject(body) && body.method === "subscriptions/listen";
   const changes = isListening ? await openChanges(parts, exchange, () => void handler.close()) : NO_CHANGES;
   const { bus, leave } = changes;
@@ -50,6 +56,13 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const response = await handler.fetch(request, { parsedBody });
   if (!isEventStream(response)) leave();
   return response;
+}
+
+/** Tasks are told to who knows them, and are polled for: a stream tells of none. */
+function refuseForeignTasks(exchange: McpExchange): void {
+  const { notifications } = paramsOf(exchange);
+  if (isObject(notifications) && notifications.taskIds !== undefined && !knowsTasks(metaOf(exchange)))
+    refuseUndeclared();
 }
 
 function paramsOf({ body }: McpExchange): Record<string, unknown> {

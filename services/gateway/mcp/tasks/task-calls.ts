@@ -76,7 +76,14 @@ export function createTaskCalls(options: TasksOptions) {
     return answerOf(message(CallToolResultSchema, recorded), call);
   }
 
-  return { tasks, begin, keepGoing, answerOf, resultOf, isTaskTool: (name: string) => isTaskTool(options, name) };
+  return {
+    tasks,
+    begin,
+    keepGoing,
+    answerOf,
+    resultOf,
+    isTaskTool: (asked: AskedCall) => isTaskTool(options, calledBy(options, asked).name),
+  };
 }
 
 /** TASK-2; undefined where there is no such tool, which the router refuses in words. */
