@@ -84,6 +84,7 @@ export const ACCESS = {
     stores: {
       toolbus_tools: { writes: ["mcp-server.>"] },
       toolbus_mcp_logins: "owns",
+      toolbus_mcp_subscriptions: "owns",
       toolbus_owners: { writes: ["mcp-connection.>"] },
       TOOLBUS_AUDIT: { writes: ["toolbus.audit.mcp-bridge.>"] },
     },

@@ -21,6 +21,7 @@ import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
 import { HOPS_HEADER, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
 import type { SessionContent } from "./provider/session-content.ts";
+import type { SessionResources } from "./provider/session-resources.ts";
 import { contentRoutes } from "./routes/content-routes.ts";
 import { publicServer } from "./servers/public-view.ts";
 import type { AppliedServers } from "./servers/servers.ts";
@@ -32,6 +33,7 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
   applied: AppliedServers;
   logins: Logins;
   content: SessionContent;
+  resources: SessionResources;
   /** The connections of this instance, and those of all. */
   own: Part;
   fleet: Part;
@@ -42,7 +44,7 @@ export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, logins, content, own, fleet, owners } = parts;
+  const { provider, applied, logins, content, resources, own, fleet, owners } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
@@ -69,10 +71,12 @@ export function createRoutes(parts: Routes) {
       executeTool: (request, context) => provider.callTool(byOwnClock(request), hopOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
-        return { closedCount: sessionId === "" ? 0 : await fleet.release({ sessionId, agent, runId }, signal) };
+        if (sessionId === "") return { closedCount: 0 };
+        if (runId === "") await resources.leave(sessionId);
+        return { closedCount: await fleet.release({ sessionId, agent, runId }, signal) };
       },
     });
-    router.service(McpContentService, contentRoutes({ content, requireSession }));
+    router.service(McpContentService, contentRoutes({ content, resources, requireSession, askerOf: hopOf, lasting }));
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { signal }) {
         const given = server ?? refuseField("server", "is required");

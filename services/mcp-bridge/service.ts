@@ -31,9 +31,11 @@ import { OwnPart } from "./connection/own-part.ts";
 import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
 import { SessionContent } from "./provider/session-content.ts";
+import { SessionResources } from "./provider/session-resources.ts";
 import { createRoutes } from "./routes.ts";
 import { openLoginRecords } from "./subscriptions/login-records.ts";
 import { createPeers } from "./subscriptions/peers.ts";
+import { openResourceSubscriptions } from "./subscriptions/resource-subscriptions.ts";
 import { createSessionOwners } from "./subscriptions/session-owners.ts";
 import { createSessionSources } from "./subscriptions/session-sources.ts";
 import { openAppliedServers } from "./subscriptions.ts";
@@ -99,7 +101,10 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const hasNotBegun = (error: unknown) =>
     deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
   const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });
-  const content = new SessionContent(createSessionSources(bus, interceptors), provider);
+  const sources = createSessionSources(bus, interceptors);
+  const content = new SessionContent(sources, provider);
+  const subscriptions = stack.use(await openResourceSubscriptions(bus, logger));
+  const resources = new SessionResources({ sources, provider, subscriptions });
   const instances = stack.use(await openInstances(bus, name, onError));
   const own = new OwnPart(connections);
   const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
@@ -109,7 +114,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, connections, applied, logins, content, own, fleet, owners, stopping: stopping.signal },
+      ...{ provider, connections, applied, logins, content, resources, own, fleet, owners, stopping: stopping.signal },
     }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });

@@ -141,9 +141,12 @@ async function showRun(runId: string, _options: object, command: Command): Promi
   if (response.run !== undefined) printLines(linesOfRun(response.run));
 }
 
+const apart = (count: bigint | undefined, of: string) => (count ? ` (${count} ${of})` : "");
+
 function linesOfRun(run: Run): string[] {
-  const { inputTokens = 0n, outputTokens = 0n, cost } = run.usage ?? {};
-  const spent = `${inputTokens} tokens in, ${outputTokens} out${cost ? `, ${textOfAmount(cost)}` : ""}`;
+  const { inputTokens = 0n, outputTokens = 0n, cachedInputTokens, reasoningTokens, cost } = run.usage ?? {};
+  const read = `${inputTokens} tokens in${apart(cachedInputTokens, "cached")}`;
+  const spent = `${read}, ${outputTokens} out${apart(reasoningTokens, "reasoning")}${cost ? `, ${textOfAmount(cost)}` : ""}`;
   return [
     `${colors.bold(run.id)} of ${run.agent} in session ${run.sessionId}`,
     endingText(run),

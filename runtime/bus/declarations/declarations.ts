@@ -56,6 +56,7 @@ export type BucketName =
   | "toolbus_router_keys"
   | "toolbus_gateway_keys"
   | "toolbus_mcp_logins"
+  | "toolbus_mcp_subscriptions"
   | "toolbus_grants";
 
 export type ObjectStoreName = "toolbus_results";
@@ -241,6 +242,13 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     maxBytes: 64 * mib,
     maxMessageBytes: 64 * kib,
     maxAgeMs: 180 * days,
+  },
+  toolbus_mcp_subscriptions: {
+    description: "The resources of MCP servers of which sessions want to be told.",
+    history: 1,
+    maxBytes: 64 * mib,
+    maxMessageBytes: largestMessageBytes,
+    maxAgeMs: 30 * days,
   },
   toolbus_grants: {
     description: "What gateways let principals have besides what names them.",

@@ -11,6 +11,7 @@ import type { ServerAuthorization } from "../auth/authorization.ts";
 import { loginQuestion } from "../auth/login-question.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
 import { offerFromPhase, statusFromPhase } from "../link/phase/phase.ts";
+import { ResourceWatches, type WatchEvent } from "../link/resources/resource-watches.ts";
 import type { Changes } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
@@ -72,6 +73,7 @@ export class Connection implements AsyncDisposable {
   readonly #keeper: LinkKeeper;
   readonly #calls: Calls;
   readonly #redact: (text: string) => string;
+  readonly #watches: ResourceWatches;
   /** Of the calls under way. */
   readonly #channels = new Set<CallChannel>();
   #holds = 0;
@@ -87,6 +89,7 @@ export class Connection implements AsyncDisposable {
     this.holder = holder;
     this.#logger = options.logger.child({ server: server.name, ...holder });
     const { authorization } = options;
+    this.#watches = new ResourceWatches(server.name);
     const redact = (text: string) => options.redact(authorization?.redact(text) ?? text);
     this.#redact = redact;
     this.#keeper = new LinkKeeper({
@@ -99,6 +102,7 @@ export class Connection implements AsyncDisposable {
       onSample: (params, signal) => answerSampling(params, this.#channelOfRequest()?.ask, signal),
       onElicit: (params, signal) => answerElicitation(params, this.#channelOfRequest()?.ask, signal),
       isBusy: () => this.#calls.running > 0,
+      watches: this.#watches,
     });
     this.#awaitIdle();
   }
@@ -164,8 +168,15 @@ export class Connection implements AsyncDisposable {
     return this.#calls.join({ id: `${sessionId} ${callId}`, work, signal, accepted, responses });
   }
 
+  /** Ends with the connection. Throws when the server is not there, or does not tell of the resource. */
+  async *watchResource(uri: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    await this.#keeper.whenReady(signal);
+    yield* this.#watches.watch(uri, signal);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
+    this.#watches.close();
     clearTimeout(this.#idleTimer);
     await this.#keeper[Symbol.asyncDispose]();
   }

@@ -93,6 +93,8 @@ export class Starts implements AsyncDisposable {
       {
         onWords: (text) => start.events?.onWords(text),
         onToolsChanged: () => start.events?.onToolsChanged(),
+        onResourceUpdated: (uri) => start.events?.onResourceUpdated(uri),
+        onSubscriptionsLost: (lost) => start.events?.onSubscriptionsLost(lost),
         onLog: (log) => start.events?.onLog(log),
         onElicit: async (...asked) => start.events?.onElicit(...asked) ?? { action: "cancel" },
         onSample: (...asked) => start.events?.onSample(...asked) ?? refuseSampling("nobody calls"),

@@ -4,7 +4,7 @@ import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { iconsFrom } from "../tools/icons.ts";
 
 /** What a server says of itself. */
-export type About = Pick<SourceStatus, "instructions" | "title" | "icons">;
+export type About = Pick<SourceStatus, "instructions" | "title" | "icons" | "toolsTtl">;
 
 export const NOTHING_KNOWN: About = { instructions: "", title: "", icons: [] };
 

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -18,6 +19,8 @@ import type { Outcome } from "./outcome/outcome.ts";
 import { CurrentPhase } from "./phase/current-phase.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase/phase.ts";
 import { createRefresh } from "./refresh.ts";
+import type { ResourceWatches } from "./resources/resource-watches.ts";
+import type { ServerSubscriptions } from "./resources/server-subscriptions.ts";
 
 /*
  * Keeps a link to one server open, for as long as it is asked to.
@@ -43,6 +46,7 @@ export interface LinkKeeperOptions {
   onElicit: OnElicit;
   onSample: OnSample;
   onChange: () => void;
+  watches: Pick<ResourceWatches, "linked" | "lost" | "updated">;
   /** Resolves when there is a token that was not there when the server last asked for one. */
   granted?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether calls are in the server's hands. */
@@ -56,6 +60,8 @@ export interface LinkEvents {
   /** What the server, or the program that fetches it, says beside the protocol. */
   onWords: (text: string) => void;
   onToolsChanged: () => void;
+  onResourceUpdated: (uri: string) => void;
+  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
   onLog: (log: ToolLog) => void;
   /** Of servers up to 2025-11-25, which ask while they hold a call open. */
   onElicit: OnElicit;
@@ -195,6 +201,8 @@ export class LinkKeeper implements AsyncDisposable {
     const events: LinkEvents = {
       onWords: (text) => this.#takeWords(this.#options.redact(text)),
       onToolsChanged: () => this.#refresh.request(),
+      onResourceUpdated: (uri) => this.#options.watches.updated(uri),
+      onSubscriptionsLost: (subscriptions) => this.#options.watches.lost(subscriptions),
       onLog: this.#options.onLog,
       onElicit: this.#options.onElicit,
       onSample: this.#options.onSample,
@@ -234,10 +242,12 @@ export class LinkKeeper implements AsyncDisposable {
       this.#toldReason = undefined;
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);
+      this.#options.watches.linked(link.subscriptions);
     }
     const end = orAborted(link.ended, signal).then(this.#options.redact);
     const reason = await end.catch(() => undefined); // closed by us: nobody asks why
     over.abort();
+    this.#options.watches.linked(undefined);
     const isLeftFresh = this.phase.kind === "connecting";
     const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
     if (reason !== undefined) this.#logger.warn(`the link ended: ${reason}`);
@@ -336,11 +346,13 @@ export class LinkKeeper implements AsyncDisposable {
     return this.#options.redact(messageFromUnknown(error));
   }
 
-  #take({ tools, warnings }: ListedTools): ReadonlyMap<string, Tool> {
+  #take({ tools, warnings, ttlMs }: ListedTools): ReadonlyMap<string, Tool> {
     for (const warning of warnings) {
       if (!this.#warned.has(warning)) this.#logger.warn(warning);
       this.#warned.set(warning, true);
     }
+    const { toolsTtl: _, ...about } = this.#about;
+    this.#about = { ...about, ...(ttlMs !== undefined && { toolsTtl: durationFromMs(ttlMs) }) };
     this.#listed = new Map(tools.map((tool) => [tool.name, tool]));
     return this.#listed;
   }

@@ -39,6 +39,7 @@ import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
 import { type ListedTools, listTools } from "./list-tools.ts";
 import { type Outcome, outcomeOf, textOfError } from "./outcome/outcome.ts";
 import { heldIn, showAnswers } from "./outcome/shown-answers.ts";
+import { createServerSubscriptions, type ServerSubscriptions } from "./resources/server-subscriptions.ts";
 import { callAsTask, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
 
 /** A client and its transport, initialised: they live and end together, and are never used again after that. */
@@ -56,6 +57,7 @@ export interface Link extends AsyncDisposable {
   /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
   quiet(limit: AbortSignal): Promise<void>;
   readonly tasks: Tasks;
+  readonly subscriptions: ServerSubscriptions;
   /** Rejects with whatever the SDK says. The result may stand for a task (`taskIn`), or ask for something. */
   call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult | InputRequiredResult>;
   /** Resolves when the server has shown that it is there. */
@@ -91,6 +93,9 @@ export interface LinkOptions {
   /** How the server is spoken with; absent finds out. */
   era?: KnownEra | undefined;
   onToolsChanged: () => void;
+  onResourceUpdated: (uri: string) => void;
+  /** The server tells of its resources no more. */
+  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
   onLog: (log: ToolLog) => void;
   onElicit: OnElicit;
   onSample: OnSample;
@@ -241,6 +246,9 @@ function createLink(
     closing.abort();
   };
   client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
+    options.onResourceUpdated(params.uri),
+  );
   client.setNotificationHandler("notifications/message", ({ params }) => options.onLog(logFromNotification(params)));
   client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) => options.onElicit(params, mcpReq.signal));
   if (server.sampling) {
@@ -259,6 +267,10 @@ function createLink(
   const calls = new Set<Promise<unknown>>();
   let taskTools: ReadonlySet<string> = new Set();
   const requestOptions = (signal: AbortSignal) => ({ signal, timeout: NO_TIMEOUT_MS });
+  const subscriptions = createServerSubscriptions(client, {
+    signal: closing.signal,
+    onLost: () => options.onSubscriptionsLost(subscriptions),
+  });
   const ask =
     (signal: AbortSignal): Ask =>
     (method, params) =>
@@ -278,6 +290,7 @@ function createLink(
       return listed;
     },
     tasks: tasksOf(client, requestOptions),
+    subscriptions,
     async quiet(limit) {
       await orAborted(Promise.allSettled(calls), limit).catch(() => {}); // then they are cut
     },

@@ -2,6 +2,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ttlMsIn } from "../tools/content.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { parseTool } from "../tools/listed/parse-tool.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
@@ -18,6 +19,8 @@ export interface ListedTools {
   taskTools: ReadonlySet<string>;
   /** What was left out, in words for an operator. */
   warnings: string[];
+  /** How long the server says that it may be kept. */
+  ttlMs?: number | undefined;
 }
 
 /** Reads all pages. A cursor that comes again ends the list. */
@@ -31,7 +34,12 @@ export async function listTools(
   const taskTools = new Set<string>();
   const warnings: string[] = [];
   const hasHeaders = options.server.transport.case === "http" && client.getProtocolEra() === "modern";
-  for await (const listed of listedTools(client, options.signal, warnings)) {
+  let ttlMs: number | undefined;
+  const onPage = (page: Record<string, unknown>) => {
+    const kept = ttlMsIn(page);
+    if (kept !== undefined) ttlMs = Math.min(kept, ttlMs ?? kept);
+  };
+  for await (const listed of listedTools(client, { signal: options.signal, warnings, onPage })) {
     const parsed = parseTool(listed, { hasHeaders });
     if (parsed.kind === "refused") warnings.push(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
     else if (tools.has(parsed.tool.name))
@@ -44,16 +52,24 @@ export async function listTools(
   const { name } = READ_RESOURCE;
   const hasResources = capabilities?.resources !== undefined && !omitResources;
   if (hasResources && !tools.has(name) && isOffered(name, allowedTools)) tools.set(name, READ_RESOURCE);
-  return { tools: [...tools.values()], taskTools, warnings };
+  return { tools: [...tools.values()], taskTools, warnings, ttlMs };
 }
 
-async function* listedTools(client: Client, signal: AbortSignal, warnings: string[]): AsyncGenerator<unknown> {
+interface Listing {
+  readonly signal: AbortSignal;
+  readonly warnings: string[];
+  readonly onPage: (page: Record<string, unknown>) => void;
+}
+
+async function* listedTools(client: Client, { signal, warnings, onPage }: Listing): AsyncGenerator<unknown> {
   if (!client.getServerCapabilities()?.tools) return;
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
     const params = cursor === undefined ? {} : { cursor };
-    const { tools, nextCursor } = await client.request({ method: "tools/list", params }, pageSchema, { signal });
+    const listed = await client.request({ method: "tools/list", params }, pageSchema, { signal });
+    const { tools, nextCursor } = listed;
+    onPage(listed);
     yield* tools;
     if (!nextCursor) return;
     if (seen.has(nextCursor)) {

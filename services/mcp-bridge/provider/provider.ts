@@ -8,18 +8,22 @@ import {
   type GetProvidedToolsResponse,
   GetProvidedToolsResponseSchema,
   type Scope,
+  ScopeSchema,
   type WatchProvidedToolsRequest,
   type WatchProvidedToolsResponse,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { SourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { AskedConnection, Connections, Located } from "../connection/connections.ts";
+import type { WatchEvent } from "../link/resources/resource-watches.ts";
 import { holderOf } from "../servers/key.ts";
 import { type AppliedServers, serverOfSource, sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
+import type { FoundSource, ResourceOfSession } from "./session-sources.ts";
 
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {
@@ -32,6 +36,7 @@ export interface Peer {
     signal: AbortSignal,
   ): AsyncIterable<WatchProvidedToolsResponse>;
   callTool(request: ExecuteToolRequest, signal: AbortSignal): AsyncIterable<ExecuteToolResponse>;
+  watchResource(resource: ResourceOfSession, signal: AbortSignal): AsyncIterable<WatchEvent>;
 }
 
 /** Who asks. A request that has been forwarded too often goes in circles. */
@@ -95,6 +100,30 @@ export class Provider {
       try {
         const forwarded = { ...request, source: sourceOfServer(asked.server, source.fromRun) };
         yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
+        return;
+      } catch (error) {
+        await handover(error);
+      }
+    }
+  }
+
+  /** Ends with the connection, wherever it is. */
+  async *watchResource(
+    { scope, source, uri }: FoundSource & { uri: string },
+    asker: Asker,
+  ): AsyncGenerator<WatchEvent> {
+    const asked = this.askedOf(create(SourceSchema, source), create(ScopeSchema, scope));
+    const handover = this.#openHandover(asker);
+    for (;;) {
+      const located = await this.#parts.connections.locate(asked, asker.signal);
+      if (located.kind === "here") {
+        using _ = located.hold;
+        yield* located.connection.watchResource(uri, asker.signal);
+        return;
+      }
+      try {
+        const resource = { sessionId: scope.sessionId ?? "", source: source.name ?? "", uri };
+        yield* this.peerAt(located.instance, asker).watchResource(resource, asker.signal);
         return;
       } catch (error) {
         await handover(error);

@@ -1,22 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { ExecuteToolRequestSchema, type ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { SourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { ExecuteToolRequestSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type ServerMethod, toolOfMethod } from "../tools/server-method.ts";
 import type { Provider } from "./provider.ts";
-
-/** What the sources of a session are; refuses one that the session's agent may not use so. */
-export interface SessionSources {
-  find(sessionId: string, source: string, purpose: "read" | "use", signal: AbortSignal): Promise<FoundSource>;
-}
-
-export interface FoundSource {
-  readonly scope: MessageInitShape<typeof ScopeSchema>;
-  readonly source: MessageInitShape<typeof SourceSchema>;
-}
+import type { SessionSources } from "./session-sources.ts";
 
 export interface AskedMethod {
   readonly sessionId: string;

@@ -3,17 +3,21 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { McpContentService, SessionSource } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
+import type { Ending } from "#runtime/time/ending.ts";
+import type { Asker } from "../provider/provider.ts";
 import type { SessionContent } from "../provider/session-content.ts";
-import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn } from "../tools/content.ts";
+import type { SessionResources } from "../provider/session-resources.ts";
+import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn, ttlMsIn } from "../tools/content.ts";
 import type { ServerMethod } from "../tools/server-method.ts";
 
-/** What is said beyond that is no promise that anybody keeps. */
-const MOST_TTL_MS = 24 * 60 * 60 * 1_000;
-
 export interface ContentRoutes {
+  readonly resources: SessionResources;
   readonly content: SessionContent;
   /** Refuses a session of somebody else. */
   readonly requireSession: (sessionId: string, context: ReturnType<typeof callerOf>) => Promise<void>;
+  readonly askerOf: (context: HandlerContext) => Asker;
+  /** Ends watches when the service stops. */
+  readonly lasting: (context: HandlerContext) => Ending;
 }
 
 interface ListRequest {
@@ -22,7 +26,8 @@ interface ListRequest {
   readonly pageToken: string;
 }
 
-export function contentRoutes({ content, requireSession }: ContentRoutes): ServiceImpl<typeof McpContentService> {
+export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpContentService> {
+  const { content, resources, requireSession, askerOf, lasting } = routes;
   async function ask(asked: SessionSource | undefined, method: ServerMethod, params: object, context: HandlerContext) {
     const { sessionId = "", source = "" } = asked ?? {};
     await requireSession(sessionId, callerOf(context));
@@ -71,11 +76,30 @@ export function contentRoutes({ content, requireSession }: ContentRoutes): Servi
       const params = { ref, argument: { name, value }, context: { arguments: known } };
       return completionFrom((await ask(source, "completion/complete", params, context)).completion);
     },
+    async subscribeResource({ source: asked, uri }, context) {
+      const { sessionId = "", source = "" } = asked ?? {};
+      await requireSession(sessionId, callerOf(context));
+      await resources.subscribe({ sessionId, source, uri }, context.signal);
+      return {};
+    },
+    async unsubscribeResource({ sessionId, uri }, context) {
+      await requireSession(sessionId, callerOf(context));
+      await resources.unsubscribe(sessionId, uri, context.signal);
+      return {};
+    },
+    async *watchResources({ sessionId, resources: named }, context) {
+      await requireSession(sessionId, callerOf(context));
+      using ending = lasting(context);
+      const asker = { ...askerOf(context), signal: ending.signal };
+      const [only] = named;
+      if (asker.hops === 0 || only === undefined) yield* resources.watch(sessionId, named, ending.signal);
+      // whoever has forwarded it looks for the owner again
+      else for await (const event of resources.watchOne({ ...only, sessionId }, asker)) yield { [event]: [only] };
+    },
   };
 }
 
-/** A server of 2026-07-28 says for how long its answer may be kept; what is no time means not at all. */
-function ttlOf({ ttlMs }: Record<string, unknown>): { ttl?: Duration } {
-  if (ttlMs === undefined) return {};
-  return { ttl: durationFromMs(typeof ttlMs === "number" && ttlMs >= 0 ? Math.min(ttlMs, MOST_TTL_MS) : 0) };
+function ttlOf(answer: Record<string, unknown>): { ttl?: Duration } {
+  const ttlMs = ttlMsIn(answer);
+  return ttlMs === undefined ? {} : { ttl: durationFromMs(ttlMs) };
 }

@@ -1,3 +1,4 @@
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -21,12 +22,20 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
 
   function peer(instance: string, hops: number): Peer {
     const client = clientFor(bus, ToolProviderService, clientOptionsOf(instance));
+    const content = clientFor(bus, McpContentService, clientOptionsOf(instance));
     const headers = { [HOPS_HEADER]: String(hops) };
     return {
       listTools: (request, signal) => client.getProvidedTools(asked(request), { headers, signal }),
       watchTools: (request, signal) => client.watchProvidedTools(asked(request), { headers, signal }),
       callTool: (request, signal) =>
         client.executeTool({ ...request, ...timedBy(request.deadline) }, { headers, signal }),
+      async *watchResource({ sessionId, source, uri }, signal) {
+        const asked = { sessionId, resources: [{ source, uri }] };
+        for await (const { watched, updated } of content.watchResources(asked, { headers, signal })) {
+          if (watched.length > 0) yield "watched";
+          if (updated.length > 0) yield "updated";
+        }
+      },
     };
   }
 

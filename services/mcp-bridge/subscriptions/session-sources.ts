@@ -8,7 +8,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { clientFor } from "../../clients.ts";
-import type { SessionSources } from "../provider/session-content.ts";
+import type { SessionSources } from "../provider/session-sources.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
 
 const timeoutMs = 30_000;

@@ -50,3 +50,12 @@ export function completionFrom(completion: unknown) {
   const isCount = typeof total === "number" && Number.isInteger(total) && total >= 0 && total < 2 ** 32;
   return { values: texts.slice(0, MOST_COMPLETED), ...(isCount && { total }), hasMore: hasMore === true };
 }
+
+/** What is said beyond that is no promise that anybody keeps. */
+const MOST_TTL_MS = 24 * 60 * 60 * 1_000;
+
+/** A server of 2026-07-28 says for how long its answer may be kept; what is no time means not at all. */
+export function ttlMsIn({ ttlMs }: Record<string, unknown>): number | undefined {
+  if (ttlMs === undefined) return undefined;
+  return typeof ttlMs === "number" && ttlMs >= 0 ? Math.min(ttlMs, MOST_TTL_MS) : 0;
+}

@@ -1,3 +1,4 @@
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -71,7 +72,10 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const { entry, facts } = call;
     const now = clock.now();
     const deadline = decideDeadline(entry, now, { deadline: call.runDeadline, isOfRun: facts.runId !== "" });
-    const begun = await records.begin(entry, { ...facts, ...timesOf(entry, deadline, now) }, now, control.signal);
+    const isKept = entry.effect === Effect.AT_MOST_ONCE; // any other is called again, with its arguments
+    const argumentsReference = isKept ? await answers.storeArguments(call.argumentsJson, facts.sessionId ?? "") : "";
+    const recorded = { ...facts, argumentsReference, ...timesOf(entry, deadline, now) };
+    const begun = await records.begin(entry, recorded, now, control.signal);
     if (begun.kind === "resolved") return begun.answer;
     if (begun.kind === "unrecorded" && control.isCanceledFor(facts.principal ?? "")) {
       return canceled(entry.effect);

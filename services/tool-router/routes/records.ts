@@ -102,7 +102,10 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
         (states.length === 0 || states.includes(value.state));
       const list = ["calls", caller.principal ?? "", sessionId, states.toSorted()];
       const elements: Stored<CallRecord>[] = [];
-      for await (const entry of store.list(context.signal, await createdAt(sessionId))) {
+      for await (const entry of store.list(context.signal, {
+        session: await createdAt(sessionId),
+        principal: caller.principal,
+      })) {
         if (isShown(entry)) elements.push(entry);
       }
       const { items, nextPageToken } = pageOf(list, { elements, placeOf: ({ key }) => key }, request);

@@ -19,11 +19,6 @@ export const serverExceptions: readonly ServerExceptions[] = [
     checks: ["tools-call-sampling"],
   },
   {
-    reason: "changes of single resources are not told",
-    revision: "2025-11-25",
-    checks: ["resources-subscribe", "resources-unsubscribe"],
-  },
-  {
     reason: "what servers behind ask models or roots for, agents answer: nobody's client is asked on their behalf",
     revision: "2026-07-28",
     checks: [

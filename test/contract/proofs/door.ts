@@ -2,6 +2,7 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const mcp = testsOf("test/system/doors/mcp/mcp.test.ts");
 const content = testsOf("test/system/doors/mcp/mcp-content.test.ts");
+const subscriptions = testsOf("test/system/doors/mcp/mcp-subscriptions.test.ts");
 const go = testsOf("test/system/doors/mcp-go.test.ts");
 const python = testsOf("test/system/doors/mcp-python.test.ts");
 const stdio = testsOf("test/system/doors/mcp/mcp-stdio.test.ts");
@@ -32,10 +33,23 @@ export const door: Proofs = {
     ),
     shown("its resources and prompts", content("no server is asked for an address that it does not list")),
     shown(
+      "its subscriptions to resources, before servers of both eras",
+      subscriptions(
+        "are told to a client of 2025-11-25 as long as it is subscribed, and the server is let go of after the last",
+        "are told to a client of 2026-07-28 that listens, and no others",
+        "are told again by a server that had broken off, which may have changed them meanwhile",
+        "a subscription holds at any gateway, also after the one that took it was killed",
+        "news reach every stream over whichever bridge, also after one of them was killed",
+        "who is refused is told why: unknown resources, servers that do not tell, agents that may not read",
+        "a session has a hundred subscriptions at most, which are its principal's own",
+      ),
+    ),
+    shown(
       "any gateway serves any request of a session",
       mcp(
         "is served by any gateway: its calls, cancellations, streams and end",
         "goes on with a call whose stream it lost, at another gateway, and nothing is executed twice",
+        "goes on with a call whose arguments are too large for its record",
       ),
     ),
   ],
@@ -46,6 +60,7 @@ export const door: Proofs = {
         "1.x: sees the task's creation, its states and its result",
         "is served by every gateway, in every session of its principal, and by nobody else's",
         "goes on when the gateway that created it is killed, and is executed once",
+        "tells of its progress and its states to who waits for its result, at any gateway",
         "is canceled at its server, from another gateway, and only as long as it has not ended",
         "waits in the space for an approval, after its gateway was killed, and is told as working to who cannot answer",
       ),
@@ -55,9 +70,11 @@ export const door: Proofs = {
       extension(
         "is what a call becomes that takes longer than a moment, for clients that declare it",
         "goes on when its gateway is killed, and is executed once",
+        "is listened to by nobody who does not declare it, and polled by whoever does",
         "asks in its state, and goes on by what is brought to another gateway",
       ),
     ),
+    shown("also of tools that are found by words", search("a call of a tool that is searched is a task, too, in both forms")),
     shown(
       "an approval or a question is elicitation or input_required, else it waits for a person",
       questions(

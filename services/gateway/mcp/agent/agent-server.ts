@@ -18,8 +18,8 @@ import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../searc
 import { indexOf } from "../search/tool-index.ts";
 import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
-import { serveResources } from "./resources.ts";
-import { type Content, createAgentSources, LIST_TTL_MS } from "./sources.ts";
+import { serveResources, serveSubscriptions } from "./resources.ts";
+import { type Content, createAgentSources, LIST_TTL_MS, ttlOfTools } from "./sources.ts";
 import type { StoredCalls, StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";
 
@@ -79,7 +79,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
   const own = new Server(INFO, {
     capabilities: {
       tools: { listChanged: true },
-      resources: {},
+      resources: { subscribe: true },
       prompts: {},
       completions: {},
       ...(logs && { logging: {} }),
@@ -90,7 +90,11 @@ export function createAgentServer(server: AgentServerOptions): Server {
     cacheHints: Object.fromEntries(CACHED.map((method) => [method, CACHE])),
   });
   own.setRequestHandler("tools/list", () =>
-    answering(async () => ({ tools: searches ? [...SEARCH_TOOLS] : await list() })),
+    answering(async () => {
+      if (searches) return { tools: [...SEARCH_TOOLS] };
+      const all = await read();
+      return { tools: toolsFrom(all), ...(logs && ttlOfTools(all)) };
+    }),
   );
   own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, context) => {
     const { id, _meta: meta } = context.mcpReq;
@@ -100,6 +104,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
   });
   const sources = createAgentSources({ ...server, options, tellsTtl: logs });
   serveResources(own, sources, server.results);
+  if (!logs) serveSubscriptions(own, sources);
   servePrompts(own, sources);
   return own;
 
@@ -123,7 +128,8 @@ export function createAgentServer(server: AgentServerOptions): Server {
     );
     if (outcome.kind === "asked") return outcome.asked;
     if (outcome.answer.isError) span.fail(TOOL_ERROR);
-    const hasSchema = async () => !searches && (await list()).some((tool) => tool.name === name && tool.outputSchema);
+    const hasSchema = async () =>
+      !searches && toolsFrom(await read()).some((tool) => tool.name === name && tool.outputSchema);
     return resultFrom(outcome.answer, { ...server, callId, hasSchema });
   }
 
@@ -133,12 +139,12 @@ export function createAgentServer(server: AgentServerOptions): Server {
       yield* followQuestions(server.calls, { sessionId: await sessionId(), callId }, { ...options, signal });
   }
 
-  async function list() {
-    return toolsFrom(await readTools(tools, scopeOfSession(await sessionId()), options));
+  async function read() {
+    return readTools(tools, scopeOfSession(await sessionId()), options);
   }
 
   async function index() {
-    const all = await readTools(tools, scopeOfSession(await sessionId()), options);
+    const all = await read();
     return indexOf(all.toolsRevision, () => toolsFrom(all));
   }
 }

@@ -43,6 +43,35 @@ export function serveResources(server: Server, sources: AgentSources, results: S
   );
 }
 
+/** Up to 2025-11-25; later, a request that listens names what it listens to. */
+export function serveSubscriptions(server: Server, sources: AgentSources): void {
+  const { content, options, answering } = sources;
+  server.setRequestHandler("resources/subscribe", ({ params: { uri } }) =>
+    answering(async () => {
+      const source = (await sourceOf(uri, sources)) ?? notFound(uri);
+      await content.subscribeResource({ source, uri }, options);
+      return {};
+    }),
+  );
+  server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) =>
+    answering(async () => {
+      await content.unsubscribeResource({ sessionId: await sources.sessionId(), uri }, options);
+      return {};
+    }),
+  );
+}
+
+/** Of these resources, those that a source has. */
+export async function watchedFrom(uris: readonly string[], sources: AgentSources) {
+  const found = await Promise.all(
+    uris.map(async (uri) => {
+      const owner = await sourceOf(uri, sources);
+      return owner === undefined ? [] : [{ source: owner.source, uri }];
+    }),
+  );
+  return found.flat();
+}
+
 function notFound(uri: string): never {
   throw new ResourceNotFoundError(uri);
 }

@@ -2,6 +2,7 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
 import type { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Answering } from "../http/refusals.ts";
 import { scopeOfSession, type Tools } from "./tool-list.ts";
@@ -21,6 +22,7 @@ export interface AgentSources {
   readonly content: Content;
   readonly options: CallOptions;
   readonly answering: Answering;
+  readonly sessionId: () => Promise<string>;
   /** The sources that can be used, by name. */
   readonly names: () => Promise<string[]>;
   /** Of each source what it answers; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
@@ -70,6 +72,7 @@ export function createAgentSources({ tellsTtl, sessionId, ...asking }: SourcesOp
     content,
     options,
     answering,
+    sessionId,
     names,
     async each(ask) {
       const id = await sessionId();
@@ -86,6 +89,12 @@ export function createAgentSources({ tellsTtl, sessionId, ...asking }: SourcesOp
 
 /** How long a client may keep a list, unless a server behind it says less. */
 export const LIST_TTL_MS = 5_000;
+
+/** The strictest of what the servers say of their tools. */
+export function ttlOfTools({ sources }: Pick<ListToolsResponse, "sources">): { ttlMs: number } {
+  const told = sources.filter(({ available }) => available).flatMap(({ toolsTtl }) => toolsTtl ?? []);
+  return { ttlMs: Math.min(LIST_TTL_MS, ...told.map(durationMs)) };
+}
 
 /** All pages of a source's list, kept as long as the first of them. */
 export async function keptPages<P extends Page, T>(

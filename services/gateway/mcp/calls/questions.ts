@@ -126,11 +126,18 @@ export async function waitingFor(
   { sessionId, callId }: WaitingCall,
   options: CallOptions,
 ): Promise<ToolCall[]> {
+  return (await allWaiting(calls, sessionId, options)).filter((asked) => isAskedBy(asked, callId));
+}
+
+/** All that waits in a session, or, without one, in all of the principal's. */
+export async function allWaiting(calls: Calls, sessionId: string, options: CallOptions): Promise<ToolCall[]> {
   const states = [ToolCallState.WAITING];
   const list = (pageToken: string) => calls.listToolCalls({ sessionId, states, pageSize: 1_000, pageToken }, options);
-  const isOfCall = (call: ToolCall) =>
-    call.question?.callId === callId || (call.callId === callId && call.executionType === ExecutionType.SPACE);
-  return (await allPages(list)).flatMap((page) => page.calls).filter(isOfCall);
+  return (await allPages(list)).flatMap((page) => page.calls);
+}
+
+export function isAskedBy(asked: ToolCall, callId: string): boolean {
+  return asked.question?.callId === callId || (asked.callId === callId && asked.executionType === ExecutionType.SPACE);
 }
 
 /** The same, now and from then on. */

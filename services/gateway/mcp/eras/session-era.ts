@@ -98,13 +98,12 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
     logs: false, // what `logging/setLevel` says would be forgotten with the request
   };
-  const tasks = !own.searches;
   const server = createAgentServer({
     ...own,
-    ...(tasks && { tasks: TASKS_CAPABILITY }),
+    tasks: TASKS_CAPABILITY,
     ...(instructions !== undefined && { instructions }),
   });
-  if (tasks) serveTasks(server, { ...own, ...tasksParts(parts, exchange) });
+  serveTasks(server, { ...own, ...tasksParts(parts, exchange) });
   const call = only && callFrom(only);
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
   const transport = new Transport({
@@ -113,7 +112,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
     enableJsonResponse: !isStream,
   });
   await server.connect(transport);
-  return transport.handleRequest(request, { parsedBody: tasks ? withTasks(body) : body });
+  return transport.handleRequest(request, { parsedBody: withTasks(body) });
 }
 
 function withTasks(body: unknown): unknown {

@@ -2,6 +2,9 @@ import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport }
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
+import { recordedArguments } from "../agent/recorded-arguments.ts";
+import { followResources } from "../agent/resource-changes.ts";
+import { createStoredResults } from "../agent/stored-results.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
 import { isEventStream } from "../http/web-messages.ts";
@@ -34,7 +37,7 @@ async function resumeCall(
   { sessionId, call }: { sessionId: string; call: PlacedCall },
 ): Promise<Response> {
   const { id, name, progressToken, isTask } = call;
-  const argumentsJson = call.argumentsJson ?? (await recordedArguments(parts, exchange, callIdOf(sessionId, id)));
+  const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callIdOf(sessionId, id)));
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
   const task = isTask ? `"task":{},` : "";
   const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
@@ -48,8 +51,14 @@ async function resumeCall(
   return postToSession(parts, { ...exchange, request, body: JSON.parse(bodyText), bodyText, isResumed: true });
 }
 
-async function recordedArguments({ calls }: McpParts, { caller }: McpExchange, callId: string): Promise<string> {
-  return (await calls.getToolCall({ callId }, optionsFor(caller))).call?.argumentsJson ?? "";
+/** Of a call whose arguments are too long for the place of its stream. */
+async function argumentsOf({ calls, maxBytes }: McpParts, { caller }: McpExchange, callId: string): Promise<string> {
+  const options = optionsFor(caller);
+  const { call } = await calls.getToolCall({ callId }, options);
+  const whole = call && (await recordedArguments(call, createStoredResults(calls, options, maxBytes)));
+  if (whole !== undefined) return whole;
+  const text = "the arguments of the call are not kept: send it again, with the id that it had";
+  return refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
 }
 
 async function followSession(
@@ -74,6 +83,16 @@ async function followSession(
   await server.connect(transport);
   const response = await transport.handleRequest(withoutPlace(exchange.request));
   if (!isEventStream(response)) ending.end();
+  const { content } = parts;
+  void followResources({
+    sources: { content, options, sessionId: async () => sessionId },
+    ...{
+      resources: [],
+      isResumed: digest !== undefined,
+      signal: ending.signal,
+      onUpdated: (uri) => server.sendResourceUpdated({ uri }),
+    },
+  });
   const follow = async () => {
     using _ = ending;
     if (digest !== undefined && digest !== known) await server.sendToolListChanged();

@@ -1,19 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler, type ServerEventBus } from "@modelcontextprotocol/server";
+import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
-import { followTools } from "../agent/tool-changes.ts";
-import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
+import { instructionsFrom, readTools } from "../agent/tool-list.ts";
 import type { CallInSession } from "../calls/call.ts";
 import { askInResults, createQuestionStates } from "../calls/question-state.ts";
 import { answersFrom } from "../calls/questions.ts";
 import { isEventStream } from "../http/web-messages.ts";
-import { createTaskAnswer, EXTENSION_CAPABILITY, knowsTasks, serveTaskExtension } from "../tasks/task-extension.ts";
+import {
+  createTaskAnswer,
+  EXTENSION_CAPABILITY,
+  knowsTasks,
+  refuseUndeclared,
+  serveTaskExtension,
+} from "../tasks/task-extension.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
+import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a request of 2026-07-28: each says all that there is to know of its client, and who leaves has canceled. */
@@ -35,7 +40,6 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       knowsLinks: true,
       logs: true,
     };
-    if (own.searches) return createAgentServer(own);
     const tasks = { ...own, ...tasksParts(parts, exchange) };
     const isDeclared = knowsTasks(metaOf(exchange));
     const answerByTask = isDeclared ? createTaskAnswer(tasks) : undefined;
@@ -43,12 +47,22 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
     serveTaskExtension(server, tasks, isDeclared);
     return server;
   };
+  refuseForeignTasks(exchange);
   const isListening = isObject(body) && body.method === "subscriptions/listen";
-  const { bus, leave } = isListening ? await changesOfTools(parts, exchange, () => void handler.close()) : NO_CHANGES;
+  const changes = isListening ? await openChanges(parts, exchange, () => void handler.close()) : NO_CHANGES;
+  const { bus, leave } = changes;
   const handler = createMcpHandler(server, { legacy: "reject", bus });
-  const response = await handler.fetch(request, { parsedBody: body });
+  const parsedBody = isListening ? withResources(body, changes.uris) : body;
+  const response = await handler.fetch(request, { parsedBody });
   if (!isEventStream(response)) leave();
   return response;
+}
+
+/** Tasks are told to who knows them, and are polled for: a stream tells of none. */
+function refuseForeignTasks(exchange: McpExchange): void {
+  const { notifications } = paramsOf(exchange);
+  if (isObject(notifications) && notifications.taskIds !== undefined && !knowsTasks(metaOf(exchange)))
+    refuseUndeclared();
 }
 
 function paramsOf({ body }: McpExchange): Record<string, unknown> {
@@ -89,36 +103,4 @@ function callInStanding({ tools, sessions }: McpParts, { agent, caller }: McpExc
 /** The refusals of a session that is not there, or has ended, or has gone on to another agent. */
 function isElsewhere({ reason }: Failure): boolean {
   return reason === "SESSION_NOT_FOUND" || reason === "SESSION_CLOSED" || reason === "AGENT_SWITCHED";
-}
-
-interface Changes {
-  readonly bus: ServerEventBus;
-  /** For a request that got no stream. */
-  readonly leave: () => void;
-}
-
-const NO_CHANGES: Changes = { bus: { publish() {}, subscribe: () => () => {} }, leave() {} };
-
-/** For the one stream of a request: what is another list than before it began. It ends when this process stops. */
-async function changesOfTools(
-  parts: McpParts,
-  { agent, caller, request }: McpExchange,
-  end: () => void,
-): Promise<Changes> {
-  const { tools, sessions, stopping } = parts;
-  const left = new AbortController();
-  const ending = openEnding(left.signal, request.signal, stopping);
-  const scope = scopeOfSession(await sessions.standing(agent, caller));
-  const lists = followTools({ tools, scope, options: optionsFor(caller), signal: ending.signal });
-  await lists.next();
-  async function follow(listener: Parameters<ServerEventBus["subscribe"]>[0]): Promise<void> {
-    using _ = ending;
-    for await (const _list of lists) listener({ kind: "tools_list_changed" });
-  }
-  const leave = () => left.abort();
-  const subscribe: ServerEventBus["subscribe"] = (listener) => {
-    void follow(listener).finally(end);
-    return leave;
-  };
-  return { bus: { publish() {}, subscribe }, leave };
 }

@@ -43,6 +43,10 @@ function codeFrom(code: Failure["code"], reason: Failure["reason"]): number {
 
 /** For a request that reaches no server of the SDK. */
 export function refusalResponse(error: unknown, id: string | number | null, challenge: string): Response {
+  if (error instanceof ProtocolError) {
+    const { code, message, data } = error;
+    return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 400 });
+  }
   const failure = failureFromConnectError(error);
   const { code, reason, metadata } = failure;
   const isShare = reason === "SHARE_EXCEEDED";

@@ -71,7 +71,10 @@ const ANSWERS: Readonly<Record<string, { form: z.ZodType; description: string; a
 
 /** What a client is listed that searches. */
 export const SEARCH_TOOLS: readonly McpTool[] = [
-  listed(CALL, callForm, "Calls a tool by its name.", { openWorldHint: true }),
+  {
+    ...listed(CALL, callForm, "Calls a tool by its name.", { openWorldHint: true }),
+    execution: { taskSupport: "optional" },
+  },
   ...Object.entries(ANSWERS).map(([name, { form, description }]) =>
     listed(name, form, description, { readOnlyHint: true, openWorldHint: false }),
   ),

@@ -3,7 +3,7 @@ import { ProtocolError, type Task } from "@modelcontextprotocol/server";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { StoredCalls } from "../agent/stored-results.ts";
-import { type Answers, elicitationOf, waitingFor } from "../calls/questions.ts";
+import { type Answers, allWaiting, elicitationOf, isAskedBy, waitingFor } from "../calls/questions.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { isOver, taskFrom } from "./task.ts";
 
@@ -17,7 +17,8 @@ export interface RecordedTasksOptions {
 
 export type RecordedTasks = ReturnType<typeof createRecordedTasks>;
 
-const PAGE = 100;
+/** Of calls that are looked at: each page reads all records that name the principal. */
+const PAGE = 1_000;
 /** The same for one that there never was, one that is not kept any more, and somebody else's. */
 const MISSING = new Set<string>(["not_found", "permission_denied", "invalid_argument"]);
 
@@ -49,9 +50,13 @@ export function createRecordedTasks({ calls, options, principal, answers }: Reco
 
   async function page(cursor: string): Promise<{ tasks: Task[]; nextCursor?: string }> {
     const listed = await calls.listToolCalls({ pageToken: cursor, pageSize: PAGE }, options);
-    const tasks = listed.calls.filter(isTask).map(async (call) => taskFrom(call, (await questions(call)).length > 0));
+    const found = listed.calls.filter(isTask);
+    const isOpen = canAsk && found.some((call) => !isOver(call));
+    const waiting = isOpen ? (await allWaiting(calls, "", options)).filter(isAnswerable) : []; // once, however many are open
+    const isAsking = ({ callId }: ToolCall) => waiting.some((asked) => isAskedBy(asked, callId));
+    const tasks = found.map((call) => taskFrom(call, isAsking(call)));
     const { nextPageToken } = listed;
-    return { tasks: await Promise.all(tasks), ...(nextPageToken !== "" && { nextCursor: nextPageToken }) };
+    return { tasks, ...(nextPageToken !== "" && { nextCursor: nextPageToken }) };
   }
 
   async function require(taskId: string): Promise<ToolCall> {

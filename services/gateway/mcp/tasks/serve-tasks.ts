@@ -51,7 +51,7 @@ export function serveTasks(server: Server, options: TasksOptions): void {
 
   async function create(given: z.output<typeof called>, context: ServerContext): Promise<CreateTaskResult> {
     const asked = { id: context.mcpReq.id, name: given.name, arguments: given.arguments ?? {} };
-    if ((await isTaskTool(given.name)) === false) refuseTool(given.name);
+    if ((await isTaskTool(asked)) === false) refuseTool(given.name);
     const { call, ended } = await begin(asked, options.callIdOf(asked));
     if (call) return { task: { ...taskFrom(call), status: "working" } };
     throw new ProtocolError(JSON_RPC.invalidParams, errorTextOf((await ended).outputJson));

@@ -6,6 +6,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { type AgentServerOptions, type AskedCall, calledBy } from "../agent/agent-server.ts";
 import { resultFrom } from "../agent/call-result.ts";
+import { recordedArguments } from "../agent/recorded-arguments.ts";
 import { isRecorded, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { type CalledTool, type CallInSession, follow } from "../calls/call.ts";
 import type { Asking } from "../calls/questions.ts";
@@ -43,9 +44,11 @@ export function createTaskCalls(options: TasksOptions) {
   }
 
   /** TASK-3. Resolves when the waiting has ended, however. */
-  async function keepGoing({ callId, sessionId, state, tool: name, argumentsJson }: ToolCall): Promise<void> {
+  async function keepGoing(recorded: ToolCall): Promise<void> {
+    const { callId, sessionId, state, tool: name } = recorded;
     if (state !== ToolCallState.STARTED && state !== ToolCallState.WAITING) return;
-    if (isDigest(argumentsJson)) return; // whoever goes on with it would hand them to its tool
+    const argumentsJson = await recordedArguments(recorded, options.results).catch(() => undefined);
+    if (argumentsJson === undefined) return; // whoever goes on with it would hand a digest to its tool
     await wait(options.callIn(sessionId), { callId, name, argumentsJson }).catch(() => {}); // it is in flight under another of its names, or refused by now
   }
 
@@ -73,12 +76,14 @@ export function createTaskCalls(options: TasksOptions) {
     return answerOf(message(CallToolResultSchema, recorded), call);
   }
 
-  return { tasks, begin, keepGoing, answerOf, resultOf, isTaskTool: (name: string) => isTaskTool(options, name) };
-}
-
-/** What is recorded of arguments that are too large for a record. */
-function isDigest(argumentsJson: string): boolean {
-  return argumentsJson.startsWith('{"truncated":true,"bytes":');
+  return {
+    tasks,
+    begin,
+    keepGoing,
+    answerOf,
+    resultOf,
+    isTaskTool: (asked: AskedCall) => isTaskTool(options, calledBy(options, asked).name),
+  };
 }
 
 /** TASK-2; undefined where there is no such tool, which the router refuses in words. */

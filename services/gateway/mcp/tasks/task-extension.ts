@@ -47,7 +47,7 @@ export function createTaskAnswer(options: TasksOptions) {
   }
 
   return async (asked: AskedCall) => {
-    if (!(await isTaskTool(asked.name))) return undefined;
+    if (!(await isTaskTool(asked))) return undefined;
     const callId = options.callIdOf(asked);
     try {
       return await answered(asked, callId);
@@ -106,7 +106,7 @@ function taskOf(call: ToolCall, isAsking = false) {
   return { ...task, status, ttlMs, pollIntervalMs };
 }
 
-function refuseUndeclared(): never {
+export function refuseUndeclared(): never {
   const data = { requiredCapabilities: EXTENSION_CAPABILITY };
   throw new ProtocolError(JSON_RPC.missingCapability, "the client has not declared the extension of tasks", data);
 }

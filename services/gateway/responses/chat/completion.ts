@@ -1,5 +1,5 @@
 import type { ToldError } from "../http/refusals.ts";
-import type { OutputItem, ResponseResource } from "../told/resource.ts";
+import type { OutputItem, ResponseResource, ToldUsage } from "../told/resource.ts";
 
 /** Between what an agent says before it calls a tool, and what it says then: a completion has one text. */
 export const BETWEEN_TEXTS = "\n\n";
@@ -34,8 +34,14 @@ export function finishReasonOf({ output, incomplete_details: details }: Response
 }
 
 export function usageOf({ usage }: ResponseResource) {
-  const used = usage as Record<"input_tokens" | "output_tokens" | "total_tokens", number>;
-  return { prompt_tokens: used.input_tokens, completion_tokens: used.output_tokens, total_tokens: used.total_tokens };
+  const used = usage as ToldUsage;
+  return {
+    prompt_tokens: used.input_tokens,
+    prompt_tokens_details: { cached_tokens: used.input_tokens_details.cached_tokens },
+    completion_tokens: used.output_tokens,
+    completion_tokens_details: used.output_tokens_details,
+    total_tokens: used.total_tokens,
+  };
 }
 
 interface Why {

@@ -2,6 +2,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonOutput } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { RunAccepted, RunEnded } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Tokens } from "#runtime/money/tokens.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { metadataOf, notesOf } from "../request/notes.ts";
 import { toolChoiceFrom, toolsFrom } from "./told-tools.ts";
@@ -13,11 +14,6 @@ export interface OutputItem {
   readonly [field: string]: unknown;
 }
 
-export interface TokensUsed {
-  readonly inputTokens: bigint;
-  readonly outputTokens: bigint;
-}
-
 /** A run, as far as a response tells of it. */
 export interface ToldRun {
   readonly runId: string;
@@ -25,7 +21,7 @@ export interface ToldRun {
   readonly createTime: Timestamp | undefined;
   readonly hasBegun: boolean;
   readonly ended: { readonly event: RunEnded; readonly time: Timestamp | undefined } | undefined;
-  readonly used: TokensUsed;
+  readonly used: Tokens;
   readonly output: readonly OutputItem[];
 }
 
@@ -110,13 +106,15 @@ function secondsOf(time: Timestamp | undefined): number {
   return Number(time?.seconds ?? 0n);
 }
 
-/** The contract counts neither what came from a cache nor what was thought. */
-function usageFrom({ inputTokens, outputTokens }: TokensUsed) {
+export type ToldUsage = ReturnType<typeof usageFrom>;
+
+function usageFrom({ inputTokens, outputTokens, ...apart }: Tokens) {
+  const { cachedInputTokens, cacheWriteTokens, reasoningTokens } = apart;
   return {
     input_tokens: Number(inputTokens),
-    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    input_tokens_details: { cached_tokens: Number(cachedInputTokens), cache_write_tokens: Number(cacheWriteTokens) },
     output_tokens: Number(outputTokens),
-    output_tokens_details: { reasoning_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: Number(reasoningTokens) },
     total_tokens: Number(inputTokens + outputTokens),
   };
 }

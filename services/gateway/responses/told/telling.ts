@@ -13,6 +13,7 @@ import { type FunctionCall, RunState, type TextCheckpoint } from "#gen/toolbus/r
 import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { noTokens, plusTokens } from "#runtime/money/tokens.ts";
 import { AgentCall, tellClientCall } from "./call-item.ts";
 import { Numbered, type StreamEvent } from "./numbered.ts";
 import { type ResponseResource, responseFrom, type ToldRun } from "./resource.ts";
@@ -67,7 +68,7 @@ export class Telling {
   }
 
   #accepted(runId: string, accepted: RunAccepted, createTime: Timestamp | undefined): void {
-    const used = { inputTokens: 0n, outputTokens: 0n };
+    const used = noTokens;
     this.#run = { runId, accepted, createTime, hasBegun: false, ended: undefined, used, output: [] };
     this.#tellResponse("response.created");
   }
@@ -120,8 +121,7 @@ export class Telling {
   #use(usage: Usage | undefined): void {
     const run = this.#known();
     if (usage === undefined) return;
-    const inputTokens = run.used.inputTokens + usage.inputTokens;
-    this.#run = { ...run, used: { inputTokens, outputTokens: run.used.outputTokens + usage.outputTokens } };
+    this.#run = { ...run, used: plusTokens(run.used, usage) };
   }
 
   #tellResponse(type: string): void {

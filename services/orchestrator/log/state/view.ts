@@ -45,9 +45,9 @@ export function runFromState(state: FoldedRun): Run {
 }
 
 /** Usage as clients see it. For a calling run, amounts in different currencies count as `maxCost`, all that it allowed. */
-export function usageFromSpent({ inputTokens, outputTokens, cost }: Spent, maxCost?: Amount): Usage {
+export function usageFromSpent({ cost, ...tokens }: Spent, maxCost?: Amount): Usage {
   const told = toldAmount(cost, maxCost);
-  return create(UsageSchema, { inputTokens, outputTokens, ...(told && { cost: told }) });
+  return create(UsageSchema, { ...tokens, ...(told && { cost: told }) });
 }
 
 /** A parked run whose outputs are all there asks for nothing: it waits for a process. */

@@ -49,12 +49,12 @@ export function createModelRow(first: AgentModel, ...others: readonly AgentModel
 }
 
 /** What one request used, with what it costs at the model's price. */
-export function pricedUsage({ price }: Model, { inputTokens, outputTokens }: TokensUsed) {
+export function pricedUsage({ price }: Model, used: TokensUsed) {
   const { inputMicrosPerMillionTokens: input, outputMicrosPerMillionTokens: output } = price ?? {};
-  if (price === undefined || input === undefined || output === undefined) return { inputTokens, outputTokens };
+  if (price === undefined || input === undefined || output === undefined) return used;
   const micros = costOfTokens([
-    { count: inputTokens, microsPerMillion: input },
-    { count: outputTokens, microsPerMillion: output },
+    { count: used.inputTokens, microsPerMillion: input },
+    { count: used.outputTokens, microsPerMillion: output },
   ]);
-  return { inputTokens, outputTokens, cost: { currencyCode: price.currencyCode, micros } };
+  return { ...used, cost: { currencyCode: price.currencyCode, micros } };
 }

@@ -16,7 +16,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { storeContent } from "./content.ts";
-import { fitsRecord } from "./record-size.ts";
+import { fitsAsArguments, fitsRecord } from "./record-size.ts";
 
 /** Who executed a call, what was used on its behalf, and what it means for its run. */
 export interface CallUse {
@@ -84,6 +84,8 @@ export interface Answers {
   bound(answer: Answer, sessionId: string): Promise<Answer>;
   /** The answer as it is recorded: whole, or its beginning with the reference. */
   recorded(answer: Answer, sessionId: string): Promise<Answer>;
+  /** Stores arguments that are too large for a record, and gives the reference; empty for others, and where no room is left. */
+  storeArguments(argumentsJson: string, sessionId: string): Promise<string>;
 }
 
 export function createAnswers(options: { validator: Validator; maxBytes: number; store: StoreResult }): Answers {
@@ -135,6 +137,13 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     },
     bound,
     recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
+    async storeArguments(argumentsJson, sessionId) {
+      if (fitsAsArguments(argumentsJson)) return "";
+      return store(sessionId, argumentsJson).catch((error) => {
+        if (error instanceof Failure && error.code === "resource_exhausted") return "";
+        throw error;
+      });
+    },
   };
 }
 

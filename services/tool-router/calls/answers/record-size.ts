@@ -27,7 +27,7 @@ function fits(json: string, maxBytes: number): boolean {
   return json.length * WRITTEN_CHARACTER_BYTES + 2 <= maxBytes || writtenBytes(json) <= maxBytes;
 }
 
-/** Larger arguments go to their tool; the record and the space hold a digest of them. */
+/** Larger arguments go to their tool, and to the store of results; the record and the space hold a digest of them. */
 export function recordedArguments(argumentsJson: string): string {
   if (fitsAsArguments(argumentsJson)) return argumentsJson;
   const sha256 = createHash("sha256").update(argumentsJson).digest("hex");
@@ -42,7 +42,7 @@ export function faultOfHandedArguments(argumentsJson: string): string | undefine
   return `they have ${bytes} bytes, ${written} as they are recorded, where a tool that is answered from outside is handed at most ${MAX_ARGUMENTS_BYTES}`;
 }
 
-function fitsAsArguments(argumentsJson: string): boolean {
+export function fitsAsArguments(argumentsJson: string): boolean {
   return fits(argumentsJson, MAX_ARGUMENTS_BYTES);
 }
 

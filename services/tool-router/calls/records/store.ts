@@ -10,10 +10,17 @@ export interface CallStore {
   create(record: CallRecord): Promise<boolean>;
   /** Writes what `decide` returns, and decides again if somebody else wrote meanwhile; undefined writes nothing. */
   update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
-  /** All records, or those of a session, which was created at that time. */
-  list(signal: AbortSignal, session?: { id: string; createdAtMs: number }): AsyncIterable<Stored<CallRecord>>;
+  /** All records, or those of a part. */
+  list(signal: AbortSignal, part?: CallsPart): AsyncIterable<Stored<CallRecord>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
+}
+
+export interface CallsPart {
+  /** Of a session, which was created at that time. */
+  readonly session?: { readonly id: string; readonly createdAtMs: number } | undefined;
+  /** That name the principal: its own, and those that it has taken. */
+  readonly principal?: string | undefined;
 }
 
 export interface Updated {

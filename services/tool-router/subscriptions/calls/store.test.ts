@@ -2,8 +2,25 @@ import { headers } from "@nats-io/transport-node";
 import { expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
+import { callRecord } from "../../calls/records/record/call-record.ts";
 import { createWaiters } from "../../calls/records/waiters.ts";
 import { openCallStore } from "./store.ts";
+
+test("those that name a principal are listed without the others: its own, and those that it has taken", async () => {
+  await using bus = await openTestBus();
+  using store = await openCallStore(bus, { waiters: createWaiters() });
+  const { signal } = new AbortController();
+  for (const [callId, named] of Object.entries({
+    own: { principal: "alice" },
+    taken: { principal: "bob", watcherPrincipal: "alice" },
+    foreign: { principal: "bob" },
+    longer: { principal: "alice2" },
+  }))
+    await store.create(callRecord({ callId, ...named }));
+  const listed = await Array.fromAsync(store.list(signal, { principal: "alice" }));
+  expect(listed.map(({ key }) => key).toSorted()).toEqual(["own", "taken"]);
+  expect(await Array.fromAsync(store.list(signal))).toHaveLength(4);
+});
 
 test("a change that cannot be read is a fault, and whoever waits for the call reads its record", async () => {
   await using bus = await openTestBus();

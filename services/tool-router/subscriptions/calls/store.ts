@@ -8,7 +8,7 @@ import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/a
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
-import type { CallStore } from "../../calls/records/store.ts";
+import type { CallStore, CallsPart } from "../../calls/records/store.ts";
 import type { Waiters } from "../../calls/records/waiters.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";
 import { type CallChange, openCallChanges } from "./changes.ts";
@@ -95,7 +95,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
         if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
       }
     },
-    list: (signal, session) => bucket.list({ signal, ...(session && partOf(session)) }),
+    list: (signal, part = {}) => bucket.list({ signal, ...partOf(part) }),
     announce(callId) {
       waiters.wake(callId); // those here need not wait for the bus
       changes.announce(callId, cached.get(callId));
@@ -152,8 +152,10 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
 /** A record of a session is written when the session is there; clocks may differ by so much. */
 const CLOCKS_APART_MS = 3_600_000;
 
-function partOf({ id, createdAtMs }: { id: string; createdAtMs: number }): Part<CallRecord> {
+function partOf({ session, principal }: CallsPart): Part<CallRecord> {
+  if (session === undefined)
+    return principal === undefined ? {} : { containing: new BinaryWriter().string(principal).finish() };
   const { number } = ToolCallSchema.field.sessionId;
-  const sessionBytes = new BinaryWriter().tag(number, WireType.LengthDelimited).string(id).finish();
-  return { since: new Date(createdAtMs - CLOCKS_APART_MS), containing: sessionBytes };
+  const sessionBytes = new BinaryWriter().tag(number, WireType.LengthDelimited).string(session.id).finish();
+  return { since: new Date(session.createdAtMs - CLOCKS_APART_MS), containing: sessionBytes };
 }

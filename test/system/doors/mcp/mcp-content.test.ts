@@ -1,6 +1,6 @@
 // What MCP clients get beside tools: resources, prompts, completion, and results that are too large for a model.
 
-import { McpServer } from "@modelcontextprotocol/server";
+import { fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openModernServer } from "../../../../services/mcp-bridge/testing/servers/modern-server.ts";
@@ -82,11 +82,15 @@ it("DOOR-1 no server is asked for an address that it does not list", async () =>
 function keepingServer(name: string, ttlMs: number | undefined) {
   const hint = ttlMs === undefined ? {} : { ttlMs, cacheScope: "public" as const };
   const cacheHints = Object.fromEntries(
-    ["resources/list", "resources/templates/list", "prompts/list", "resources/read"].map((method) => [method, hint]),
+    ["tools/list", "resources/list", "resources/templates/list", "prompts/list", "resources/read"].map((method) => [
+      method,
+      hint,
+    ]),
   );
   return openModernServer(() => {
     const server = new McpServer({ name, version: "1" }, { cacheHints });
     server.registerResource(name, `kept://${name}`, {}, async (uri) => ({ contents: [{ uri: uri.href, text: name }] }));
+    server.registerTool(name, { inputSchema: fromJsonSchema({ type: "object" }) }, async () => ({ content: [] }));
     server.registerPrompt(name, {}, () => ({ messages: [] }));
     return server;
   });
@@ -130,7 +134,7 @@ describe("DOOR-1 what is kept by a client of 2026-07-28", () => {
     }
   });
 
-  it.each(["resources/list", "resources/templates/list", "prompts/list"])(
+  it.each(["tools/list", "resources/list", "resources/templates/list", "prompts/list"])(
     "%s is kept as long as the strictest server says, never longer than our own lists, and by one principal alone",
     async (method) => {
       expect(await keptBy("joined", method)).toEqual([1_500, "private"]);

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { ask, begin, eventsOf, openNewClient, openOldClient, send } from "../fixtures/clients.ts";
 import { type Door, keys, openDoor } from "../fixtures/door.ts";
+import { askWithTasks } from "../fixtures/modern-hand.ts";
+import { handOf } from "../fixtures/task-hand.ts";
 
 const path = "/mcp/clerk?search=1";
 let door: Door;
@@ -59,6 +61,25 @@ describe.each(Object.keys(clients) as (keyof typeof clients)[])("DOOR-1 a client
     await expect(one.call("call_tool", { arguments: {} })).rejects.toThrow(/name/);
   });
 });
+
+it("DOOR-2 a call of a tool that is searched is a task, too, in both forms", async () => {
+  const at = { url: door.suite.url, key: keys.alice, path };
+  const hand = await handOf(at);
+  const searched = (name: string) => ({ name: "call_tool", arguments: { name: "work__work", arguments: { name } } });
+  const { task } = await hand.create(searched("searched"));
+  expect((await hand.get(task.taskId)).status).toBe("working");
+  door.work.end("searched");
+  const { result } = await hand.ask("tasks/result", { taskId: task.taskId });
+  expect(result.content).toMatchObject([{ text: "searched is done" }]);
+  const refused = await hand.ask("tools/call", { ...searched("none"), task: {}, name: "search_tools" });
+  expect(refused.error).toMatchObject({ code: -32_602, message: expect.stringContaining("search_tools") });
+  const created = await askWithTasks(at, "tools/call", searched("searched later"));
+  expect(created.result).toMatchObject({ resultType: "task", status: "working" });
+  door.work.end("searched later");
+  const isDone = async () =>
+    (await askWithTasks(at, "tasks/get", { taskId: created.result.taskId })).result.status === "completed";
+  await until(isDone, { timeoutMs: 10_000, what: "the end of the task" });
+}, 60_000);
 
 it.each([
   ["a tool that is listed", "/mcp/clerk", (name: string, given: object) => ({ name, arguments: given })],

@@ -204,6 +204,21 @@ describe("DOOR-1 a session of a client, as a session of the suite,", () => {
     expect(door.work.log.filter((line) => line === "began b1")).toHaveLength(1);
   });
 
+  it("goes on with a call whose arguments are too large for its record", async () => {
+    const headers = { "mcp-session-id": await begin(here), "mcp-protocol-version": "2025-11-25" };
+    const given = { name: "l1", padding: "x".repeat(400_000) };
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "work__work", arguments: given } };
+    const events = eventsOf(await send(here, call, headers));
+    const { value: first } = await events.next();
+    await door.work.saw("began l1");
+    await events.return(undefined);
+    const again = await ask(there(), "GET", { ...headers, "last-event-id": first!.id });
+    door.work.end("l1");
+    const rest = (await Array.fromAsync(eventsOf(again))).map(({ data }) => JSON.parse(data || "{}"));
+    expect(rest.at(-1)).toMatchObject({ id: 1, result: { content: [{ type: "text", text: "l1 is done" }] } });
+    expect(door.work.log.filter((line) => line === "began l1")).toHaveLength(1);
+  });
+
   it("outlives the gateway that serves a call of it", async () => {
     await using third = await openTestSuite(door.gatewayOptions);
     const headers = {

@@ -57,7 +57,9 @@ describe("LOOP-18 a completion", () => {
       ],
       usage: {
         prompt_tokens: expect.any(Number),
+        prompt_tokens_details: { cached_tokens: 0 },
         completion_tokens: expect.any(Number),
+        completion_tokens_details: { reasoning_tokens: 0 },
         total_tokens: expect.any(Number),
       },
     });

@@ -31,6 +31,22 @@ describe("LOOP-18 a response", () => {
     expect(events.at(-1)).toMatchObject({ type: "response.completed", response: created });
   });
 
+  it("tells of all its turns what was read from the provider's cache and what was thought", async () => {
+    const { id, usage } = await create({ model: "counted", input: "one two three four" });
+    const details = {
+      input_tokens_details: { cached_tokens: 2, cache_write_tokens: 1 },
+      output_tokens_details: { reasoning_tokens: 3 },
+    };
+    expect(usage).toMatchObject(details);
+    expect((await answered(ask(there, `GET /v1/responses/${id}`))).usage).toMatchObject(details);
+    const messages = [{ role: "user", content: "one two three four" }];
+    const { usage: used } = await answered(ask(here, "POST /v1/chat/completions", { model: "counted", messages }));
+    expect(used).toMatchObject({
+      prompt_tokens_details: { cached_tokens: 2 },
+      completion_tokens_details: { reasoning_tokens: 3 },
+    });
+  });
+
   it("is streamed with contiguous numbers, which a later stream of it has too", async () => {
     const streamed = await ask(here, "POST /v1/responses", { model: "talker", input: "hello there", stream: true });
     expect(streamed.headers.get("content-type")).toContain("text/event-stream");

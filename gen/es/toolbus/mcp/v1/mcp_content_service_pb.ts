@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/mcp/v1/mcp_content_service.proto.
  */
 export const file_toolbus_mcp_v1_mcp_content_service: GenFile = /*@__PURE__*/
-  fileDesc("Cih0b29sYnVzL21jcC92MS9tY3BfY29udGVudF9zZXJ2aWNlLnByb3RvEg50b29sYnVzLm1jcC52MSJwCg1TZXNzaW9uU291cmNlEjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLQoGc291cmNlGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JCKCAQoIUmVzb3VyY2USCwoDdXJpGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdGl0bGUYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSEQoJbWltZV90eXBlGAUgASgJEiQKBWljb25zGAYgAygLMhUudG9vbGJ1cy50b29sLnYxLkljb24ikwEKEFJlc291cmNlVGVtcGxhdGUSFAoMdXJpX3RlbXBsYXRlGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdGl0bGUYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSEQoJbWltZV90eXBlGAUgASgJEiQKBWljb25zGAYgAygLMhUudG9vbGJ1cy50b29sLnYxLkljb24iXQoQUmVzb3VyY2VDb250ZW50cxILCgN1cmkYASABKAkSEQoJbWltZV90eXBlGAIgASgJEg4KBHRleHQYAyABKAlIABIOCgRibG9iGAQgASgMSABCCQoHY29udGVudCJUCg5Qcm9tcHRBcmd1bWVudBIMCgRuYW1lGAEgASgJEg0KBXRpdGxlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCHJlcXVpcmVkGAQgASgIIpMBCgZQcm9tcHQSDAoEbmFtZRgBIAEoCRINCgV0aXRsZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIxCglhcmd1bWVudHMYBCADKAsyHi50b29sYnVzLm1jcC52MS5Qcm9tcHRBcmd1bWVudBIkCgVpY29ucxgFIAMoCzIVLnRvb2xidXMudG9vbC52MS5JY29uIjMKDVByb21wdE1lc3NhZ2USDAoEcm9sZRgBIAEoCRIUCgxjb250ZW50X2pzb24YAiABKAkiigEKFExpc3RSZXNvdXJjZXNSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgihQEKFUxpc3RSZXNvdXJjZXNSZXNwb25zZRIrCglyZXNvdXJjZXMYASADKAsyGC50b29sYnVzLm1jcC52MS5SZXNvdXJjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSJgoDdHRsGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpIBChxMaXN0UmVzb3VyY2VUZW1wbGF0ZXNSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgingEKHUxpc3RSZXNvdXJjZVRlbXBsYXRlc1Jlc3BvbnNlEjwKEnJlc291cmNlX3RlbXBsYXRlcxgBIAMoCzIgLnRvb2xidXMubWNwLnYxLlJlc291cmNlVGVtcGxhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEiYKA3R0bBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJmChNSZWFkUmVzb3VyY2VSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIYCgN1cmkYAiABKAlCC7pICHIGEAEYgIAEInIKFFJlYWRSZXNvdXJjZVJlc3BvbnNlEjIKCGNvbnRlbnRzGAEgAygLMiAudG9vbGJ1cy5tY3AudjEuUmVzb3VyY2VDb250ZW50cxImCgN0dGwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iiAEKEkxpc3RQcm9tcHRzUmVxdWVzdBI1CgZzb3VyY2UYASABKAsyHS50b29sYnVzLm1jcC52MS5TZXNzaW9uU291cmNlQga6SAPIAQESHQoJcGFnZV9zaXplGAIgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIAIIn8KE0xpc3RQcm9tcHRzUmVzcG9uc2USJwoHcHJvbXB0cxgBIAMoCzIWLnRvb2xidXMubWNwLnYxLlByb21wdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSJgoDdHRsGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIvIBChBHZXRQcm9tcHRSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIYCgRuYW1lGAIgASgJQgq6SAdyBRABGIAIElsKCWFyZ3VtZW50cxgDIAMoCzIvLnRvb2xidXMubWNwLnYxLkdldFByb21wdFJlcXVlc3QuQXJndW1lbnRzRW50cnlCF7pIFJoBERBkIgVyAxiACCoGcgQYgIBAGjAKDkFyZ3VtZW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWQoRR2V0UHJvbXB0UmVzcG9uc2USEwoLZGVzY3JpcHRpb24YASABKAkSLwoIbWVzc2FnZXMYAiADKAsyHS50b29sYnVzLm1jcC52MS5Qcm9tcHRNZXNzYWdlIuECCg9Db21wbGV0ZVJlcXVlc3QSNQoGc291cmNlGAEgASgLMh0udG9vbGJ1cy5tY3AudjEuU2Vzc2lvblNvdXJjZUIGukgDyAEBEhoKBnByb21wdBgCIAEoCUIIukgFcgMYgAhIABIhCgx1cmlfdGVtcGxhdGUYAyABKAlCCbpIBnIEGICABEgAEhwKCGFyZ3VtZW50GAQgASgJQgq6SAdyBRABGIAIEhgKBXZhbHVlGAUgASgJQgm6SAZyBBiAgAQSWgoJYXJndW1lbnRzGAYgAygLMi4udG9vbGJ1cy5tY3AudjEuQ29tcGxldGVSZXF1ZXN0LkFyZ3VtZW50c0VudHJ5Qhe6SBSaAREQZCIFcgMYgAgqBnIEGICABBowCg5Bcmd1bWVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhIKCXJlZmVyZW5jZRIFukgCCAEiUgoQQ29tcGxldGVSZXNwb25zZRIOCgZ2YWx1ZXMYASADKAkSEgoFdG90YWwYAiABKA1IAIgBARIQCghoYXNfbW9yZRgDIAEoCEIICgZfdG90YWwy3wQKEU1jcENvbnRlbnRTZXJ2aWNlEmIKDUxpc3RSZXNvdXJjZXMSJC50b29sYnVzLm1jcC52MS5MaXN0UmVzb3VyY2VzUmVxdWVzdBolLnRvb2xidXMubWNwLnYxLkxpc3RSZXNvdXJjZXNSZXNwb25zZSIEqIYZAhJ6ChVMaXN0UmVzb3VyY2VUZW1wbGF0ZXMSLC50b29sYnVzLm1jcC52MS5MaXN0UmVzb3VyY2VUZW1wbGF0ZXNSZXF1ZXN0Gi0udG9vbGJ1cy5tY3AudjEuTGlzdFJlc291cmNlVGVtcGxhdGVzUmVzcG9uc2UiBKiGGQISXwoMUmVhZFJlc291cmNlEiMudG9vbGJ1cy5tY3AudjEuUmVhZFJlc291cmNlUmVxdWVzdBokLnRvb2xidXMubWNwLnYxLlJlYWRSZXNvdXJjZVJlc3BvbnNlIgSohhkCElwKC0xpc3RQcm9tcHRzEiIudG9vbGJ1cy5tY3AudjEuTGlzdFByb21wdHNSZXF1ZXN0GiMudG9vbGJ1cy5tY3AudjEuTGlzdFByb21wdHNSZXNwb25zZSIEqIYZAhJWCglHZXRQcm9tcHQSIC50b29sYnVzLm1jcC52MS5HZXRQcm9tcHRSZXF1ZXN0GiEudG9vbGJ1cy5tY3AudjEuR2V0UHJvbXB0UmVzcG9uc2UiBKiGGQISUwoIQ29tcGxldGUSHy50b29sYnVzLm1jcC52MS5Db21wbGV0ZVJlcXVlc3QaIC50b29sYnVzLm1jcC52MS5Db21wbGV0ZVJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_tool_v1_source]);
+  fileDesc("Cih0b29sYnVzL21jcC92MS9tY3BfY29udGVudF9zZXJ2aWNlLnByb3RvEg50b29sYnVzLm1jcC52MSJwCg1TZXNzaW9uU291cmNlEjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSLQoGc291cmNlGAIgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JCKCAQoIUmVzb3VyY2USCwoDdXJpGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdGl0bGUYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSEQoJbWltZV90eXBlGAUgASgJEiQKBWljb25zGAYgAygLMhUudG9vbGJ1cy50b29sLnYxLkljb24ikwEKEFJlc291cmNlVGVtcGxhdGUSFAoMdXJpX3RlbXBsYXRlGAEgASgJEgwKBG5hbWUYAiABKAkSDQoFdGl0bGUYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSEQoJbWltZV90eXBlGAUgASgJEiQKBWljb25zGAYgAygLMhUudG9vbGJ1cy50b29sLnYxLkljb24iXQoQUmVzb3VyY2VDb250ZW50cxILCgN1cmkYASABKAkSEQoJbWltZV90eXBlGAIgASgJEg4KBHRleHQYAyABKAlIABIOCgRibG9iGAQgASgMSABCCQoHY29udGVudCJUCg5Qcm9tcHRBcmd1bWVudBIMCgRuYW1lGAEgASgJEg0KBXRpdGxlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCHJlcXVpcmVkGAQgASgIIpMBCgZQcm9tcHQSDAoEbmFtZRgBIAEoCRINCgV0aXRsZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIxCglhcmd1bWVudHMYBCADKAsyHi50b29sYnVzLm1jcC52MS5Qcm9tcHRBcmd1bWVudBIkCgVpY29ucxgFIAMoCzIVLnRvb2xidXMudG9vbC52MS5JY29uIjMKDVByb21wdE1lc3NhZ2USDAoEcm9sZRgBIAEoCRIUCgxjb250ZW50X2pzb24YAiABKAkiigEKFExpc3RSZXNvdXJjZXNSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgihQEKFUxpc3RSZXNvdXJjZXNSZXNwb25zZRIrCglyZXNvdXJjZXMYASADKAsyGC50b29sYnVzLm1jcC52MS5SZXNvdXJjZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSJgoDdHRsGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpIBChxMaXN0UmVzb3VyY2VUZW1wbGF0ZXNSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYgAgingEKHUxpc3RSZXNvdXJjZVRlbXBsYXRlc1Jlc3BvbnNlEjwKEnJlc291cmNlX3RlbXBsYXRlcxgBIAMoCzIgLnRvb2xidXMubWNwLnYxLlJlc291cmNlVGVtcGxhdGUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEiYKA3R0bBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJmChNSZWFkUmVzb3VyY2VSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIYCgN1cmkYAiABKAlCC7pICHIGEAEYgIAEInIKFFJlYWRSZXNvdXJjZVJlc3BvbnNlEjIKCGNvbnRlbnRzGAEgAygLMiAudG9vbGJ1cy5tY3AudjEuUmVzb3VyY2VDb250ZW50cxImCgN0dGwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iiAEKEkxpc3RQcm9tcHRzUmVxdWVzdBI1CgZzb3VyY2UYASABKAsyHS50b29sYnVzLm1jcC52MS5TZXNzaW9uU291cmNlQga6SAPIAQESHQoJcGFnZV9zaXplGAIgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YAyABKAlCCLpIBXIDGIAIIn8KE0xpc3RQcm9tcHRzUmVzcG9uc2USJwoHcHJvbXB0cxgBIAMoCzIWLnRvb2xidXMubWNwLnYxLlByb21wdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSJgoDdHRsGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIvIBChBHZXRQcm9tcHRSZXF1ZXN0EjUKBnNvdXJjZRgBIAEoCzIdLnRvb2xidXMubWNwLnYxLlNlc3Npb25Tb3VyY2VCBrpIA8gBARIYCgRuYW1lGAIgASgJQgq6SAdyBRABGIAIElsKCWFyZ3VtZW50cxgDIAMoCzIvLnRvb2xidXMubWNwLnYxLkdldFByb21wdFJlcXVlc3QuQXJndW1lbnRzRW50cnlCF7pIFJoBERBkIgVyAxiACCoGcgQYgIBAGjAKDkFyZ3VtZW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWQoRR2V0UHJvbXB0UmVzcG9uc2USEwoLZGVzY3JpcHRpb24YASABKAkSLwoIbWVzc2FnZXMYAiADKAsyHS50b29sYnVzLm1jcC52MS5Qcm9tcHRNZXNzYWdlIuECCg9Db21wbGV0ZVJlcXVlc3QSNQoGc291cmNlGAEgASgLMh0udG9vbGJ1cy5tY3AudjEuU2Vzc2lvblNvdXJjZUIGukgDyAEBEhoKBnByb21wdBgCIAEoCUIIukgFcgMYgAhIABIhCgx1cmlfdGVtcGxhdGUYAyABKAlCCbpIBnIEGICABEgAEhwKCGFyZ3VtZW50GAQgASgJQgq6SAdyBRABGIAIEhgKBXZhbHVlGAUgASgJQgm6SAZyBBiAgAQSWgoJYXJndW1lbnRzGAYgAygLMi4udG9vbGJ1cy5tY3AudjEuQ29tcGxldGVSZXF1ZXN0LkFyZ3VtZW50c0VudHJ5Qhe6SBSaAREQZCIFcgMYgAgqBnIEGICABBowCg5Bcmd1bWVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhIKCXJlZmVyZW5jZRIFukgCCAEiUgoQQ29tcGxldGVSZXNwb25zZRIOCgZ2YWx1ZXMYASADKAkSEgoFdG90YWwYAiABKA1IAIgBARIQCghoYXNfbW9yZRgDIAEoCEIICgZfdG90YWwiWQoPV2F0Y2hlZFJlc291cmNlEi0KBnNvdXJjZRgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy4tXXsxLDY0fSQSFwoDdXJpGAIgASgJQgq6SAdyBRABGIBAIkAKEVVud2F0Y2hlZFJlc291cmNlEg4KBnNvdXJjZRgBIAEoCRILCgN1cmkYAiABKAkSDgoGcmVhc29uGAMgASgJImoKGFN1YnNjcmliZVJlc291cmNlUmVxdWVzdBI1CgZzb3VyY2UYASABKAsyHS50b29sYnVzLm1jcC52MS5TZXNzaW9uU291cmNlQga6SAPIAQESFwoDdXJpGAIgASgJQgq6SAdyBRABGIBAIhsKGVN1YnNjcmliZVJlc291cmNlUmVzcG9uc2UiZwoaVW5zdWJzY3JpYmVSZXNvdXJjZVJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIXCgN1cmkYAiABKAlCCrpIB3IFEAEYgEAiHQobVW5zdWJzY3JpYmVSZXNvdXJjZVJlc3BvbnNlIocBChVXYXRjaFJlc291cmNlc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBI8CglyZXNvdXJjZXMYAiADKAsyHy50b29sYnVzLm1jcC52MS5XYXRjaGVkUmVzb3VyY2VCCLpIBZIBAhBkIrIBChZXYXRjaFJlc291cmNlc1Jlc3BvbnNlEjAKB3dhdGNoZWQYASADKAsyHy50b29sYnVzLm1jcC52MS5XYXRjaGVkUmVzb3VyY2USMAoHdXBkYXRlZBgCIAMoCzIfLnRvb2xidXMubWNwLnYxLldhdGNoZWRSZXNvdXJjZRI0Cgl1bndhdGNoZWQYAyADKAsyIS50b29sYnVzLm1jcC52MS5VbndhdGNoZWRSZXNvdXJjZTKuBwoRTWNwQ29udGVudFNlcnZpY2USYgoNTGlzdFJlc291cmNlcxIkLnRvb2xidXMubWNwLnYxLkxpc3RSZXNvdXJjZXNSZXF1ZXN0GiUudG9vbGJ1cy5tY3AudjEuTGlzdFJlc291cmNlc1Jlc3BvbnNlIgSohhkCEnoKFUxpc3RSZXNvdXJjZVRlbXBsYXRlcxIsLnRvb2xidXMubWNwLnYxLkxpc3RSZXNvdXJjZVRlbXBsYXRlc1JlcXVlc3QaLS50b29sYnVzLm1jcC52MS5MaXN0UmVzb3VyY2VUZW1wbGF0ZXNSZXNwb25zZSIEqIYZAhJfCgxSZWFkUmVzb3VyY2USIy50b29sYnVzLm1jcC52MS5SZWFkUmVzb3VyY2VSZXF1ZXN0GiQudG9vbGJ1cy5tY3AudjEuUmVhZFJlc291cmNlUmVzcG9uc2UiBKiGGQISXAoLTGlzdFByb21wdHMSIi50b29sYnVzLm1jcC52MS5MaXN0UHJvbXB0c1JlcXVlc3QaIy50b29sYnVzLm1jcC52MS5MaXN0UHJvbXB0c1Jlc3BvbnNlIgSohhkCElYKCUdldFByb21wdBIgLnRvb2xidXMubWNwLnYxLkdldFByb21wdFJlcXVlc3QaIS50b29sYnVzLm1jcC52MS5HZXRQcm9tcHRSZXNwb25zZSIEqIYZAhJTCghDb21wbGV0ZRIfLnRvb2xidXMubWNwLnYxLkNvbXBsZXRlUmVxdWVzdBogLnRvb2xidXMubWNwLnYxLkNvbXBsZXRlUmVzcG9uc2UiBKiGGQISbgoRU3Vic2NyaWJlUmVzb3VyY2USKC50b29sYnVzLm1jcC52MS5TdWJzY3JpYmVSZXNvdXJjZVJlcXVlc3QaKS50b29sYnVzLm1jcC52MS5TdWJzY3JpYmVSZXNvdXJjZVJlc3BvbnNlIgSohhkCEnQKE1Vuc3Vic2NyaWJlUmVzb3VyY2USKi50b29sYnVzLm1jcC52MS5VbnN1YnNjcmliZVJlc291cmNlUmVxdWVzdBorLnRvb2xidXMubWNwLnYxLlVuc3Vic2NyaWJlUmVzb3VyY2VSZXNwb25zZSIEqIYZAhJnCg5XYXRjaFJlc291cmNlcxIlLnRvb2xidXMubWNwLnYxLldhdGNoUmVzb3VyY2VzUmVxdWVzdBomLnRvb2xidXMubWNwLnYxLldhdGNoUmVzb3VyY2VzUmVzcG9uc2UiBKiGGQIwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_tool_v1_source]);
 
 /**
  * A source of a session's agent, as an MCP server.
@@ -760,6 +760,218 @@ export const CompleteResponseSchema: GenMessage<CompleteResponse> = /*@__PURE__*
   messageDesc(file_toolbus_mcp_v1_mcp_content_service, 18);
 
 /**
+ * A resource that is to be watched.
+ *
+ * @generated from message toolbus.mcp.v1.WatchedResource
+ */
+export type WatchedResource = Message<"toolbus.mcp.v1.WatchedResource"> & {
+  /**
+   * Name of its source, one that the agent uses.
+   *
+   * @generated from field: string source = 1;
+   */
+  source: string;
+
+  /**
+   * Its URI.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.WatchedResource.
+ * Use `create(WatchedResourceSchema)` to create a new message.
+ */
+export const WatchedResourceSchema: GenMessage<WatchedResource> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 19);
+
+/**
+ * A resource whose changes nobody can tell.
+ *
+ * @generated from message toolbus.mcp.v1.UnwatchedResource
+ */
+export type UnwatchedResource = Message<"toolbus.mcp.v1.UnwatchedResource"> & {
+  /**
+   * Name of its source.
+   *
+   * @generated from field: string source = 1;
+   */
+  source: string;
+
+  /**
+   * Its URI.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * Why, in words.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.UnwatchedResource.
+ * Use `create(UnwatchedResourceSchema)` to create a new message.
+ */
+export const UnwatchedResourceSchema: GenMessage<UnwatchedResource> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 20);
+
+/**
+ * Asks that watches of the session's subscriptions tell of a resource.
+ *
+ * @generated from message toolbus.mcp.v1.SubscribeResourceRequest
+ */
+export type SubscribeResourceRequest = Message<"toolbus.mcp.v1.SubscribeResourceRequest"> & {
+  /**
+   * The source.
+   *
+   * @generated from field: toolbus.mcp.v1.SessionSource source = 1;
+   */
+  source?: SessionSource | undefined;
+
+  /**
+   * The resource's URI.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.SubscribeResourceRequest.
+ * Use `create(SubscribeResourceRequestSchema)` to create a new message.
+ */
+export const SubscribeResourceRequestSchema: GenMessage<SubscribeResourceRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 21);
+
+/**
+ * The server tells of changes of the resource.
+ *
+ * @generated from message toolbus.mcp.v1.SubscribeResourceResponse
+ */
+export type SubscribeResourceResponse = Message<"toolbus.mcp.v1.SubscribeResourceResponse"> & {
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.SubscribeResourceResponse.
+ * Use `create(SubscribeResourceResponseSchema)` to create a new message.
+ */
+export const SubscribeResourceResponseSchema: GenMessage<SubscribeResourceResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 22);
+
+/**
+ * Asks that watches of the session's subscriptions tell of a resource no more.
+ *
+ * @generated from message toolbus.mcp.v1.UnsubscribeResourceRequest
+ */
+export type UnsubscribeResourceRequest = Message<"toolbus.mcp.v1.UnsubscribeResourceRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The resource's URI, of whichever source.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.UnsubscribeResourceRequest.
+ * Use `create(UnsubscribeResourceRequestSchema)` to create a new message.
+ */
+export const UnsubscribeResourceRequestSchema: GenMessage<UnsubscribeResourceRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 23);
+
+/**
+ * Nothing is told of it any more, or was before.
+ *
+ * @generated from message toolbus.mcp.v1.UnsubscribeResourceResponse
+ */
+export type UnsubscribeResourceResponse = Message<"toolbus.mcp.v1.UnsubscribeResourceResponse"> & {
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.UnsubscribeResourceResponse.
+ * Use `create(UnsubscribeResourceResponseSchema)` to create a new message.
+ */
+export const UnsubscribeResourceResponseSchema: GenMessage<UnsubscribeResourceResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 24);
+
+/**
+ * Asks to be told of changes of resources.
+ *
+ * @generated from message toolbus.mcp.v1.WatchResourcesRequest
+ */
+export type WatchResourcesRequest = Message<"toolbus.mcp.v1.WatchResourcesRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The resources; none means those to which the session is subscribed at each time (SubscribeResource).
+   *
+   * @generated from field: repeated toolbus.mcp.v1.WatchedResource resources = 2;
+   */
+  resources: WatchedResource[];
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.WatchResourcesRequest.
+ * Use `create(WatchResourcesRequestSchema)` to create a new message.
+ */
+export const WatchResourcesRequestSchema: GenMessage<WatchResourcesRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 25);
+
+/**
+ * What is to be told of resources since the last message. What is told of several times in short order is told once.
+ *
+ * @generated from message toolbus.mcp.v1.WatchResourcesResponse
+ */
+export type WatchResourcesResponse = Message<"toolbus.mcp.v1.WatchResourcesResponse"> & {
+  /**
+   * Those whose changes are told from now on.
+   *
+   * @generated from field: repeated toolbus.mcp.v1.WatchedResource watched = 1;
+   */
+  watched: WatchedResource[];
+
+  /**
+   * Those that may have changed. Also those of which the server could not tell for a while.
+   *
+   * @generated from field: repeated toolbus.mcp.v1.WatchedResource updated = 2;
+   */
+  updated: WatchedResource[];
+
+  /**
+   * Those whose changes cannot be told at the moment. They are `watched` once they can.
+   *
+   * @generated from field: repeated toolbus.mcp.v1.UnwatchedResource unwatched = 3;
+   */
+  unwatched: UnwatchedResource[];
+};
+
+/**
+ * Describes the message toolbus.mcp.v1.WatchResourcesResponse.
+ * Use `create(WatchResourcesResponseSchema)` to create a new message.
+ */
+export const WatchResourcesResponseSchema: GenMessage<WatchResourcesResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_mcp_v1_mcp_content_service, 26);
+
+/**
  * What MCP servers offer beside tools, as the agent of a session may use it. The session is the caller's own, and the source one that
  * its agent uses; where policy forbids the source's tool `read_resource`, its resources are refused as well (`permission_denied`,
  * REASON_TOOL_NOT_ALLOWED).
@@ -826,6 +1038,40 @@ export const McpContentService: GenService<{
     methodKind: "unary";
     input: typeof CompleteRequestSchema;
     output: typeof CompleteResponseSchema;
+  },
+  /**
+   * Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+   * asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+   * REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+   * most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+   *
+   * @generated from rpc toolbus.mcp.v1.McpContentService.SubscribeResource
+   */
+  subscribeResource: {
+    methodKind: "unary";
+    input: typeof SubscribeResourceRequestSchema;
+    output: typeof SubscribeResourceResponseSchema;
+  },
+  /**
+   * Ends a subscription.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpContentService.UnsubscribeResource
+   */
+  unsubscribeResource: {
+    methodKind: "unary";
+    input: typeof UnsubscribeResourceRequestSchema;
+    output: typeof UnsubscribeResourceResponseSchema;
+  },
+  /**
+   * Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+   * is not told of.
+   *
+   * @generated from rpc toolbus.mcp.v1.McpContentService.WatchResources
+   */
+  watchResources: {
+    methodKind: "server_streaming";
+    input: typeof WatchResourcesRequestSchema;
+    output: typeof WatchResourcesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_mcp_v1_mcp_content_service, 0);

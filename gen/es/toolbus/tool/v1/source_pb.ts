@@ -7,14 +7,15 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/tool/v1/source.proto.
  */
 export const file_toolbus_tool_v1_source: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0InIKBEljb24SFgoDc3JjGAEgASgJQgm6SAZyBBiAgAQSGwoJbWltZV90eXBlGAIgASgJQgi6SAVyAxiAAhIdCgVzaXplcxgDIAMoCUIOukgLkgEIECAiBHICGCASFgoFdGhlbWUYBCABKAlCB7pIBHICGBAingEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIQCghzdGFydGluZxgEIAEoCBIUCgxpbnN0cnVjdGlvbnMYBSABKAkSDQoFdGl0bGUYBiABKAkSJAoFaWNvbnMYByADKAsyFS50b29sYnVzLnRvb2wudjEuSWNvbmIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_struct]);
+  fileDesc("Chx0b29sYnVzL3Rvb2wvdjEvc291cmNlLnByb3RvEg90b29sYnVzLnRvb2wudjEicAoGU291cmNlEisKBG5hbWUYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8uLV17MSw2NH0kEicKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIZnJvbV9ydW4YAyABKAgikQEKCVJ1blNvdXJjZRIrCgRuYW1lGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLi1dezEsNjR9JBIuCghwcm92aWRlchgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBInCgZjb25maWcYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0InIKBEljb24SFgoDc3JjGAEgASgJQgm6SAZyBBiAgAQSGwoJbWltZV90eXBlGAIgASgJQgi6SAVyAxiAAhIdCgVzaXplcxgDIAMoCUIOukgLkgEIECAiBHICGCASFgoFdGhlbWUYBCABKAlCB7pIBHICGBAizAEKDFNvdXJjZVN0YXR1cxIOCgZzb3VyY2UYASABKAkSEQoJYXZhaWxhYmxlGAIgASgIEg4KBnJlYXNvbhgDIAEoCRIQCghzdGFydGluZxgEIAEoCBIUCgxpbnN0cnVjdGlvbnMYBSABKAkSDQoFdGl0bGUYBiABKAkSJAoFaWNvbnMYByADKAsyFS50b29sYnVzLnRvb2wudjEuSWNvbhIsCgl0b29sc190dGwYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25iBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct]);
 
 /**
  * Where tools come from: one MCP server, one worker file, one third party's collection.
@@ -183,6 +184,13 @@ export type SourceStatus = Message<"toolbus.tool.v1.SourceStatus"> & {
    * @generated from field: repeated toolbus.tool.v1.Icon icons = 7;
    */
   icons: Icon[];
+
+  /**
+   * How long it says that its list of tools may be kept; absent where it says nothing. 0 means not at all.
+   *
+   * @generated from field: google.protobuf.Duration tools_ttl = 8;
+   */
+  toolsTtl?: Duration | undefined;
 };
 
 /**

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/usage.proto.
  */
 export const file_toolbus_tool_v1_usage: GenFile = /*@__PURE__*/
-  fileDesc("Cht0b29sYnVzL3Rvb2wvdjEvdXNhZ2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJKCgVNb25leRIoCg1jdXJyZW5jeV9jb2RlGAEgASgJQhG6SA5yDDIKXltBLVpdezN9JBIXCgZtaWNyb3MYAiABKANCB7pIBCICKAAiWgoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgEEhUKDW91dHB1dF90b2tlbnMYAiABKAQSJAoEY29zdBgDIAEoCzIWLnRvb2xidXMudG9vbC52MS5Nb25leWIGcHJvdG8z", [file_buf_validate_validate]);
+  fileDesc("Cht0b29sYnVzL3Rvb2wvdjEvdXNhZ2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJKCgVNb25leRIoCg1jdXJyZW5jeV9jb2RlGAEgASgJQhG6SA5yDDIKXltBLVpdezN9JBIXCgZtaWNyb3MYAiABKANCB7pIBCICKAAirQEKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoBBIVCg1vdXRwdXRfdG9rZW5zGAIgASgEEiQKBGNvc3QYAyABKAsyFi50b29sYnVzLnRvb2wudjEuTW9uZXkSGwoTY2FjaGVkX2lucHV0X3Rva2VucxgEIAEoBBIaChJjYWNoZV93cml0ZV90b2tlbnMYBSABKAQSGAoQcmVhc29uaW5nX3Rva2VucxgGIAEoBGIGcHJvdG8z", [file_buf_validate_validate]);
 
 /**
  * An amount of money.
@@ -71,6 +71,27 @@ export type Usage = Message<"toolbus.tool.v1.Usage"> & {
    * @generated from field: toolbus.tool.v1.Money cost = 3;
    */
   cost?: Money | undefined;
+
+  /**
+   * Of the tokens read, those that the provider had kept of an earlier request; 0 where it does not say. Included in `input_tokens`.
+   *
+   * @generated from field: uint64 cached_input_tokens = 4;
+   */
+  cachedInputTokens: bigint;
+
+  /**
+   * Of the tokens read, those that the provider has kept for later requests; 0 where it does not say. Included in `input_tokens`.
+   *
+   * @generated from field: uint64 cache_write_tokens = 5;
+   */
+  cacheWriteTokens: bigint;
+
+  /**
+   * Of the tokens written, those of reasoning; 0 where the provider does not say. Included in `output_tokens`.
+   *
+   * @generated from field: uint64 reasoning_tokens = 6;
+   */
+  reasoningTokens: bigint;
 };
 
 /**

@@ -1379,6 +1379,428 @@ func (x *CompleteResponse) GetHasMore() bool {
 	return false
 }
 
+// A resource that is to be watched.
+type WatchedResource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of its source, one that the agent uses.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Its URI.
+	Uri           string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchedResource) Reset() {
+	*x = WatchedResource{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchedResource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchedResource) ProtoMessage() {}
+
+func (x *WatchedResource) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchedResource.ProtoReflect.Descriptor instead.
+func (*WatchedResource) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *WatchedResource) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *WatchedResource) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+// A resource whose changes nobody can tell.
+type UnwatchedResource struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of its source.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Its URI.
+	Uri string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
+	// Why, in words.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnwatchedResource) Reset() {
+	*x = UnwatchedResource{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnwatchedResource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnwatchedResource) ProtoMessage() {}
+
+func (x *UnwatchedResource) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnwatchedResource.ProtoReflect.Descriptor instead.
+func (*UnwatchedResource) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UnwatchedResource) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *UnwatchedResource) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *UnwatchedResource) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Asks that watches of the session's subscriptions tell of a resource.
+type SubscribeResourceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The source.
+	Source *SessionSource `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// The resource's URI.
+	Uri           string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscribeResourceRequest) Reset() {
+	*x = SubscribeResourceRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscribeResourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscribeResourceRequest) ProtoMessage() {}
+
+func (x *SubscribeResourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscribeResourceRequest.ProtoReflect.Descriptor instead.
+func (*SubscribeResourceRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SubscribeResourceRequest) GetSource() *SessionSource {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *SubscribeResourceRequest) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+// The server tells of changes of the resource.
+type SubscribeResourceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscribeResourceResponse) Reset() {
+	*x = SubscribeResourceResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscribeResourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscribeResourceResponse) ProtoMessage() {}
+
+func (x *SubscribeResourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscribeResourceResponse.ProtoReflect.Descriptor instead.
+func (*SubscribeResourceResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{22}
+}
+
+// Asks that watches of the session's subscriptions tell of a resource no more.
+type UnsubscribeResourceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The resource's URI, of whichever source.
+	Uri           string `protobuf:"bytes,2,opt,name=uri,proto3" json:"uri,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnsubscribeResourceRequest) Reset() {
+	*x = UnsubscribeResourceRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnsubscribeResourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnsubscribeResourceRequest) ProtoMessage() {}
+
+func (x *UnsubscribeResourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnsubscribeResourceRequest.ProtoReflect.Descriptor instead.
+func (*UnsubscribeResourceRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *UnsubscribeResourceRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *UnsubscribeResourceRequest) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+// Nothing is told of it any more, or was before.
+type UnsubscribeResourceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnsubscribeResourceResponse) Reset() {
+	*x = UnsubscribeResourceResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnsubscribeResourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnsubscribeResourceResponse) ProtoMessage() {}
+
+func (x *UnsubscribeResourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnsubscribeResourceResponse.ProtoReflect.Descriptor instead.
+func (*UnsubscribeResourceResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{24}
+}
+
+// Asks to be told of changes of resources.
+type WatchResourcesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The resources; none means those to which the session is subscribed at each time (SubscribeResource).
+	Resources     []*WatchedResource `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResourcesRequest) Reset() {
+	*x = WatchResourcesRequest{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResourcesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResourcesRequest) ProtoMessage() {}
+
+func (x *WatchResourcesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResourcesRequest.ProtoReflect.Descriptor instead.
+func (*WatchResourcesRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *WatchResourcesRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *WatchResourcesRequest) GetResources() []*WatchedResource {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+// What is to be told of resources since the last message. What is told of several times in short order is told once.
+type WatchResourcesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those whose changes are told from now on.
+	Watched []*WatchedResource `protobuf:"bytes,1,rep,name=watched,proto3" json:"watched,omitempty"`
+	// Those that may have changed. Also those of which the server could not tell for a while.
+	Updated []*WatchedResource `protobuf:"bytes,2,rep,name=updated,proto3" json:"updated,omitempty"`
+	// Those whose changes cannot be told at the moment. They are `watched` once they can.
+	Unwatched     []*UnwatchedResource `protobuf:"bytes,3,rep,name=unwatched,proto3" json:"unwatched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResourcesResponse) Reset() {
+	*x = WatchResourcesResponse{}
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResourcesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResourcesResponse) ProtoMessage() {}
+
+func (x *WatchResourcesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResourcesResponse.ProtoReflect.Descriptor instead.
+func (*WatchResourcesResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *WatchResourcesResponse) GetWatched() []*WatchedResource {
+	if x != nil {
+		return x.Watched
+	}
+	return nil
+}
+
+func (x *WatchResourcesResponse) GetUpdated() []*WatchedResource {
+	if x != nil {
+		return x.Updated
+	}
+	return nil
+}
+
+func (x *WatchResourcesResponse) GetUnwatched() []*UnwatchedResource {
+	if x != nil {
+		return x.Unwatched
+	}
+	return nil
+}
+
 var File_toolbus_mcp_v1_mcp_content_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_mcp_v1_mcp_content_service_proto_rawDesc = "" +
@@ -1485,14 +1907,44 @@ const file_toolbus_mcp_v1_mcp_content_service_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\tR\x06values\x12\x19\n" +
 	"\x05total\x18\x02 \x01(\rH\x00R\x05total\x88\x01\x01\x12\x19\n" +
 	"\bhas_more\x18\x03 \x01(\bR\ahasMoreB\b\n" +
-	"\x06_total2\xdf\x04\n" +
+	"\x06_total\"f\n" +
+	"\x0fWatchedResource\x125\n" +
+	"\x06source\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x06source\x12\x1c\n" +
+	"\x03uri\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80@R\x03uri\"U\n" +
+	"\x11UnwatchedResource\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x10\n" +
+	"\x03uri\x18\x02 \x01(\tR\x03uri\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"w\n" +
+	"\x18SubscribeResourceRequest\x12=\n" +
+	"\x06source\x18\x01 \x01(\v2\x1d.toolbus.mcp.v1.SessionSourceB\x06\xbaH\x03\xc8\x01\x01R\x06source\x12\x1c\n" +
+	"\x03uri\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80@R\x03uri\"\x1b\n" +
+	"\x19SubscribeResourceResponse\"w\n" +
+	"\x1aUnsubscribeResourceRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x1c\n" +
+	"\x03uri\x18\x02 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80@R\x03uri\"\x1d\n" +
+	"\x1bUnsubscribeResourceResponse\"\x9d\x01\n" +
+	"\x15WatchResourcesRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12G\n" +
+	"\tresources\x18\x02 \x03(\v2\x1f.toolbus.mcp.v1.WatchedResourceB\b\xbaH\x05\x92\x01\x02\x10dR\tresources\"\xcf\x01\n" +
+	"\x16WatchResourcesResponse\x129\n" +
+	"\awatched\x18\x01 \x03(\v2\x1f.toolbus.mcp.v1.WatchedResourceR\awatched\x129\n" +
+	"\aupdated\x18\x02 \x03(\v2\x1f.toolbus.mcp.v1.WatchedResourceR\aupdated\x12?\n" +
+	"\tunwatched\x18\x03 \x03(\v2!.toolbus.mcp.v1.UnwatchedResourceR\tunwatched2\xae\a\n" +
 	"\x11McpContentService\x12b\n" +
 	"\rListResources\x12$.toolbus.mcp.v1.ListResourcesRequest\x1a%.toolbus.mcp.v1.ListResourcesResponse\"\x04\xa8\x86\x19\x02\x12z\n" +
 	"\x15ListResourceTemplates\x12,.toolbus.mcp.v1.ListResourceTemplatesRequest\x1a-.toolbus.mcp.v1.ListResourceTemplatesResponse\"\x04\xa8\x86\x19\x02\x12_\n" +
 	"\fReadResource\x12#.toolbus.mcp.v1.ReadResourceRequest\x1a$.toolbus.mcp.v1.ReadResourceResponse\"\x04\xa8\x86\x19\x02\x12\\\n" +
 	"\vListPrompts\x12\".toolbus.mcp.v1.ListPromptsRequest\x1a#.toolbus.mcp.v1.ListPromptsResponse\"\x04\xa8\x86\x19\x02\x12V\n" +
 	"\tGetPrompt\x12 .toolbus.mcp.v1.GetPromptRequest\x1a!.toolbus.mcp.v1.GetPromptResponse\"\x04\xa8\x86\x19\x02\x12S\n" +
-	"\bComplete\x12\x1f.toolbus.mcp.v1.CompleteRequest\x1a .toolbus.mcp.v1.CompleteResponse\"\x04\xa8\x86\x19\x02B\xaf\x01\n" +
+	"\bComplete\x12\x1f.toolbus.mcp.v1.CompleteRequest\x1a .toolbus.mcp.v1.CompleteResponse\"\x04\xa8\x86\x19\x02\x12n\n" +
+	"\x11SubscribeResource\x12(.toolbus.mcp.v1.SubscribeResourceRequest\x1a).toolbus.mcp.v1.SubscribeResourceResponse\"\x04\xa8\x86\x19\x02\x12t\n" +
+	"\x13UnsubscribeResource\x12*.toolbus.mcp.v1.UnsubscribeResourceRequest\x1a+.toolbus.mcp.v1.UnsubscribeResourceResponse\"\x04\xa8\x86\x19\x02\x12g\n" +
+	"\x0eWatchResources\x12%.toolbus.mcp.v1.WatchResourcesRequest\x1a&.toolbus.mcp.v1.WatchResourcesResponse\"\x04\xa8\x86\x19\x020\x01B\xaf\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x16McpContentServiceProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (
@@ -1507,7 +1959,7 @@ func file_toolbus_mcp_v1_mcp_content_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_mcp_v1_mcp_content_service_proto_rawDescData
 }
 
-var file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_toolbus_mcp_v1_mcp_content_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_toolbus_mcp_v1_mcp_content_service_proto_goTypes = []any{
 	(*SessionSource)(nil),                 // 0: toolbus.mcp.v1.SessionSource
 	(*Resource)(nil),                      // 1: toolbus.mcp.v1.Resource
@@ -1528,50 +1980,69 @@ var file_toolbus_mcp_v1_mcp_content_service_proto_goTypes = []any{
 	(*GetPromptResponse)(nil),             // 16: toolbus.mcp.v1.GetPromptResponse
 	(*CompleteRequest)(nil),               // 17: toolbus.mcp.v1.CompleteRequest
 	(*CompleteResponse)(nil),              // 18: toolbus.mcp.v1.CompleteResponse
-	nil,                                   // 19: toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
-	nil,                                   // 20: toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
-	(*v1.Icon)(nil),                       // 21: toolbus.tool.v1.Icon
-	(*durationpb.Duration)(nil),           // 22: google.protobuf.Duration
+	(*WatchedResource)(nil),               // 19: toolbus.mcp.v1.WatchedResource
+	(*UnwatchedResource)(nil),             // 20: toolbus.mcp.v1.UnwatchedResource
+	(*SubscribeResourceRequest)(nil),      // 21: toolbus.mcp.v1.SubscribeResourceRequest
+	(*SubscribeResourceResponse)(nil),     // 22: toolbus.mcp.v1.SubscribeResourceResponse
+	(*UnsubscribeResourceRequest)(nil),    // 23: toolbus.mcp.v1.UnsubscribeResourceRequest
+	(*UnsubscribeResourceResponse)(nil),   // 24: toolbus.mcp.v1.UnsubscribeResourceResponse
+	(*WatchResourcesRequest)(nil),         // 25: toolbus.mcp.v1.WatchResourcesRequest
+	(*WatchResourcesResponse)(nil),        // 26: toolbus.mcp.v1.WatchResourcesResponse
+	nil,                                   // 27: toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
+	nil,                                   // 28: toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
+	(*v1.Icon)(nil),                       // 29: toolbus.tool.v1.Icon
+	(*durationpb.Duration)(nil),           // 30: google.protobuf.Duration
 }
 var file_toolbus_mcp_v1_mcp_content_service_proto_depIdxs = []int32{
-	21, // 0: toolbus.mcp.v1.Resource.icons:type_name -> toolbus.tool.v1.Icon
-	21, // 1: toolbus.mcp.v1.ResourceTemplate.icons:type_name -> toolbus.tool.v1.Icon
+	29, // 0: toolbus.mcp.v1.Resource.icons:type_name -> toolbus.tool.v1.Icon
+	29, // 1: toolbus.mcp.v1.ResourceTemplate.icons:type_name -> toolbus.tool.v1.Icon
 	4,  // 2: toolbus.mcp.v1.Prompt.arguments:type_name -> toolbus.mcp.v1.PromptArgument
-	21, // 3: toolbus.mcp.v1.Prompt.icons:type_name -> toolbus.tool.v1.Icon
+	29, // 3: toolbus.mcp.v1.Prompt.icons:type_name -> toolbus.tool.v1.Icon
 	0,  // 4: toolbus.mcp.v1.ListResourcesRequest.source:type_name -> toolbus.mcp.v1.SessionSource
 	1,  // 5: toolbus.mcp.v1.ListResourcesResponse.resources:type_name -> toolbus.mcp.v1.Resource
-	22, // 6: toolbus.mcp.v1.ListResourcesResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 6: toolbus.mcp.v1.ListResourcesResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 7: toolbus.mcp.v1.ListResourceTemplatesRequest.source:type_name -> toolbus.mcp.v1.SessionSource
 	2,  // 8: toolbus.mcp.v1.ListResourceTemplatesResponse.resource_templates:type_name -> toolbus.mcp.v1.ResourceTemplate
-	22, // 9: toolbus.mcp.v1.ListResourceTemplatesResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 9: toolbus.mcp.v1.ListResourceTemplatesResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 10: toolbus.mcp.v1.ReadResourceRequest.source:type_name -> toolbus.mcp.v1.SessionSource
 	3,  // 11: toolbus.mcp.v1.ReadResourceResponse.contents:type_name -> toolbus.mcp.v1.ResourceContents
-	22, // 12: toolbus.mcp.v1.ReadResourceResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 12: toolbus.mcp.v1.ReadResourceResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 13: toolbus.mcp.v1.ListPromptsRequest.source:type_name -> toolbus.mcp.v1.SessionSource
 	5,  // 14: toolbus.mcp.v1.ListPromptsResponse.prompts:type_name -> toolbus.mcp.v1.Prompt
-	22, // 15: toolbus.mcp.v1.ListPromptsResponse.ttl:type_name -> google.protobuf.Duration
+	30, // 15: toolbus.mcp.v1.ListPromptsResponse.ttl:type_name -> google.protobuf.Duration
 	0,  // 16: toolbus.mcp.v1.GetPromptRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	19, // 17: toolbus.mcp.v1.GetPromptRequest.arguments:type_name -> toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
+	27, // 17: toolbus.mcp.v1.GetPromptRequest.arguments:type_name -> toolbus.mcp.v1.GetPromptRequest.ArgumentsEntry
 	6,  // 18: toolbus.mcp.v1.GetPromptResponse.messages:type_name -> toolbus.mcp.v1.PromptMessage
 	0,  // 19: toolbus.mcp.v1.CompleteRequest.source:type_name -> toolbus.mcp.v1.SessionSource
-	20, // 20: toolbus.mcp.v1.CompleteRequest.arguments:type_name -> toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
-	7,  // 21: toolbus.mcp.v1.McpContentService.ListResources:input_type -> toolbus.mcp.v1.ListResourcesRequest
-	9,  // 22: toolbus.mcp.v1.McpContentService.ListResourceTemplates:input_type -> toolbus.mcp.v1.ListResourceTemplatesRequest
-	11, // 23: toolbus.mcp.v1.McpContentService.ReadResource:input_type -> toolbus.mcp.v1.ReadResourceRequest
-	13, // 24: toolbus.mcp.v1.McpContentService.ListPrompts:input_type -> toolbus.mcp.v1.ListPromptsRequest
-	15, // 25: toolbus.mcp.v1.McpContentService.GetPrompt:input_type -> toolbus.mcp.v1.GetPromptRequest
-	17, // 26: toolbus.mcp.v1.McpContentService.Complete:input_type -> toolbus.mcp.v1.CompleteRequest
-	8,  // 27: toolbus.mcp.v1.McpContentService.ListResources:output_type -> toolbus.mcp.v1.ListResourcesResponse
-	10, // 28: toolbus.mcp.v1.McpContentService.ListResourceTemplates:output_type -> toolbus.mcp.v1.ListResourceTemplatesResponse
-	12, // 29: toolbus.mcp.v1.McpContentService.ReadResource:output_type -> toolbus.mcp.v1.ReadResourceResponse
-	14, // 30: toolbus.mcp.v1.McpContentService.ListPrompts:output_type -> toolbus.mcp.v1.ListPromptsResponse
-	16, // 31: toolbus.mcp.v1.McpContentService.GetPrompt:output_type -> toolbus.mcp.v1.GetPromptResponse
-	18, // 32: toolbus.mcp.v1.McpContentService.Complete:output_type -> toolbus.mcp.v1.CompleteResponse
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	28, // 20: toolbus.mcp.v1.CompleteRequest.arguments:type_name -> toolbus.mcp.v1.CompleteRequest.ArgumentsEntry
+	0,  // 21: toolbus.mcp.v1.SubscribeResourceRequest.source:type_name -> toolbus.mcp.v1.SessionSource
+	19, // 22: toolbus.mcp.v1.WatchResourcesRequest.resources:type_name -> toolbus.mcp.v1.WatchedResource
+	19, // 23: toolbus.mcp.v1.WatchResourcesResponse.watched:type_name -> toolbus.mcp.v1.WatchedResource
+	19, // 24: toolbus.mcp.v1.WatchResourcesResponse.updated:type_name -> toolbus.mcp.v1.WatchedResource
+	20, // 25: toolbus.mcp.v1.WatchResourcesResponse.unwatched:type_name -> toolbus.mcp.v1.UnwatchedResource
+	7,  // 26: toolbus.mcp.v1.McpContentService.ListResources:input_type -> toolbus.mcp.v1.ListResourcesRequest
+	9,  // 27: toolbus.mcp.v1.McpContentService.ListResourceTemplates:input_type -> toolbus.mcp.v1.ListResourceTemplatesRequest
+	11, // 28: toolbus.mcp.v1.McpContentService.ReadResource:input_type -> toolbus.mcp.v1.ReadResourceRequest
+	13, // 29: toolbus.mcp.v1.McpContentService.ListPrompts:input_type -> toolbus.mcp.v1.ListPromptsRequest
+	15, // 30: toolbus.mcp.v1.McpContentService.GetPrompt:input_type -> toolbus.mcp.v1.GetPromptRequest
+	17, // 31: toolbus.mcp.v1.McpContentService.Complete:input_type -> toolbus.mcp.v1.CompleteRequest
+	21, // 32: toolbus.mcp.v1.McpContentService.SubscribeResource:input_type -> toolbus.mcp.v1.SubscribeResourceRequest
+	23, // 33: toolbus.mcp.v1.McpContentService.UnsubscribeResource:input_type -> toolbus.mcp.v1.UnsubscribeResourceRequest
+	25, // 34: toolbus.mcp.v1.McpContentService.WatchResources:input_type -> toolbus.mcp.v1.WatchResourcesRequest
+	8,  // 35: toolbus.mcp.v1.McpContentService.ListResources:output_type -> toolbus.mcp.v1.ListResourcesResponse
+	10, // 36: toolbus.mcp.v1.McpContentService.ListResourceTemplates:output_type -> toolbus.mcp.v1.ListResourceTemplatesResponse
+	12, // 37: toolbus.mcp.v1.McpContentService.ReadResource:output_type -> toolbus.mcp.v1.ReadResourceResponse
+	14, // 38: toolbus.mcp.v1.McpContentService.ListPrompts:output_type -> toolbus.mcp.v1.ListPromptsResponse
+	16, // 39: toolbus.mcp.v1.McpContentService.GetPrompt:output_type -> toolbus.mcp.v1.GetPromptResponse
+	18, // 40: toolbus.mcp.v1.McpContentService.Complete:output_type -> toolbus.mcp.v1.CompleteResponse
+	22, // 41: toolbus.mcp.v1.McpContentService.SubscribeResource:output_type -> toolbus.mcp.v1.SubscribeResourceResponse
+	24, // 42: toolbus.mcp.v1.McpContentService.UnsubscribeResource:output_type -> toolbus.mcp.v1.UnsubscribeResourceResponse
+	26, // 43: toolbus.mcp.v1.McpContentService.WatchResources:output_type -> toolbus.mcp.v1.WatchResourcesResponse
+	35, // [35:44] is the sub-list for method output_type
+	26, // [26:35] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_mcp_v1_mcp_content_service_proto_init() }
@@ -1594,7 +2065,7 @@ func file_toolbus_mcp_v1_mcp_content_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_mcp_v1_mcp_content_service_proto_rawDesc), len(file_toolbus_mcp_v1_mcp_content_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -12,6 +12,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
@@ -243,7 +244,9 @@ type SourceStatus struct {
 	// Its title for people; empty when it has none.
 	Title string `protobuf:"bytes,6,opt,name=title,proto3" json:"title,omitempty"`
 	// Its icons.
-	Icons         []*Icon `protobuf:"bytes,7,rep,name=icons,proto3" json:"icons,omitempty"`
+	Icons []*Icon `protobuf:"bytes,7,rep,name=icons,proto3" json:"icons,omitempty"`
+	// How long it says that its list of tools may be kept; absent where it says nothing. 0 means not at all.
+	ToolsTtl      *durationpb.Duration `protobuf:"bytes,8,opt,name=tools_ttl,json=toolsTtl,proto3" json:"tools_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,11 +330,18 @@ func (x *SourceStatus) GetIcons() []*Icon {
 	return nil
 }
 
+func (x *SourceStatus) GetToolsTtl() *durationpb.Duration {
+	if x != nil {
+		return x.ToolsTtl
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_source_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n" +
+	"\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n" +
 	"\x06Source\x121\n" +
 	"\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n" +
 	"\x06config\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06config\x12\x19\n" +
@@ -344,7 +354,7 @@ const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\x03src\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x03src\x12%\n" +
 	"\tmime_type\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\bmimeType\x12$\n" +
 	"\x05sizes\x18\x03 \x03(\tB\x0e\xbaH\v\x92\x01\b\x10 \"\x04r\x02\x18 R\x05sizes\x12\x1d\n" +
-	"\x05theme\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x05theme\"\xdf\x01\n" +
+	"\x05theme\x18\x04 \x01(\tB\a\xbaH\x04r\x02\x18\x10R\x05theme\"\x97\x02\n" +
 	"\fSourceStatus\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n" +
 	"\tavailable\x18\x02 \x01(\bR\tavailable\x12\x16\n" +
@@ -352,7 +362,8 @@ const file_toolbus_tool_v1_source_proto_rawDesc = "" +
 	"\bstarting\x18\x04 \x01(\bR\bstarting\x12\"\n" +
 	"\finstructions\x18\x05 \x01(\tR\finstructions\x12\x14\n" +
 	"\x05title\x18\x06 \x01(\tR\x05title\x12+\n" +
-	"\x05icons\x18\a \x03(\v2\x15.toolbus.tool.v1.IconR\x05iconsB\xab\x01\n" +
+	"\x05icons\x18\a \x03(\v2\x15.toolbus.tool.v1.IconR\x05icons\x126\n" +
+	"\ttools_ttl\x18\b \x01(\v2\x19.google.protobuf.DurationR\btoolsTtlB\xab\x01\n" +
 	"\x13com.toolbus.tool.v1B\vSourceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -369,21 +380,23 @@ func file_toolbus_tool_v1_source_proto_rawDescGZIP() []byte {
 
 var file_toolbus_tool_v1_source_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_toolbus_tool_v1_source_proto_goTypes = []any{
-	(*Source)(nil),          // 0: toolbus.tool.v1.Source
-	(*RunSource)(nil),       // 1: toolbus.tool.v1.RunSource
-	(*Icon)(nil),            // 2: toolbus.tool.v1.Icon
-	(*SourceStatus)(nil),    // 3: toolbus.tool.v1.SourceStatus
-	(*structpb.Struct)(nil), // 4: google.protobuf.Struct
+	(*Source)(nil),              // 0: toolbus.tool.v1.Source
+	(*RunSource)(nil),           // 1: toolbus.tool.v1.RunSource
+	(*Icon)(nil),                // 2: toolbus.tool.v1.Icon
+	(*SourceStatus)(nil),        // 3: toolbus.tool.v1.SourceStatus
+	(*structpb.Struct)(nil),     // 4: google.protobuf.Struct
+	(*durationpb.Duration)(nil), // 5: google.protobuf.Duration
 }
 var file_toolbus_tool_v1_source_proto_depIdxs = []int32{
 	4, // 0: toolbus.tool.v1.Source.config:type_name -> google.protobuf.Struct
 	4, // 1: toolbus.tool.v1.RunSource.config:type_name -> google.protobuf.Struct
 	2, // 2: toolbus.tool.v1.SourceStatus.icons:type_name -> toolbus.tool.v1.Icon
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	5, // 3: toolbus.tool.v1.SourceStatus.tools_ttl:type_name -> google.protobuf.Duration
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_source_proto_init() }

@@ -191,9 +191,12 @@ type ToolCall struct {
 	// On whose behalf it is asked; absent for what is no question.
 	Question *QuestionOrigin `protobuf:"bytes,19,opt,name=question,proto3" json:"question,omitempty"`
 	// When it was changed last; absent for one that an older release wrote last.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Where the arguments are stored whole (`ToolCallService.ReadResult`), of a call whose `arguments_json` is no more than their size and
+	// digest, since they are too large for a record; empty for any other, and where room was short.
+	ArgumentsReference string `protobuf:"bytes,21,opt,name=arguments_reference,json=argumentsReference,proto3" json:"arguments_reference,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ToolCall) Reset() {
@@ -366,6 +369,13 @@ func (x *ToolCall) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ToolCall) GetArgumentsReference() string {
+	if x != nil {
+		return x.ArgumentsReference
+	}
+	return ""
+}
+
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
@@ -373,7 +383,7 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n" +
 	"\x0eQuestionOrigin\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xc2\x06\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xf3\x06\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -400,7 +410,8 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\x06effect\x18\x12 \x01(\x0e2\x17.toolbus.tool.v1.EffectR\x06effect\x12;\n" +
 	"\bquestion\x18\x13 \x01(\v2\x1f.toolbus.tool.v1.QuestionOriginR\bquestion\x12;\n" +
 	"\vupdate_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime*\xe0\x01\n" +
+	"updateTime\x12/\n" +
+	"\x13arguments_reference\x18\x15 \x01(\tR\x12argumentsReference*\xe0\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +

@@ -89,9 +89,15 @@ type Usage struct {
 	// What the tokens with a price cost. The cost of each request to a model is rounded up to whole micros, once, so that a sum of
 	// costs is never below what was spent, and above it by less than one micro a request. 0 means that it was free. Absent means that
 	// nothing is known of the cost: nothing that was used has a price, or the prices are of several currencies, which have no sum.
-	Cost          *Money `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Cost *Money `protobuf:"bytes,3,opt,name=cost,proto3" json:"cost,omitempty"`
+	// Of the tokens read, those that the provider had kept of an earlier request; 0 where it does not say. Included in `input_tokens`.
+	CachedInputTokens uint64 `protobuf:"varint,4,opt,name=cached_input_tokens,json=cachedInputTokens,proto3" json:"cached_input_tokens,omitempty"`
+	// Of the tokens read, those that the provider has kept for later requests; 0 where it does not say. Included in `input_tokens`.
+	CacheWriteTokens uint64 `protobuf:"varint,5,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
+	// Of the tokens written, those of reasoning; 0 where the provider does not say. Included in `output_tokens`.
+	ReasoningTokens uint64 `protobuf:"varint,6,opt,name=reasoning_tokens,json=reasoningTokens,proto3" json:"reasoning_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
@@ -145,6 +151,27 @@ func (x *Usage) GetCost() *Money {
 	return nil
 }
 
+func (x *Usage) GetCachedInputTokens() uint64 {
+	if x != nil {
+		return x.CachedInputTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetCacheWriteTokens() uint64 {
+	if x != nil {
+		return x.CacheWriteTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetReasoningTokens() uint64 {
+	if x != nil {
+		return x.ReasoningTokens
+	}
+	return 0
+}
+
 var File_toolbus_tool_v1_usage_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_usage_proto_rawDesc = "" +
@@ -153,11 +180,14 @@ const file_toolbus_tool_v1_usage_proto_rawDesc = "" +
 	"\x05Money\x126\n" +
 	"\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\f2\n" +
 	"^[A-Z]{3}$R\fcurrencyCode\x12\x1f\n" +
-	"\x06micros\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x06micros\"{\n" +
+	"\x06micros\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\x06micros\"\x84\x02\n" +
 	"\x05Usage\x12!\n" +
 	"\finput_tokens\x18\x01 \x01(\x04R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x04R\foutputTokens\x12*\n" +
-	"\x04cost\x18\x03 \x01(\v2\x16.toolbus.tool.v1.MoneyR\x04costB\xaa\x01\n" +
+	"\x04cost\x18\x03 \x01(\v2\x16.toolbus.tool.v1.MoneyR\x04cost\x12.\n" +
+	"\x13cached_input_tokens\x18\x04 \x01(\x04R\x11cachedInputTokens\x12,\n" +
+	"\x12cache_write_tokens\x18\x05 \x01(\x04R\x10cacheWriteTokens\x12)\n" +
+	"\x10reasoning_tokens\x18\x06 \x01(\x04R\x0freasoningTokensB\xaa\x01\n" +
 	"\x13com.toolbus.tool.v1B\n" +
 	"UsageProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 

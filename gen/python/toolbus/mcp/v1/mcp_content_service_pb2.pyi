@@ -711,3 +711,211 @@ class CompleteResponse(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__total) -> _WhichOneofReturnType__total | None: ...
 
 Global___CompleteResponse: _TypeAlias = CompleteResponse  # noqa: Y015
+
+@_typing.final
+class WatchedResource(_message.Message):
+    """A resource that is to be watched."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SOURCE_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    source: _builtins.str
+    """Name of its source, one that the agent uses."""
+    uri: _builtins.str
+    """Its URI."""
+    def __init__(
+        self,
+        *,
+        source: _builtins.str = ...,
+        uri: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["source", b"source", "uri", b"uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchedResource: _TypeAlias = WatchedResource  # noqa: Y015
+
+@_typing.final
+class UnwatchedResource(_message.Message):
+    """A resource whose changes nobody can tell."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SOURCE_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    source: _builtins.str
+    """Name of its source."""
+    uri: _builtins.str
+    """Its URI."""
+    reason: _builtins.str
+    """Why, in words."""
+    def __init__(
+        self,
+        *,
+        source: _builtins.str = ...,
+        uri: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "source", b"source", "uri", b"uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnwatchedResource: _TypeAlias = UnwatchedResource  # noqa: Y015
+
+@_typing.final
+class SubscribeResourceRequest(_message.Message):
+    """Asks that watches of the session's subscriptions tell of a resource."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SOURCE_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    uri: _builtins.str
+    """The resource's URI."""
+    @_builtins.property
+    def source(self) -> Global___SessionSource:
+        """The source."""
+
+    def __init__(
+        self,
+        *,
+        source: Global___SessionSource | None = ...,
+        uri: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["source", b"source"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["source", b"source", "uri", b"uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubscribeResourceRequest: _TypeAlias = SubscribeResourceRequest  # noqa: Y015
+
+@_typing.final
+class SubscribeResourceResponse(_message.Message):
+    """The server tells of changes of the resource."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubscribeResourceResponse: _TypeAlias = SubscribeResourceResponse  # noqa: Y015
+
+@_typing.final
+class UnsubscribeResourceRequest(_message.Message):
+    """Asks that watches of the session's subscriptions tell of a resource no more."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    URI_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    uri: _builtins.str
+    """The resource's URI, of whichever source."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        uri: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "uri", b"uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnsubscribeResourceRequest: _TypeAlias = UnsubscribeResourceRequest  # noqa: Y015
+
+@_typing.final
+class UnsubscribeResourceResponse(_message.Message):
+    """Nothing is told of it any more, or was before."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnsubscribeResourceResponse: _TypeAlias = UnsubscribeResourceResponse  # noqa: Y015
+
+@_typing.final
+class WatchResourcesRequest(_message.Message):
+    """Asks to be told of changes of resources."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    @_builtins.property
+    def resources(self) -> _containers.RepeatedCompositeFieldContainer[Global___WatchedResource]:
+        """The resources; none means those to which the session is subscribed at each time (SubscribeResource)."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        resources: _abc.Iterable[Global___WatchedResource] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchResourcesRequest: _TypeAlias = WatchResourcesRequest  # noqa: Y015
+
+@_typing.final
+class WatchResourcesResponse(_message.Message):
+    """What is to be told of resources since the last message. What is told of several times in short order is told once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WATCHED_FIELD_NUMBER: _builtins.int
+    UPDATED_FIELD_NUMBER: _builtins.int
+    UNWATCHED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def watched(self) -> _containers.RepeatedCompositeFieldContainer[Global___WatchedResource]:
+        """Those whose changes are told from now on."""
+
+    @_builtins.property
+    def updated(self) -> _containers.RepeatedCompositeFieldContainer[Global___WatchedResource]:
+        """Those that may have changed. Also those of which the server could not tell for a while."""
+
+    @_builtins.property
+    def unwatched(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnwatchedResource]:
+        """Those whose changes cannot be told at the moment. They are `watched` once they can."""
+
+    def __init__(
+        self,
+        *,
+        watched: _abc.Iterable[Global___WatchedResource] | None = ...,
+        updated: _abc.Iterable[Global___WatchedResource] | None = ...,
+        unwatched: _abc.Iterable[Global___UnwatchedResource] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["unwatched", b"unwatched", "updated", b"updated", "watched", b"watched"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchResourcesResponse: _TypeAlias = WatchResourcesResponse  # noqa: Y015

@@ -67,6 +67,21 @@ class McpContentServiceStub:
                 request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.CompleteRequest.SerializeToString,
                 response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.CompleteResponse.FromString,
                 _registered_method=True)
+        self.SubscribeResource = channel.unary_unary(
+                '/toolbus.mcp.v1.McpContentService/SubscribeResource',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.SubscribeResourceRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.SubscribeResourceResponse.FromString,
+                _registered_method=True)
+        self.UnsubscribeResource = channel.unary_unary(
+                '/toolbus.mcp.v1.McpContentService/UnsubscribeResource',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.UnsubscribeResourceRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.UnsubscribeResourceResponse.FromString,
+                _registered_method=True)
+        self.WatchResources = channel.unary_stream(
+                '/toolbus.mcp.v1.McpContentService/WatchResources',
+                request_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.WatchResourcesRequest.SerializeToString,
+                response_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.WatchResourcesResponse.FromString,
+                _registered_method=True)
 
 
 class McpContentServiceServicer:
@@ -117,6 +132,31 @@ class McpContentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SubscribeResource(self, request, context):
+        """Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+        asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+        REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+        most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnsubscribeResource(self, request, context):
+        """Ends a subscription.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchResources(self, request, context):
+        """Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+        is not told of.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_McpContentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -149,6 +189,21 @@ def add_McpContentServiceServicer_to_server(servicer, server):
                     servicer.Complete,
                     request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.CompleteRequest.FromString,
                     response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.CompleteResponse.SerializeToString,
+            ),
+            'SubscribeResource': grpc.unary_unary_rpc_method_handler(
+                    servicer.SubscribeResource,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.SubscribeResourceRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.SubscribeResourceResponse.SerializeToString,
+            ),
+            'UnsubscribeResource': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnsubscribeResource,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.UnsubscribeResourceRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.UnsubscribeResourceResponse.SerializeToString,
+            ),
+            'WatchResources': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchResources,
+                    request_deserializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.WatchResourcesRequest.FromString,
+                    response_serializer=toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.WatchResourcesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -316,6 +371,87 @@ class McpContentService:
             '/toolbus.mcp.v1.McpContentService/Complete',
             toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.CompleteRequest.SerializeToString,
             toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.CompleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubscribeResource(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpContentService/SubscribeResource',
+            toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.SubscribeResourceRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.SubscribeResourceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnsubscribeResource(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpContentService/UnsubscribeResource',
+            toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.UnsubscribeResourceRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.UnsubscribeResourceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchResources(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/toolbus.mcp.v1.McpContentService/WatchResources',
+            toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.WatchResourcesRequest.SerializeToString,
+            toolbus_dot_mcp_dot_v1_dot_mcp__content__service__pb2.WatchResourcesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -48,6 +48,18 @@ class McpContentServiceStub:
     """Returns a prompt with its arguments filled in."""
     Complete: _grpc.UnaryUnaryMultiCallable[_mcp_content_service_pb2.CompleteRequest, _mcp_content_service_pb2.CompleteResponse]
     """Completes an argument of a prompt or of a template of URIs."""
+    SubscribeResource: _grpc.UnaryUnaryMultiCallable[_mcp_content_service_pb2.SubscribeResourceRequest, _mcp_content_service_pb2.SubscribeResourceResponse]
+    """Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+    asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+    REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+    most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+    """
+    UnsubscribeResource: _grpc.UnaryUnaryMultiCallable[_mcp_content_service_pb2.UnsubscribeResourceRequest, _mcp_content_service_pb2.UnsubscribeResourceResponse]
+    """Ends a subscription."""
+    WatchResources: _grpc.UnaryStreamMultiCallable[_mcp_content_service_pb2.WatchResourcesRequest, _mcp_content_service_pb2.WatchResourcesResponse]
+    """Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+    is not told of.
+    """
 
 @_typing.type_check_only
 class McpContentServiceAsyncStub(McpContentServiceStub):
@@ -69,6 +81,18 @@ class McpContentServiceAsyncStub(McpContentServiceStub):
     """Returns a prompt with its arguments filled in."""
     Complete: _aio.UnaryUnaryMultiCallable[_mcp_content_service_pb2.CompleteRequest, _mcp_content_service_pb2.CompleteResponse]  # type: ignore[assignment]
     """Completes an argument of a prompt or of a template of URIs."""
+    SubscribeResource: _aio.UnaryUnaryMultiCallable[_mcp_content_service_pb2.SubscribeResourceRequest, _mcp_content_service_pb2.SubscribeResourceResponse]  # type: ignore[assignment]
+    """Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+    asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+    REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+    most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+    """
+    UnsubscribeResource: _aio.UnaryUnaryMultiCallable[_mcp_content_service_pb2.UnsubscribeResourceRequest, _mcp_content_service_pb2.UnsubscribeResourceResponse]  # type: ignore[assignment]
+    """Ends a subscription."""
+    WatchResources: _aio.UnaryStreamMultiCallable[_mcp_content_service_pb2.WatchResourcesRequest, _mcp_content_service_pb2.WatchResourcesResponse]  # type: ignore[assignment]
+    """Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+    is not told of.
+    """
 
 class McpContentServiceServicer(metaclass=_abc_1.ABCMeta):
     """What MCP servers offer beside tools, as the agent of a session may use it. The session is the caller's own, and the source one that
@@ -123,5 +147,35 @@ class McpContentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_mcp_content_service_pb2.CompleteResponse, _abc.Awaitable[_mcp_content_service_pb2.CompleteResponse]]:
         """Completes an argument of a prompt or of a template of URIs."""
+
+    @_abc_1.abstractmethod
+    def SubscribeResource(
+        self,
+        request: _mcp_content_service_pb2.SubscribeResourceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_content_service_pb2.SubscribeResourceResponse, _abc.Awaitable[_mcp_content_service_pb2.SubscribeResourceResponse]]:
+        """Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+        asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+        REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+        most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+        """
+
+    @_abc_1.abstractmethod
+    def UnsubscribeResource(
+        self,
+        request: _mcp_content_service_pb2.UnsubscribeResourceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_mcp_content_service_pb2.UnsubscribeResourceResponse, _abc.Awaitable[_mcp_content_service_pb2.UnsubscribeResourceResponse]]:
+        """Ends a subscription."""
+
+    @_abc_1.abstractmethod
+    def WatchResources(
+        self,
+        request: _mcp_content_service_pb2.WatchResourcesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_mcp_content_service_pb2.WatchResourcesResponse], _abc.AsyncIterator[_mcp_content_service_pb2.WatchResourcesResponse]]:
+        """Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+        is not told of.
+        """
 
 def add_McpContentServiceServicer_to_server(servicer: McpContentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -23,10 +23,11 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n\x06Source\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x19\n\x08\x66rom_run\x18\x03 \x01(\x08R\x07\x66romRun\"\xa9\x01\n\tRunSource\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x38\n\x08provider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12/\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\x8f\x01\n\x04Icon\x12\x1b\n\x03src\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x03src\x12%\n\tmime_type\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x08mimeType\x12$\n\x05sizes\x18\x03 \x03(\tB\x0e\xbaH\x0b\x92\x01\x08\x10 \"\x04r\x02\x18 R\x05sizes\x12\x1d\n\x05theme\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18\x10R\x05theme\"\xdf\x01\n\x0cSourceStatus\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n\tavailable\x18\x02 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n\x08starting\x18\x04 \x01(\x08R\x08starting\x12\"\n\x0cinstructions\x18\x05 \x01(\tR\x0cinstructions\x12\x14\n\x05title\x18\x06 \x01(\tR\x05title\x12+\n\x05icons\x18\x07 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05iconsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ctoolbus/tool/v1/source.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\x01\n\x06Source\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12/\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\x12\x19\n\x08\x66rom_run\x18\x03 \x01(\x08R\x07\x66romRun\"\xa9\x01\n\tRunSource\x12\x31\n\x04name\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_.-]{1,64}$R\x04name\x12\x38\n\x08provider\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x08provider\x12/\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x63onfig\"\x8f\x01\n\x04Icon\x12\x1b\n\x03src\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\x03src\x12%\n\tmime_type\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\x08mimeType\x12$\n\x05sizes\x18\x03 \x03(\tB\x0e\xbaH\x0b\x92\x01\x08\x10 \"\x04r\x02\x18 R\x05sizes\x12\x1d\n\x05theme\x18\x04 \x01(\tB\x07\xbaH\x04r\x02\x18\x10R\x05theme\"\x97\x02\n\x0cSourceStatus\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x1c\n\tavailable\x18\x02 \x01(\x08R\tavailable\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n\x08starting\x18\x04 \x01(\x08R\x08starting\x12\"\n\x0cinstructions\x18\x05 \x01(\tR\x0cinstructions\x12\x14\n\x05title\x18\x06 \x01(\tR\x05title\x12+\n\x05icons\x18\x07 \x03(\x0b\x32\x15.toolbus.tool.v1.IconR\x05icons\x12\x36\n\ttools_ttl\x18\x08 \x01(\x0b\x32\x19.google.protobuf.DurationR\x08toolsTtlb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,12 +48,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ICON'].fields_by_name['sizes']._serialized_options = b'\272H\013\222\001\010\020 \"\004r\002\030 '
   _globals['_ICON'].fields_by_name['theme']._loaded_options = None
   _globals['_ICON'].fields_by_name['theme']._serialized_options = b'\272H\004r\002\030\020'
-  _globals['_SOURCE']._serialized_start=109
-  _globals['_SOURCE']._serialized_end=244
-  _globals['_RUNSOURCE']._serialized_start=247
-  _globals['_RUNSOURCE']._serialized_end=416
-  _globals['_ICON']._serialized_start=419
-  _globals['_ICON']._serialized_end=562
-  _globals['_SOURCESTATUS']._serialized_start=565
-  _globals['_SOURCESTATUS']._serialized_end=788
+  _globals['_SOURCE']._serialized_start=141
+  _globals['_SOURCE']._serialized_end=276
+  _globals['_RUNSOURCE']._serialized_start=279
+  _globals['_RUNSOURCE']._serialized_end=448
+  _globals['_ICON']._serialized_start=451
+  _globals['_ICON']._serialized_end=594
+  _globals['_SOURCESTATUS']._serialized_start=597
+  _globals['_SOURCESTATUS']._serialized_end=876
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ Sources: where tools come from."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf.internal import containers as _containers
@@ -134,6 +135,7 @@ class SourceStatus(_message.Message):
     INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     TITLE_FIELD_NUMBER: _builtins.int
     ICONS_FIELD_NUMBER: _builtins.int
+    TOOLS_TTL_FIELD_NUMBER: _builtins.int
     source: _builtins.str
     """Name of the source."""
     available: _builtins.bool
@@ -150,6 +152,10 @@ class SourceStatus(_message.Message):
     def icons(self) -> _containers.RepeatedCompositeFieldContainer[Global___Icon]:
         """Its icons."""
 
+    @_builtins.property
+    def tools_ttl(self) -> _duration_pb2.Duration:
+        """How long it says that its list of tools may be kept; absent where it says nothing. 0 means not at all."""
+
     def __init__(
         self,
         *,
@@ -160,10 +166,11 @@ class SourceStatus(_message.Message):
         instructions: _builtins.str = ...,
         title: _builtins.str = ...,
         icons: _abc.Iterable[Global___Icon] | None = ...,
+        tools_ttl: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tools_ttl", b"tools_ttl"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "icons", b"icons", "instructions", b"instructions", "reason", b"reason", "source", b"source", "starting", b"starting", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["available", b"available", "icons", b"icons", "instructions", b"instructions", "reason", b"reason", "source", b"source", "starting", b"starting", "title", b"title", "tools_ttl", b"tools_ttl"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -113,6 +113,7 @@ class ToolCall(_message.Message):
     EFFECT_FIELD_NUMBER: _builtins.int
     QUESTION_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    ARGUMENTS_REFERENCE_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -143,6 +144,10 @@ class ToolCall(_message.Message):
     """The authenticated principal on whose behalf it is made."""
     effect: _tool_pb2.Effect.ValueType
     """What a repeated execution may do."""
+    arguments_reference: _builtins.str
+    """Where the arguments are stored whole (`ToolCallService.ReadResult`), of a call whose `arguments_json` is no more than their size and
+    digest, since they are too large for a record; empty for any other, and where room was short.
+    """
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
         """The result, once there is one."""
@@ -186,10 +191,11 @@ class ToolCall(_message.Message):
         effect: _tool_pb2.Effect.ValueType = ...,
         question: Global___QuestionOrigin | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        arguments_reference: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "question", b"question", "result", b"result", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "question", b"question", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "arguments_reference", b"arguments_reference", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "question", b"question", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

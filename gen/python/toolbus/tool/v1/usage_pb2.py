@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btoolbus/tool/v1/usage.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\"`\n\x05Money\x12\x36\n\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\x0c\x32\n^[A-Z]{3}$R\x0c\x63urrencyCode\x12\x1f\n\x06micros\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00R\x06micros\"{\n\x05Usage\x12!\n\x0cinput_tokens\x18\x01 \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\x02 \x01(\x04R\x0coutputTokens\x12*\n\x04\x63ost\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.MoneyR\x04\x63ostb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1btoolbus/tool/v1/usage.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\"`\n\x05Money\x12\x36\n\rcurrency_code\x18\x01 \x01(\tB\x11\xbaH\x0er\x0c\x32\n^[A-Z]{3}$R\x0c\x63urrencyCode\x12\x1f\n\x06micros\x18\x02 \x01(\x03\x42\x07\xbaH\x04\"\x02(\x00R\x06micros\"\x84\x02\n\x05Usage\x12!\n\x0cinput_tokens\x18\x01 \x01(\x04R\x0binputTokens\x12#\n\routput_tokens\x18\x02 \x01(\x04R\x0coutputTokens\x12*\n\x04\x63ost\x18\x03 \x01(\x0b\x32\x16.toolbus.tool.v1.MoneyR\x04\x63ost\x12.\n\x13\x63\x61\x63hed_input_tokens\x18\x04 \x01(\x04R\x11\x63\x61\x63hedInputTokens\x12,\n\x12\x63\x61\x63he_write_tokens\x18\x05 \x01(\x04R\x10\x63\x61\x63heWriteTokens\x12)\n\x10reasoning_tokens\x18\x06 \x01(\x04R\x0freasoningTokensb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MONEY'].fields_by_name['micros']._serialized_options = b'\272H\004\"\002(\000'
   _globals['_MONEY']._serialized_start=77
   _globals['_MONEY']._serialized_end=173
-  _globals['_USAGE']._serialized_start=175
-  _globals['_USAGE']._serialized_end=298
+  _globals['_USAGE']._serialized_start=176
+  _globals['_USAGE']._serialized_end=436
 # @@protoc_insertion_point(module_scope)

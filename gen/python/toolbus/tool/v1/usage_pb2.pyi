@@ -51,10 +51,19 @@ class Usage(_message.Message):
     INPUT_TOKENS_FIELD_NUMBER: _builtins.int
     OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     COST_FIELD_NUMBER: _builtins.int
+    CACHED_INPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHE_WRITE_TOKENS_FIELD_NUMBER: _builtins.int
+    REASONING_TOKENS_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
     """Tokens read."""
     output_tokens: _builtins.int
     """Tokens written."""
+    cached_input_tokens: _builtins.int
+    """Of the tokens read, those that the provider had kept of an earlier request; 0 where it does not say. Included in `input_tokens`."""
+    cache_write_tokens: _builtins.int
+    """Of the tokens read, those that the provider has kept for later requests; 0 where it does not say. Included in `input_tokens`."""
+    reasoning_tokens: _builtins.int
+    """Of the tokens written, those of reasoning; 0 where the provider does not say. Included in `output_tokens`."""
     @_builtins.property
     def cost(self) -> Global___Money:
         """What the tokens with a price cost. The cost of each request to a model is rounded up to whole micros, once, so that a sum of
@@ -68,10 +77,13 @@ class Usage(_message.Message):
         input_tokens: _builtins.int = ...,
         output_tokens: _builtins.int = ...,
         cost: Global___Money | None = ...,
+        cached_input_tokens: _builtins.int = ...,
+        cache_write_tokens: _builtins.int = ...,
+        reasoning_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost", b"cost", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_write_tokens", b"cache_write_tokens", "cached_input_tokens", b"cached_input_tokens", "cost", b"cost", "input_tokens", b"input_tokens", "output_tokens", b"output_tokens", "reasoning_tokens", b"reasoning_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

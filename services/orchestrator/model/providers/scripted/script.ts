@@ -1,5 +1,5 @@
 /**
- * The file of a scripted model: `{"turns":[{"text","reasoning","calls":[{"name","arguments"}],"delayMs","deltaDelayMs","finishReason"}]}`.
+ * The file of a scripted model: `{"turns":[{"text","reasoning","calls":[{"name","arguments"}],"delayMs","deltaDelayMs","finishReason","tokens"}]}`.
  *
  * The prompt says which turn is due. With `deltaDelayMs`, texts and arguments come word by word. Strings may hold `{{input}}` (the
  * run's last user text), `{{prompt}}` (the model's prompt as JSON), and `{{result.0.path}}` or `{{result.<tool>.path}}` (results of the
@@ -20,6 +20,8 @@ const callSchema = z.strictObject({
   id: z.string().min(1).optional(),
 });
 
+const count = z.int().min(0).optional();
+
 const turnSchema = z.strictObject({
   text: z.string().optional(),
   reasoning: z.string().optional(),
@@ -29,6 +31,8 @@ const turnSchema = z.strictObject({
   /** Silence before each piece of text but the first. */
   deltaDelayMs: z.number().min(0).optional(),
   finishReason: z.enum(["stop", "length", "content-filter", "tool-calls"]).optional(),
+  /** Of the tokens of the turn, those that a provider counts apart. */
+  tokens: z.strictObject({ cacheRead: count, cacheWrite: count, reasoning: count }).optional(),
 });
 
 const scriptSchema = z.object({ description: z.string().optional(), turns: z.array(turnSchema).min(1) });

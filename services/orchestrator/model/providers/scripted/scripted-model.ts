@@ -108,7 +108,11 @@ async function* partsOfTurn(replay: Replay): AsyncGenerator<LanguageModelV4Strea
     yield { type: "tool-call", toolCallId: id, toolName: call.name, input };
   }
   const unified = isCutOff ? "length" : (turn.finishReason ?? (calls.length > 0 ? "tool-calls" : "stop"));
-  yield { type: "finish", finishReason: { unified, raw: unified }, usage: usageFromLengths(context, text) };
+  yield {
+    type: "finish",
+    finishReason: { unified, raw: unified },
+    usage: usageFromLengths(context, text, turn.tokens),
+  };
 }
 
 async function* block(kind: "text" | "reasoning", text: string, replay: Replay) {
@@ -127,11 +131,11 @@ function piecesFromText(text: string): string[] {
 }
 
 /** A word counts as a token, so that budgets can be tried. */
-function usageFromLengths(context: ScriptContext, text: string) {
+function usageFromLengths(context: ScriptContext, text: string, apart: ScriptTurn["tokens"]) {
   const input = piecesFromText(context.input).length;
   const output = piecesFromText(text).length;
   return {
-    inputTokens: { total: input, noCache: input, cacheRead: undefined, cacheWrite: undefined },
-    outputTokens: { total: output, text: output, reasoning: undefined },
+    inputTokens: { total: input, noCache: input, cacheRead: apart?.cacheRead, cacheWrite: apart?.cacheWrite },
+    outputTokens: { total: output, text: output, reasoning: apart?.reasoning },
   };
 }

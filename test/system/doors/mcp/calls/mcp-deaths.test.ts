@@ -44,19 +44,26 @@ it.each(deaths)(
   90_000,
 );
 
-it("DOOR-2 a task whose gateway and router die is told as unknown by another gateway, and not executed again", async () => {
-  await using doomed = await openTestSuite(door.gatewayOptions);
-  const name = "task without anybody";
-  const call = { name: "work__work", arguments: { name } };
-  const { task } = await (await handOf({ url: doomed.url, key: keys.alice })).create(call);
-  await door.work.saw(`began ${name}`);
-  process.kill(doomed.services[0]!.pid!, "SIGKILL");
-  process.kill(door.suite.services.find(({ service }) => service === "tool-router")!.pid!, "SIGKILL");
-  const other = { url: door.other.url, key: keys.alice };
-  const hand = await until(() => handOf(other).catch(() => undefined), { timeoutMs: 30_000, intervalMs: 200 });
-  const isTold = async () => (await hand.get(task.taskId).catch(() => ({ status: "" }))).status === "failed";
-  await until(isTold, { timeoutMs: 30_000, intervalMs: 200, what: "the end of the task" });
-  const { result } = await hand.ask("tasks/result", { taskId: task.taskId });
-  expect(JSON.stringify(result)).toContain("outcome_unknown");
-  expect(door.work.log.filter((line) => line === `began ${name}`)).toHaveLength(1);
-}, 90_000);
+it.each([
+  ["", {}],
+  [" of large arguments", { padding: "x".repeat(400_000) }],
+])(
+  "DOOR-2 a task%s whose gateway and router die is told as unknown by another gateway, and not executed again",
+  async (of, more) => {
+    await using doomed = await openTestSuite(door.gatewayOptions);
+    const name = `task${of} without anybody`;
+    const call = { name: "work__work", arguments: { name, ...more } };
+    const { task } = await (await handOf({ url: doomed.url, key: keys.alice })).create(call);
+    await door.work.saw(`began ${name}`);
+    process.kill(doomed.services[0]!.pid!, "SIGKILL");
+    process.kill(door.suite.services.find(({ service }) => service === "tool-router")!.pid!, "SIGKILL");
+    const other = { url: door.other.url, key: keys.alice };
+    const hand = await until(() => handOf(other).catch(() => undefined), { timeoutMs: 30_000, intervalMs: 200 });
+    const isTold = async () => (await hand.get(task.taskId).catch(() => ({ status: "" }))).status === "failed";
+    await until(isTold, { timeoutMs: 30_000, intervalMs: 200, what: "the end of the task" });
+    const { result } = await hand.ask("tasks/result", { taskId: task.taskId });
+    expect(JSON.stringify(result)).toContain("outcome_unknown");
+    expect(door.work.log.filter((line) => line === `began ${name}`)).toHaveLength(1);
+  },
+  90_000,
+);

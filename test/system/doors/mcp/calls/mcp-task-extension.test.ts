@@ -5,8 +5,9 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestSuite } from "../../../../harness/suite.ts";
 import { openAskingServer } from "../../../fixtures/asking/modern-server.ts";
-import { send, type Where } from "../../fixtures/clients.ts";
+import type { Where } from "../../fixtures/clients.ts";
 import { type Door, keys, openDoor } from "../../fixtures/door.ts";
+import { askWithTasks as ask, declared } from "../../fixtures/modern-hand.ts";
 
 const stack = new AsyncDisposableStack();
 let door: Door;
@@ -24,38 +25,16 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => stack.disposeAsync());
 
-const declared = { extensions: { "io.modelcontextprotocol/tasks": {} } };
-
-// biome-ignore lint/suspicious/noExplicitAny: what came over the wire
-type Answer = any;
-
-async function ask(
-  where: Where,
-  method: string,
-  given: object,
-  capabilities: object = declared,
-  signal?: AbortSignal,
-): Promise<Answer> {
-  const _meta = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": { name: "hand", version: "1" },
-    "io.modelcontextprotocol/clientCapabilities": capabilities,
-  };
-  const { name, taskId } = given as Record<string, string | undefined>;
-  const mcpName = name ?? taskId;
-  const headers = {
-    ...{ "mcp-protocol-version": "2026-07-28", "mcp-method": method },
-    ...(mcpName !== undefined && { "mcp-name": mcpName }),
-  };
-  const message = { jsonrpc: "2.0", id: 1, method, params: { ...given, _meta } };
-  const text = await (await send(where, message, headers, signal)).text();
-  const data = text.split("\n").filter((line) => line.startsWith("data: {"));
-  return JSON.parse(data.at(-1)?.slice("data: ".length) ?? text);
-}
-
 const work = (name: string) => ({ name: "work__work", arguments: { name } });
 
 describe("DOOR-2 a task of the extension", () => {
+  it("is listened to by nobody who does not declare it, and polled by whoever does", async () => {
+    const asked = { notifications: { taskIds: ["any"] } };
+    const undeclared = await ask(here, "subscriptions/listen", asked, {});
+    expect(undeclared.error).toMatchObject({ code: -32_021, data: { requiredCapabilities: declared } });
+    expect((await ask(here, "subscriptions/listen", asked)).error).toBeUndefined();
+  });
+
   it("is what a call becomes that takes longer than a moment, for clients that declare it", async () => {
     expect((await ask(here, "server/discover", {})).result.capabilities.extensions).toEqual(declared.extensions);
     door.work.end("short");

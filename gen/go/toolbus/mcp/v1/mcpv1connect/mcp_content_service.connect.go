@@ -52,6 +52,15 @@ const (
 	// McpContentServiceCompleteProcedure is the fully-qualified name of the McpContentService's
 	// Complete RPC.
 	McpContentServiceCompleteProcedure = "/toolbus.mcp.v1.McpContentService/Complete"
+	// McpContentServiceSubscribeResourceProcedure is the fully-qualified name of the
+	// McpContentService's SubscribeResource RPC.
+	McpContentServiceSubscribeResourceProcedure = "/toolbus.mcp.v1.McpContentService/SubscribeResource"
+	// McpContentServiceUnsubscribeResourceProcedure is the fully-qualified name of the
+	// McpContentService's UnsubscribeResource RPC.
+	McpContentServiceUnsubscribeResourceProcedure = "/toolbus.mcp.v1.McpContentService/UnsubscribeResource"
+	// McpContentServiceWatchResourcesProcedure is the fully-qualified name of the McpContentService's
+	// WatchResources RPC.
+	McpContentServiceWatchResourcesProcedure = "/toolbus.mcp.v1.McpContentService/WatchResources"
 )
 
 // McpContentServiceClient is a client for the toolbus.mcp.v1.McpContentService service.
@@ -68,6 +77,16 @@ type McpContentServiceClient interface {
 	GetPrompt(context.Context, *connect.Request[v1.GetPromptRequest]) (*connect.Response[v1.GetPromptResponse], error)
 	// Completes an argument of a prompt or of a template of URIs.
 	Complete(context.Context, *connect.Request[v1.CompleteRequest]) (*connect.Response[v1.CompleteResponse], error)
+	// Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+	// asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+	// REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+	// most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+	SubscribeResource(context.Context, *connect.Request[v1.SubscribeResourceRequest]) (*connect.Response[v1.SubscribeResourceResponse], error)
+	// Ends a subscription.
+	UnsubscribeResource(context.Context, *connect.Request[v1.UnsubscribeResourceRequest]) (*connect.Response[v1.UnsubscribeResourceResponse], error)
+	// Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+	// is not told of.
+	WatchResources(context.Context, *connect.Request[v1.WatchResourcesRequest]) (*connect.ServerStreamForClient[v1.WatchResourcesResponse], error)
 }
 
 // NewMcpContentServiceClient constructs a client for the toolbus.mcp.v1.McpContentService service.
@@ -117,6 +136,24 @@ func NewMcpContentServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithSchema(mcpContentServiceMethods.ByName("Complete")),
 			connect.WithClientOptions(opts...),
 		),
+		subscribeResource: connect.NewClient[v1.SubscribeResourceRequest, v1.SubscribeResourceResponse](
+			httpClient,
+			baseURL+McpContentServiceSubscribeResourceProcedure,
+			connect.WithSchema(mcpContentServiceMethods.ByName("SubscribeResource")),
+			connect.WithClientOptions(opts...),
+		),
+		unsubscribeResource: connect.NewClient[v1.UnsubscribeResourceRequest, v1.UnsubscribeResourceResponse](
+			httpClient,
+			baseURL+McpContentServiceUnsubscribeResourceProcedure,
+			connect.WithSchema(mcpContentServiceMethods.ByName("UnsubscribeResource")),
+			connect.WithClientOptions(opts...),
+		),
+		watchResources: connect.NewClient[v1.WatchResourcesRequest, v1.WatchResourcesResponse](
+			httpClient,
+			baseURL+McpContentServiceWatchResourcesProcedure,
+			connect.WithSchema(mcpContentServiceMethods.ByName("WatchResources")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -128,6 +165,9 @@ type mcpContentServiceClient struct {
 	listPrompts           *connect.Client[v1.ListPromptsRequest, v1.ListPromptsResponse]
 	getPrompt             *connect.Client[v1.GetPromptRequest, v1.GetPromptResponse]
 	complete              *connect.Client[v1.CompleteRequest, v1.CompleteResponse]
+	subscribeResource     *connect.Client[v1.SubscribeResourceRequest, v1.SubscribeResourceResponse]
+	unsubscribeResource   *connect.Client[v1.UnsubscribeResourceRequest, v1.UnsubscribeResourceResponse]
+	watchResources        *connect.Client[v1.WatchResourcesRequest, v1.WatchResourcesResponse]
 }
 
 // ListResources calls toolbus.mcp.v1.McpContentService.ListResources.
@@ -160,6 +200,21 @@ func (c *mcpContentServiceClient) Complete(ctx context.Context, req *connect.Req
 	return c.complete.CallUnary(ctx, req)
 }
 
+// SubscribeResource calls toolbus.mcp.v1.McpContentService.SubscribeResource.
+func (c *mcpContentServiceClient) SubscribeResource(ctx context.Context, req *connect.Request[v1.SubscribeResourceRequest]) (*connect.Response[v1.SubscribeResourceResponse], error) {
+	return c.subscribeResource.CallUnary(ctx, req)
+}
+
+// UnsubscribeResource calls toolbus.mcp.v1.McpContentService.UnsubscribeResource.
+func (c *mcpContentServiceClient) UnsubscribeResource(ctx context.Context, req *connect.Request[v1.UnsubscribeResourceRequest]) (*connect.Response[v1.UnsubscribeResourceResponse], error) {
+	return c.unsubscribeResource.CallUnary(ctx, req)
+}
+
+// WatchResources calls toolbus.mcp.v1.McpContentService.WatchResources.
+func (c *mcpContentServiceClient) WatchResources(ctx context.Context, req *connect.Request[v1.WatchResourcesRequest]) (*connect.ServerStreamForClient[v1.WatchResourcesResponse], error) {
+	return c.watchResources.CallServerStream(ctx, req)
+}
+
 // McpContentServiceHandler is an implementation of the toolbus.mcp.v1.McpContentService service.
 type McpContentServiceHandler interface {
 	// Lists the resources of a source, by address.
@@ -174,6 +229,16 @@ type McpContentServiceHandler interface {
 	GetPrompt(context.Context, *connect.Request[v1.GetPromptRequest]) (*connect.Response[v1.GetPromptResponse], error)
 	// Completes an argument of a prompt or of a template of URIs.
 	Complete(context.Context, *connect.Request[v1.CompleteRequest]) (*connect.Response[v1.CompleteResponse], error)
+	// Subscribes a session to a resource, for its watches that name no resources: those that are open, and those to come. The server is
+	// asked once whether it tells of the resource; if it does not, that is the refusal (`failed_precondition`,
+	// REASON_MCP_REQUEST_REFUSED). It holds until the session leaves its agent, and 30 days at most. A session has 100 subscriptions at
+	// most, and a principal 1000 (`resource_exhausted`, REASON_SHARE_EXCEEDED).
+	SubscribeResource(context.Context, *connect.Request[v1.SubscribeResourceRequest]) (*connect.Response[v1.SubscribeResourceResponse], error)
+	// Ends a subscription.
+	UnsubscribeResource(context.Context, *connect.Request[v1.UnsubscribeResourceRequest]) (*connect.Response[v1.UnsubscribeResourceResponse], error)
+	// Streams which resources may have changed. The servers are subscribed to as long as somebody watches. What the agent may not read
+	// is not told of.
+	WatchResources(context.Context, *connect.Request[v1.WatchResourcesRequest], *connect.ServerStream[v1.WatchResourcesResponse]) error
 }
 
 // NewMcpContentServiceHandler builds an HTTP handler from the service implementation. It returns
@@ -219,6 +284,24 @@ func NewMcpContentServiceHandler(svc McpContentServiceHandler, opts ...connect.H
 		connect.WithSchema(mcpContentServiceMethods.ByName("Complete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	mcpContentServiceSubscribeResourceHandler := connect.NewUnaryHandler(
+		McpContentServiceSubscribeResourceProcedure,
+		svc.SubscribeResource,
+		connect.WithSchema(mcpContentServiceMethods.ByName("SubscribeResource")),
+		connect.WithHandlerOptions(opts...),
+	)
+	mcpContentServiceUnsubscribeResourceHandler := connect.NewUnaryHandler(
+		McpContentServiceUnsubscribeResourceProcedure,
+		svc.UnsubscribeResource,
+		connect.WithSchema(mcpContentServiceMethods.ByName("UnsubscribeResource")),
+		connect.WithHandlerOptions(opts...),
+	)
+	mcpContentServiceWatchResourcesHandler := connect.NewServerStreamHandler(
+		McpContentServiceWatchResourcesProcedure,
+		svc.WatchResources,
+		connect.WithSchema(mcpContentServiceMethods.ByName("WatchResources")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.mcp.v1.McpContentService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case McpContentServiceListResourcesProcedure:
@@ -233,6 +316,12 @@ func NewMcpContentServiceHandler(svc McpContentServiceHandler, opts ...connect.H
 			mcpContentServiceGetPromptHandler.ServeHTTP(w, r)
 		case McpContentServiceCompleteProcedure:
 			mcpContentServiceCompleteHandler.ServeHTTP(w, r)
+		case McpContentServiceSubscribeResourceProcedure:
+			mcpContentServiceSubscribeResourceHandler.ServeHTTP(w, r)
+		case McpContentServiceUnsubscribeResourceProcedure:
+			mcpContentServiceUnsubscribeResourceHandler.ServeHTTP(w, r)
+		case McpContentServiceWatchResourcesProcedure:
+			mcpContentServiceWatchResourcesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -264,4 +353,16 @@ func (UnimplementedMcpContentServiceHandler) GetPrompt(context.Context, *connect
 
 func (UnimplementedMcpContentServiceHandler) Complete(context.Context, *connect.Request[v1.CompleteRequest]) (*connect.Response[v1.CompleteResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpContentService.Complete is not implemented"))
+}
+
+func (UnimplementedMcpContentServiceHandler) SubscribeResource(context.Context, *connect.Request[v1.SubscribeResourceRequest]) (*connect.Response[v1.SubscribeResourceResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpContentService.SubscribeResource is not implemented"))
+}
+
+func (UnimplementedMcpContentServiceHandler) UnsubscribeResource(context.Context, *connect.Request[v1.UnsubscribeResourceRequest]) (*connect.Response[v1.UnsubscribeResourceResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpContentService.UnsubscribeResource is not implemented"))
+}
+
+func (UnimplementedMcpContentServiceHandler) WatchResources(context.Context, *connect.Request[v1.WatchResourcesRequest], *connect.ServerStream[v1.WatchResourcesResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.mcp.v1.McpContentService.WatchResources is not implemented"))
 }

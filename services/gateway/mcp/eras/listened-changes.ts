@@ -1,0 +1,112 @@
+import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
+import { refuse } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { followResources } from "../agent/resource-changes.ts";
+import { watchedFrom } from "../agent/resources.ts";
+import { createAgentSources } from "../agent/sources.ts";
+import { followTools } from "../agent/tool-changes.ts";
+import { scopeOfSession } from "../agent/tool-list.ts";
+import { type McpExchange, type McpParts, serverParts } from "./exchange.ts";
+
+/** What the one stream of a request that listens is told (2026-07-28). */
+export interface Changes {
+  readonly bus: ServerEventBus;
+  /** The resources that it is told of: those that there are, and whose servers tell of them. */
+  readonly uris: readonly string[];
+  /** For a request that got no stream. */
+  readonly leave: () => void;
+}
+
+export const NO_CHANGES: Changes = { bus: { publish() {}, subscribe: () => () => {} }, uris: [], leave() {} };
+
+const MOST_RESOURCES = 100;
+/** A server that is slower tells later, if it does. */
+const SETTLED_MS = 10_000;
+
+/** Another list than before it began, and resources that may have changed. It ends when this process stops. */
+export async function openChanges(parts: McpParts, exchange: McpExchange, end: () => void): Promise<Changes> {
+  const { agent, caller, request, body } = exchange;
+  const left = new AbortController();
+  const ending = openEnding(left.signal, request.signal, parts.stopping);
+  const { signal } = ending;
+  const own = serverParts(parts, exchange, () => parts.sessions.standing(agent, caller));
+  const scope = scopeOfSession(await own.sessionId());
+  const lists = followTools({ ...own, scope, signal });
+  await lists.next();
+  const told = openBus();
+  const uris = await listenTo(resourcesIn(body), { own, signal, told });
+  async function follow(): Promise<void> {
+    using _ = ending;
+    for await (const _list of lists) told.publish({ kind: "tools_list_changed" });
+  }
+  const leave = () => left.abort();
+  const subscribe: ServerEventBus["subscribe"] = (listener) => {
+    told.subscribe(listener);
+    void follow().finally(end);
+    return leave;
+  };
+  return { bus: { publish() {}, subscribe }, uris, leave };
+}
+
+interface Listening {
+  readonly own: ReturnType<typeof serverParts>;
+  readonly signal: AbortSignal;
+  readonly told: { publish(event: ServerEvent): void };
+}
+
+/** Resolves with those that are told of from now on. */
+async function listenTo(uris: readonly string[], { own, signal, told }: Listening): Promise<string[]> {
+  if (uris.length === 0) return [];
+  const sources = createAgentSources({ ...own, tellsTtl: true });
+  const named = await watchedFrom(uris, sources);
+  const waited = new Map(named.map(({ uri }) => [uri, Promise.withResolvers<void>()]));
+  const refused = new Set<string>();
+  const onSettled = (uri: string, isWatched: boolean) => {
+    if (!isWatched) refused.add(uri);
+    waited.get(uri)?.resolve();
+  };
+  const onUpdated = (uri: string) => told.publish({ kind: "resource_updated", uri });
+  if (named.length > 0) void followResources({ sources, resources: named, signal, onUpdated, onSettled });
+  await comesWithin(SETTLED_MS, Promise.all([...waited.values()].map(({ promise }) => promise)));
+  return named.map(({ uri }) => uri).filter((uri) => !refused.has(uri));
+}
+
+function resourcesIn(body: unknown): string[] {
+  const asked = notificationsIn(body)?.resourceSubscriptions;
+  const uris = Array.isArray(asked) ? asked.filter((uri) => typeof uri === "string") : [];
+  if (uris.length > MOST_RESOURCES)
+    refuse("invalid_argument", `a stream tells of ${MOST_RESOURCES} resources at most`, { reason: "INVALID_REQUEST" });
+  return [...new Set(uris)];
+}
+
+function notificationsIn(body: unknown): Record<string, unknown> | undefined {
+  const params = isObject(body) && isObject(body.params) ? body.params : {};
+  return isObject(params.notifications) ? params.notifications : undefined;
+}
+
+/** The request, as far as it is granted: the answer says so. */
+export function withResources(body: unknown, uris: readonly string[]): unknown {
+  const notifications = notificationsIn(body);
+  if (!isObject(body) || !isObject(body.params) || !Array.isArray(notifications?.resourceSubscriptions)) return body;
+  const { resourceSubscriptions: _, ...others } = notifications;
+  const granted = { ...others, ...(uris.length > 0 && { resourceSubscriptions: uris }) };
+  return { ...body, params: { ...body.params, notifications: granted } };
+}
+
+/** Keeps what comes before its listener. */
+function openBus() {
+  let early: ServerEvent[] | undefined = [];
+  let deliver = (event: ServerEvent): void => {
+    early?.push(event);
+  };
+  return {
+    publish: (event: ServerEvent) => deliver(event),
+    subscribe(listener: (event: ServerEvent) => void) {
+      for (const event of early ?? []) listener(event);
+      early = undefined;
+      deliver = listener;
+    },
+  };
+}

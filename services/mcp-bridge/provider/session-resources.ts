@@ -1,0 +1,152 @@
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
+import type { WatchEvent } from "../link/resources/resource-watches.ts";
+import { createChanges, orAborted } from "../servers/changes.ts";
+import type { Asker, Provider } from "./provider.ts";
+import type { Resource, ResourceOfSession, SessionSources } from "./session-sources.ts";
+
+/** What sessions are subscribed to, whichever instance was told so. */
+export interface Subscriptions {
+  of(sessionId: string): readonly Resource[];
+  /** Told of each change of any, until it is disposed. */
+  listen(listener: () => void): Disposable;
+  /** Refuses more than there may be. */
+  add(resource: ResourceOfSession & { principal: string }, signal: AbortSignal): Promise<void>;
+  remove(sessionId: string, uri: string, signal: AbortSignal): Promise<void>;
+  drop(sessionId: string): Promise<void>;
+}
+
+export interface SessionResourcesParts {
+  readonly sources: SessionSources;
+  readonly provider: Pick<Provider, "watchResource">;
+  readonly subscriptions: Subscriptions;
+}
+
+/** What is to be told since the last time. */
+export interface ResourceNews {
+  readonly watched: Resource[];
+  readonly updated: Resource[];
+  readonly unwatched: (Resource & { reason: string })[];
+}
+
+interface Feed {
+  readonly resource: Resource;
+  readonly over: AbortController;
+  /** Whether it was watched before: what happened in between, nobody knows. */
+  wasWatched: boolean;
+  isWatched?: boolean;
+  isUpdated: boolean;
+  reason?: string;
+}
+
+const WAITS = { initialMs: 100, maxMs: 30_000 };
+
+/** Changes of the resources that a session's agent may read. */
+export class SessionResources {
+  readonly #parts: SessionResourcesParts;
+
+  constructor(parts: SessionResourcesParts) {
+    this.#parts = parts;
+  }
+
+  /** Has watches tell of it, once the server has agreed. */
+  async subscribe(resource: ResourceOfSession, signal: AbortSignal): Promise<void> {
+    const { sources, subscriptions } = this.#parts;
+    const { scope } = await sources.find(resource.sessionId, resource.source, "read", signal);
+    for await (const _watched of this.watchOne(resource, { signal, hops: 0 })) {
+      await subscriptions.add({ ...resource, principal: scope.principal ?? "" }, signal);
+      return;
+    }
+    refuse("unavailable", `the connection to ${resource.source} was closed`, { reason: "MCP_SERVER_UNAVAILABLE" });
+  }
+
+  unsubscribe(sessionId: string, uri: string, signal: AbortSignal): Promise<void> {
+    return this.#parts.subscriptions.remove(sessionId, uri, signal);
+  }
+
+  /** The session has left its agent. */
+  async leave(sessionId: string): Promise<void> {
+    await this.#parts.subscriptions.drop(sessionId);
+  }
+
+  /** Ends with the connection. What the agent may read no more ends it as a refusal. */
+  async *watchOne({ sessionId, source, uri }: ResourceOfSession, asker: Asker): AsyncGenerator<WatchEvent> {
+    const find = () => this.#parts.sources.find(sessionId, source, "read", asker.signal);
+    for await (const event of this.#parts.provider.watchResource({ ...(await find()), uri }, asker)) {
+      if (event === "updated") await find();
+      yield event;
+    }
+  }
+
+  /** Of these resources, or of those to which the session is subscribed at each time. Ends with the signal. */
+  async *watch(sessionId: string, named: readonly Resource[], signal: AbortSignal): AsyncGenerator<ResourceNews> {
+    const { subscriptions } = this.#parts;
+    const feeds = new Map<string, Feed>();
+    const changes = createChanges();
+    const over = new AbortController();
+    using ending = openEnding(signal, over.signal);
+    using _ = subscriptions.listen(changes.tell);
+    const begin = (resource: Resource) => {
+      const feed: Feed = { resource, over: new AbortController(), wasWatched: false, isUpdated: false };
+      void this.#follow(feed, { sessionId, ended: ending.signal, tell: changes.tell });
+      return feed;
+    };
+    try {
+      for (;;) {
+        const changed = changes.next();
+        follow(feeds, named.length > 0 ? named : subscriptions.of(sessionId), begin);
+        const news = newsOf(feeds.values());
+        if (news !== undefined) yield news;
+        else await orAborted(changed, signal);
+      }
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Never rejects. */
+  async #follow(feed: Feed, given: { sessionId: string; ended: AbortSignal; tell: () => void }): Promise<void> {
+    const { sessionId, tell } = given;
+    using ending = openEnding(given.ended, feed.over.signal);
+    const { signal } = ending;
+    const once = async (works: () => void) => {
+      for await (const event of this.watchOne({ sessionId, ...feed.resource }, { signal, hops: 0 })) {
+        works();
+        if (event === "updated" || feed.wasWatched) feed.isUpdated = true;
+        if (event === "watched") feed.isWatched = feed.wasWatched = true;
+        tell();
+      }
+    };
+    const onError = (error: unknown) => {
+      feed.reason = messageFromUnknown(error);
+      tell();
+    };
+    await repeatUntilAborted(once, { ...WAITS, signal, onError });
+  }
+}
+
+/** Begins what is new, and ends what is wanted no more. */
+function follow(feeds: Map<string, Feed>, wanted: readonly Resource[], begin: (resource: Resource) => Feed): void {
+  const byKey = new Map(wanted.map(({ source, uri }) => [JSON.stringify([source, uri]), { source, uri }]));
+  for (const [key, { over }] of feeds) {
+    if (byKey.has(key)) continue;
+    over.abort();
+    feeds.delete(key);
+  }
+  for (const [key, resource] of byKey) if (!feeds.has(key)) feeds.set(key, begin(resource));
+}
+
+function newsOf(feeds: Iterable<Feed>): ResourceNews | undefined {
+  const news: ResourceNews = { watched: [], updated: [], unwatched: [] };
+  for (const feed of feeds) {
+    const { resource, isWatched, isUpdated, reason } = feed;
+    if (isWatched) news.watched.push(resource);
+    else if (reason !== undefined) news.unwatched.push({ ...resource, reason });
+    if (isUpdated) news.updated.push(resource);
+    feed.isWatched = feed.isUpdated = false;
+    delete feed.reason;
+  }
+  const { watched, updated, unwatched } = news;
+  return watched.length + updated.length + unwatched.length > 0 ? news : undefined;
+}
