@@ -76,9 +76,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   await grantRecords.keepDefault([...config.defaultGrant]);
   const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
   const shares = new Shares(config.shares);
-  const authenticate = createAuthenticate({ ...config, grantRecords });
+  const authenticate = createAuthenticate({ ...config, grantRecords, trust: bus.trust });
   const enter = createEnter(authenticate, shares);
-  const interceptors = clientInterceptors({ telemetry });
+  const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
   const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(
@@ -129,7 +129,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           transportOf: (of) =>
             transportOnBus(bus, {
               process: processOf(of),
-              interceptors: [createAccess(), contractValidation, ...interceptors],
+              interceptors: [contractValidation, ...interceptors],
               caller: nobody,
               sendsExpiry: false,
             }),
