@@ -31,6 +31,7 @@ import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
+import { createComponents } from "./console/components.ts";
 import { createConsolePaths, readConsoleFiles } from "./console/console-files.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
@@ -111,7 +112,11 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           publicUrl: config.publicUrl,
           isOpen,
         }),
-        console: createConsolePaths(await readConsoleFiles(), config.consoleLogin),
+        console: createConsolePaths({
+          files: await readConsoleFiles(),
+          login: config.consoleLogin,
+          components: createComponents(config.componentsDirectory),
+        }),
         metricsText: () => telemetry.metricsText(),
         telemetry,
         toolCalls: createToolCallPaths({
