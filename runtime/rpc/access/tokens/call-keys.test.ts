@@ -62,6 +62,17 @@ describe("SEC-1 a key of one call", () => {
     expect(await refusalOf(await keyBy(router, { expireMs: Date.now() - 2 * MINUTE }))).toContain("has expired");
   });
 
+  it("ends soon after whoever signed it is trusted no more, remembered or not", async () => {
+    let now = Date.now();
+    let list = trusted;
+    const readNow = createCallKeyReader({ trust: async () => list, isKnown: () => true, now: () => now });
+    const key = await keyBy(router, { expireMs: now + 60 * MINUTE });
+    expect(await readNow(key)).toEqual(caller);
+    list = trustListOf([]);
+    now += 2 * MINUTE;
+    await expect(readNow(key)).rejects.toThrow("not trusted");
+  });
+
   it("ends with the key of its principal", async () => {
     expect(await refusalOf(await keyBy(router, { principal: "bob" }))).toContain("no key here any more");
   });

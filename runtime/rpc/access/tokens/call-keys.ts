@@ -59,7 +59,10 @@ export interface CallKeyReaderOptions {
 
 const MAX_KEYS = 10_000;
 
-/** Each key is verified once, and remembered until it ends. */
+/** A key outlives the trust in whom it is signed by no longer than this. */
+const REMEMBERED_MS = 60_000;
+
+/** A key that was verified is believed for a while, so that who is asked often does not verify it each time. */
 export function createCallKeyReader({ trust, isKnown, now = Date.now }: CallKeyReaderOptions): ReadCallKey {
   const verified = new BoundedMap<string, { readonly caller: Caller; readonly untilMs: number }>(MAX_KEYS);
   return async (text) => {
@@ -72,7 +75,7 @@ export function createCallKeyReader({ trust, isKnown, now = Date.now }: CallKeyR
     if (!principal || typeof call !== "string" || !call || !id) return refuseKey("names no principal or no call");
     if (!isKnown(principal)) refuseKey("is of a principal that has no key here any more");
     const caller = { principal, isOperator: false, callKey: { callId: call, id } };
-    verified.set(text, { caller, untilMs });
+    verified.set(text, { caller, untilMs: Math.min(untilMs, now() + REMEMBERED_MS) });
     return caller;
   };
 }
