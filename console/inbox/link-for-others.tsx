@@ -57,15 +57,20 @@ function MadeKey({ callId, made }: { callId: string; made: CreateCallKeyResponse
         {new Date(msOf(made.expireTime) ?? 0).toLocaleString()}, and do nothing else. Send the link and the key by two
         ways.
       </p>
-      <p class="clip">{link}</p>
-      <span class="copies">
-        <CopyButton text={link} label="copy the link" />
-        <CopyButton text={made.key} label="copy the key" />
-      </span>
-      <label class="field">
-        Key
-        <input readOnly value={made.key} onFocus={(event) => event.currentTarget.select()} />
-      </label>
+      <Copied label="Link" text={link} />
+      <Copied label="Key" text={made.key} />
     </div>
+  );
+}
+
+function Copied({ label, text }: { label: string; text: string }) {
+  return (
+    <>
+      <label class="field">
+        {label}
+        <input readOnly value={text} onFocus={(event) => event.currentTarget.select()} />
+      </label>
+      <CopyButton text={text} label={`copy the ${label.toLowerCase()}`} />
+    </>
   );
 }

@@ -30,7 +30,7 @@ describe("a tool with a component of its own", () => {
     const runId = await stage.run("shop", "5001");
     const page = await stage.open(`#/runs/${runId}`);
     await question(page).getByText("Shall order 5001 be shipped?", { exact: true }).waitFor();
-    expect(await question(page).getByLabel("Note").getAttribute("placeholder")).toBe("what the agent should know");
+    expect(await question(page).getByLabel("Note").getAttribute("placeholder")).toBe("for the agent");
     await question(page).getByLabel("Note").fill("by noon");
     await question(page).getByRole("button", { name: "approve" }).click();
     await page.getByText("The person said: by noon.").waitFor();

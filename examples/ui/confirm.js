@@ -6,7 +6,7 @@ export default function confirm(question, element) {
   asked.textContent = question.arguments.question;
   const note = document.createElement("input");
   note.setAttribute("aria-label", "Note");
-  note.placeholder = "what the agent should know";
+  note.placeholder = "for the agent";
   const answer = (approved) => question.answer({ approved, ...(note.value && { note: note.value }) });
   element.append(
     asked,
