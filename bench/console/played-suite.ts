@@ -25,7 +25,7 @@ export const LAST = "that was all.";
 
 /** The console's files, and behind them services that answer at once: what is measured is the page. */
 export async function openPlayedSuite(played: Played): Promise<PlayedSuite> {
-  const takes = createConsolePaths(await readConsoleFiles());
+  const takes = createConsolePaths({ files: await readConsoleFiles() });
   const serve = connectNodeAdapter({
     routes: (router) => {
       router.service(RunService, {

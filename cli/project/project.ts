@@ -1,5 +1,5 @@
 // A project is a folder of agents, tools and their code. `toolbus.yaml` marks it, and says which folders have other names than these:
-// agents, tools, workers, hosted, scripts. Commands find it upwards from where they are started; without one, that folder is it.
+// agents, tools, workers, hosted, scripts, ui. Commands find it upwards from where they are started; without one, that folder is it.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -18,6 +18,7 @@ const variables = {
   workers: "TOOLBUS_WORKERS",
   hosted: "TOOLBUS_HOSTED",
   scripts: "TOOLBUS_SCRIPTS",
+  ui: "TOOLBUS_UI",
 } as const;
 
 type Folder = keyof typeof variables;

@@ -4,10 +4,10 @@ import { appendFile, cp, mkdir, readdir, readFile, writeFile } from "node:fs/pro
 import { basename, join } from "node:path";
 import { programDirectory } from "#runtime/config/places.ts";
 
-const EXAMPLES = ["agents", "hosted", "scripts", "tools", "workers"];
+const EXAMPLES = ["agents", "hosted", "scripts", "tools", "ui", "workers"];
 const SCHEMAS = ["agent.schema.json", "tool.schema.json"];
 
-const MARK = `# This folder is a toolbus project: \`toolbus up\` serves what is in agents, tools, workers, hosted and scripts.
+const MARK = `# This folder is a toolbus project: \`toolbus up\` serves what is in agents, tools, workers, hosted, scripts and ui.
 # A folder of another name is named here, like \`agents: my-agents\`.
 `;
 

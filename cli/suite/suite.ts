@@ -170,7 +170,7 @@ function pathWithPrograms(): string {
 
 /** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
 function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS } = given;
+  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS, TOOLBUS_UI } = given;
   const list = (paths: (string | undefined)[], more: string | undefined) =>
     [textOfList(paths.filter((path) => path !== undefined)), more].filter(Boolean).join(",");
   return {
@@ -179,7 +179,7 @@ function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): N
       given.TOOLBUS_PRIVATE_PATHS,
     ),
     TOOLBUS_READ_ONLY_PATHS: list(
-      [TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS],
+      [TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS, TOOLBUS_UI],
       given.TOOLBUS_READ_ONLY_PATHS,
     ),
   };

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault } from "../parts/notice.tsx";
-import { hasKey, refusedKey, takeKey } from "../suite/connection.ts";
+import { heldKey, refusedKey, takeKey } from "../suite/connection.ts";
 import { beginLogin, forgetLogin, loginFault, readLoginSettings } from "../suite/login/login.ts";
 import type { LoginSettings } from "../suite/login/oauth.ts";
 
@@ -36,7 +36,7 @@ export function KeyForm() {
             project. This tab keeps it until it is closed.
           </small>
         </div>
-        {hasKey() && <Fault text={refusedKey.value} />}
+        {heldKey() && <Fault text={refusedKey.value} />}
         <button type="submit" class="main">
           enter
         </button>

@@ -8,13 +8,15 @@ import { Empty } from "../parts/notice.tsx";
 import { linkTo, place } from "../parts/place.ts";
 import { Screen } from "../parts/screen.tsx";
 import { clockOf } from "../parts/words.ts";
-import { hasKey, refusedKey, takeKey, unreachableSince } from "../suite/connection.ts";
-import { forgetLogin } from "../suite/login/login.ts";
+import { hasCallKey, heldKey, refusedKey, unreachableSince } from "../suite/connection.ts";
+import { leave } from "../suite/login/login.ts";
 import { usePolled } from "../suite/polled.ts";
 import { KeyForm } from "./key-form.tsx";
 
 const RunsScreen = lazily(async () => (await import("../runs/runs-screen.tsx")).RunsScreen);
 const RunScreen = lazily(async () => (await import("../runs/run-screen.tsx")).RunScreen);
+
+const OneQuestion = lazily(async () => (await import("../inbox/one-question.tsx")).OneQuestion);
 
 const screens: Readonly<Record<string, { title: string; screen: ComponentType }>> = {
   overview: { title: "Overview", screen: OverviewScreen },
@@ -32,7 +34,16 @@ function RunsOrRun() {
 
 export function Shell() {
   if (refusedKey.value !== undefined) return <KeyForm />;
-  return <Page />;
+  return hasCallKey() ? <OneQuestionPage /> : <Page />;
+}
+
+function OneQuestionPage() {
+  return (
+    <div>
+      <Unreachable />
+      <OneQuestion />
+    </div>
+  );
 }
 
 function Page() {
@@ -56,16 +67,8 @@ function Page() {
             {name === "inbox" && count > 0 && <span class="count">{count}</span>}
           </a>
         ))}
-        {hasKey() && (
-          <button
-            type="button"
-            class="leave"
-            onClick={() => {
-              forgetLogin();
-              takeKey("");
-              refusedKey.value = "";
-            }}
-          >
+        {heldKey() && (
+          <button type="button" class="leave" onClick={leave}>
             leave
           </button>
         )}

@@ -35,8 +35,13 @@ export function keepKeyFresh(next: Freshen | undefined): void {
   freshen = next;
 }
 
-export function hasKey(): boolean {
-  return key !== "";
+export function heldKey(): string {
+  return key;
+}
+
+/** Whether the key is for one call alone; which, the page of that question reads from it. */
+export function hasCallKey(): boolean {
+  return heldKey().startsWith("call.");
 }
 
 /** Takes another key, or none, for all that is asked from now on. */

@@ -14,6 +14,16 @@ export interface Caller {
   /** The service of the suite that makes the request, by itself or on behalf of the principal; absent for one from outside. */
   readonly service?: string;
   readonly isOperator: boolean;
+  /** The key by which it came, if that is for one call alone: `access/tokens/call-keys.ts`. */
+  readonly callKey?: CallKey;
+}
+
+/** A key of one call, as it is known once it has been verified. */
+export interface CallKey {
+  /** The one call. */
+  readonly callId: string;
+  /** Names the key; no secret. */
+  readonly id: string;
 }
 
 /** For what a service does by itself, without a request. */

@@ -40,6 +40,11 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     whenUnset: "the one principal that has a key; operators alone if there are several, or tokens are taken",
   });
   const consoleLogin = readLoginSettings(reader, tokens);
+  const componentsDirectory = reader.path("TOOLBUS_UI", {
+    meaning:
+      "Directory of components that draw the questions of tools in the console. They run with the key of whoever looks.",
+    default: "ui",
+  });
   const publicUrl = publicUrlFromReader(reader);
   const tls = tlsFrom(reader);
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
@@ -82,6 +87,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     apiKeys,
     tokens,
     consoleLogin,
+    componentsDirectory,
     tls,
     publicUrl,
     isLoopback: isLoopback(host),

@@ -31,6 +31,7 @@ import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
+import { createComponents } from "./console/components.ts";
 import { createConsolePaths, readConsoleFiles } from "./console/console-files.ts";
 import { createHealth, type IsServing } from "./health.ts";
 import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
@@ -76,9 +77,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   await grantRecords.keepDefault([...config.defaultGrant]);
   const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
   const shares = new Shares(config.shares);
-  const authenticate = createAuthenticate({ ...config, grantRecords });
+  const authenticate = createAuthenticate({ ...config, grantRecords, trust: bus.trust });
   const enter = createEnter(authenticate, shares);
-  const interceptors = clientInterceptors({ telemetry });
+  const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
   const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(
@@ -111,7 +112,11 @@ export async function openService(config: GatewayConfig, context: ServiceContext
           publicUrl: config.publicUrl,
           isOpen,
         }),
-        console: createConsolePaths(await readConsoleFiles(), config.consoleLogin),
+        console: createConsolePaths({
+          files: await readConsoleFiles(),
+          login: config.consoleLogin,
+          components: createComponents(config.componentsDirectory),
+        }),
         metricsText: () => telemetry.metricsText(),
         telemetry,
         doors: [
@@ -125,7 +130,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
             transportOf: (of) =>
               transportOnBus(bus, {
                 process: processOf(of),
-                interceptors: [createAccess(), contractValidation, ...interceptors],
+                interceptors: [contractValidation, ...interceptors],
                 caller: nobody,
                 sendsExpiry: false,
               }),

@@ -15,6 +15,7 @@ import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
+import { createCallKeySigner } from "#runtime/rpc/access/tokens/call-keys.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
@@ -31,6 +32,8 @@ import { InFlightCalls } from "./calls/in-flight.ts";
 import { openMessages } from "./calls/messages.ts";
 import { Records } from "./calls/records/records.ts";
 import { createWaiters } from "./calls/records/waiters.ts";
+import { createAnswerers } from "./calls/requests/answerers.ts";
+import { createCallKeys } from "./calls/requests/call-keys.ts";
 import { createResults } from "./calls/requests/results.ts";
 import { createSubmissions } from "./calls/requests/submissions.ts";
 import type { Audit } from "./catalogue/audit/audit.ts";
@@ -132,6 +135,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
     sessionCalls,
   });
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
+  const answerers = createAnswerers({ spaces, clock });
+  const callKeys = createCallKeys({ ...recorded, answerers, sign: createCallKeySigner(bus.login), audit, clock });
   const stopping = new AbortController();
   stack.use(
     await serveOnBus(bus, {
@@ -152,11 +157,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
           ownership,
           switching,
           spaces,
+          answerers,
+          callKeys,
           leftUnchecked: lenient.leftUnchecked,
           ...recorded,
         },
         changes: stored.changes,
-        submissions: createSubmissions({ ...recorded, mayWatch, validator: lenient, clock, answers }),
+        submissions: createSubmissions({ ...recorded, answerers, mayWatch, validator: lenient, clock, answers, audit }),
         results: createResults({
           ...{ ownership },
           calls: recorded.store,

@@ -15,6 +15,7 @@ const FILES = [
   "docs/**/*.md",
   "docs/console/*-1440/run.png",
   "examples/**/*.{go,html,json,md,mjs,mod,py,sum,ts,yaml}",
+  "examples/ui/*.js",
   "gen/console/*",
   "gen/jsonschema/*.json",
   "proto/**/*.{md,proto}",

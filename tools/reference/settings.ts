@@ -25,7 +25,7 @@ What each service can be told by its environment. \`npm run reference\` writes t
 `;
 
 const foot = `\`toolbus up\` hands each service the variables that it reads. It sets \`TOOLBUS_INSTANCE\`, \`TOOLBUS_HTTP_PORT\` (from \`--port\`) and,
-when it starts NATS, \`NATS_URL\` itself. \`TOOLBUS_BUS_CREDENTIALS\` is \`bus\` in its directory unless it is set. It ignores \`TOOLBUS_HEALTH_PORT\`: the gateway's \`/livez\` and \`/healthz\` tell of the suite. Agents, tools, workers, hosted modules and scripts are
+when it starts NATS, \`NATS_URL\` itself. \`TOOLBUS_BUS_CREDENTIALS\` is \`bus\` in its directory unless it is set. It ignores \`TOOLBUS_HEALTH_PORT\`: the gateway's \`/livez\` and \`/healthz\` tell of the suite. Agents, tools, workers, hosted modules, scripts and components are
 those of the [project](projects.md), unless the variables above name other directories.
 `;
 

@@ -10,13 +10,15 @@ import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { colors, oneLine, printJson, printLine, printLines, printNote } from "../../printing/print.ts";
+import { addAnswerLinkCommand } from "./answer-link.ts";
 
 export function addAnswersCommand(program: Command): void {
-  program
+  const answers = program
     .command("answers")
     .description("List what waits for an answer of yours, and how to give it")
     .option("-s, --session <id>", "only of this session")
     .action(listAnswers);
+  addAnswerLinkCommand(answers);
 }
 
 async function listAnswers({ session = "" }: { session?: string }, command: Command): Promise<void> {

@@ -3,7 +3,7 @@
 
 import { signal } from "@preact/signals";
 import { replaceAddress } from "../../parts/place.ts";
-import { keepKeyFresh, takeKey } from "../connection.ts";
+import { keepKeyFresh, refusedKey, takeKey } from "../connection.ts";
 import type { LoginSettings, PendingLogin, Tokens } from "./oauth.ts";
 
 /** What went wrong with the last login, in words. */
@@ -50,6 +50,13 @@ export async function resumeLogin(): Promise<void> {
 export function forgetLogin(): void {
   sessionStorage.removeItem(TOKENS);
   keepKeyFresh(undefined);
+}
+
+/** Forgets the key of this tab too, and asks for another. */
+export function leave(): void {
+  forgetLogin();
+  takeKey("");
+  refusedKey.value = "";
 }
 
 async function endLogin(answered: URLSearchParams): Promise<void> {

@@ -1,6 +1,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import { Rule, rule } from "#gen/toolbus/access/v1/access_pb.ts";
+import { Rule, rule, takes_call_key } from "#gen/toolbus/access/v1/access_pb.ts";
+import { connectErrorFromUnknown } from "../../failure/connect.ts";
 import { refuse } from "../../failure/failure.ts";
 import { requireOperator } from "../../failure/operator.ts";
 import { type Caller, callerOf } from "../identity.ts";
@@ -20,8 +21,29 @@ function isOwn({ parent }: DescMethod): boolean {
   return parent.typeName.startsWith("toolbus.");
 }
 
+/** K2 of `tokens/call-keys.ts`: whether a key of one call may call the method. Only a request that is one message can name its call. */
+export function takesCallKey(method: DescMethod): boolean {
+  return isOwn(method) && method.methodKind === "unary" && getOption(method, takes_call_key);
+}
+
+/** Refuses a key of one call what is not said to be for it: `asked` is no method, or one of others. */
+export function requireWholeKey(asked: string, { callKey }: Caller): void {
+  if (callKey === undefined) return;
+  const text = `${asked} is not for a key of one call: it reads and answers call ${callKey.callId}, and does nothing else`;
+  refuse("permission_denied", text, { reason: "CALL_KEY_LIMITED", metadata: { call_id: callKey.callId } });
+}
+
+/** Refuses a key of one call a request that names another one. */
+function requireOwnCall(method: DescMethod, caller: Caller, message: object): void {
+  const named = "callId" in message ? message.callId : undefined;
+  if (caller.callKey !== undefined && named !== caller.callKey.callId)
+    requireWholeKey(`${method.parent.name}.${method.name} of another call`, caller);
+}
+
 /** Refuses what the method's rule does not let the caller do. Which sessions are whose is for the handlers. */
 export function requireAccess(method: DescMethod, caller: Caller): void {
+  if (caller.callKey !== undefined && !takesCallKey(method))
+    requireWholeKey(`${method.parent.name}.${method.name}`, caller);
   const asked = ruleOf(method);
   if (asked === Rule.PUBLIC) return;
   const name = `${method.parent.name}.${method.name}`;
@@ -34,10 +56,16 @@ export function requireAccess(method: DescMethod, caller: Caller): void {
     refuse("permission_denied", `${name} is called by services of the suite alone`, { reason: "CALLER_NOT_SERVICE" });
 }
 
-/** Server side: holds every method to its rule. */
+/** Holds every method to its rule: where it is served, and where a gateway passes it on. */
 export function createAccess(): Interceptor {
   return (next) => (request) => {
-    requireAccess(request.method, callerOf({ values: request.contextValues }));
+    const caller = callerOf({ values: request.contextValues });
+    try {
+      requireAccess(request.method, caller);
+      if (!request.stream) requireOwnCall(request.method, caller, request.message);
+    } catch (error) {
+      throw connectErrorFromUnknown(error); // a client would make an unknown error of a refusal
+    }
     return next(request);
   };
 }

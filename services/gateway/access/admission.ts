@@ -1,26 +1,42 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { requireAccess } from "#runtime/rpc/access/rules.ts";
+import { requireAccess, requireWholeKey } from "#runtime/rpc/access/rules.ts";
 import { type HttpRequest, type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
-import type { Authenticate } from "./authentication/authentication.ts";
+import { type Authenticate, bearsCallKey } from "./authentication/authentication.ts";
 import { isOpen } from "./open-services.ts";
 import type { Shares } from "./shares.ts";
 
-/** Says who sends a request, which counts as one of its principal's until it is answered; refused where there is no room for it. */
-export type Enter = (request: HttpRequest, response: HttpResponse, kind: "calls" | "streams") => Promise<Caller>;
+/** What is entered: a method, or a door that is none, with what a request of it counts as. */
+export type Entered = DescMethod | "calls" | "streams";
+
+/**
+ * Says who sends a request, which counts as one of its principal's until it is answered; refused where there is no room for it, where
+ * the method's rule does not allow it, and for a key of one call, unless the method takes it.
+ */
+export type Enter = (request: HttpRequest, response: HttpResponse, entered: Entered) => Promise<Caller>;
 
 export function createEnter(authenticate: Authenticate, shares: Shares): Enter {
-  return async (request, response, kind) => {
+  return async (request, response, entered) => {
     const caller = await authenticate(request);
     const sink = sinkOf(response);
-    const leave = shares.take(principalOf(caller), kind);
+    const leave = shares.take(principalOf(caller), kindOf(entered));
     if (sink.destroyed) leave();
     else sink.once("close", leave);
+    if (typeof entered === "string") requireWholeKey(THIS_DOOR, caller);
+    else requireAccess(entered, caller);
     return caller;
   };
+}
+
+const THIS_DOOR = "this path";
+
+function kindOf(entered: Entered): "calls" | "streams" {
+  if (typeof entered === "string") return entered;
+  return entered.methodKind === "unary" ? "calls" : "streams";
 }
 
 /** One more request of a connection that was let in: its credentials must hold still, and it counts as a call until it is disposed. */
@@ -29,6 +45,7 @@ export type EnterAgain = (request: HttpRequest) => Promise<Disposable & { readon
 export function createEnterAgain(authenticate: Authenticate, shares: Shares): EnterAgain {
   return async (request) => {
     const caller = await authenticate(request);
+    requireWholeKey(THIS_DOOR, caller);
     return { caller, [Symbol.dispose]: shares.take(principalOf(caller), "calls") };
   };
 }
@@ -40,9 +57,8 @@ export function createEnterAgain(authenticate: Authenticate, shares: Shares): En
 export function createAdmission(enter: Enter): Admit {
   return async (request, method, response) => {
     const values = createContextValues();
-    if (isOpen(method.parent)) return values;
-    const caller = await enter(request, response, method.methodKind === "unary" ? "calls" : "streams");
-    requireAccess(method, caller);
+    if (isOpen(method.parent) && !bearsCallKey(request)) return values;
+    const caller = await enter(request, response, method);
     if (method === CallerService.method.watchCaller) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     return values.set(callerKey, caller);
   };

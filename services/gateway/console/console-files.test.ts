@@ -5,7 +5,7 @@ import { createConsolePaths, readConsoleFiles } from "./console-files.ts";
 const server = createServer();
 let url = "";
 beforeAll(async () => {
-  const takes = createConsolePaths(await readConsoleFiles());
+  const takes = createConsolePaths({ files: await readConsoleFiles() });
   server.on("request", (request, response) => {
     if (takes(request, response, request)) return;
     response.statusCode = 404;
@@ -36,7 +36,7 @@ describe("the console's files (ORCH-12)", () => {
     expect(await response.json()).toEqual({});
     const asked = { clientId: "console", scope: "openid", issuer: "https://login.example/", audience: "toolbus" };
     const origins = ["https://login.example", "https://tokens.example"];
-    const takes = createConsolePaths(await readConsoleFiles(), { ...asked, origins });
+    const takes = createConsolePaths({ files: await readConsoleFiles(), login: { ...asked, origins } });
     const other = createServer((request, answer) => void takes(request, answer, request));
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = other.address();

@@ -4,7 +4,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import {
-  type ToolCallService,
+  ToolCallService,
   type WatchToolCallsRequest,
   WatchToolCallsRequestSchema,
   type WatchToolCallsResponse,
@@ -36,6 +36,9 @@ export interface ToolCallPaths {
   enter: Enter;
   maxBytes: number;
 }
+
+/** Each path stands for a method, and lets in whom the method does. */
+const METHODS = ToolCallService.method;
 
 /** How often a stream without calls shows that it lives, which also finds a peer that is gone. */
 const ALIVE_MS = 15_000;
@@ -75,7 +78,7 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
 }
 
 async function submit({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
-  const contextValues = valuesOf(await enter(given.request, given.response, "calls"));
+  const contextValues = valuesOf(await enter(given.request, given.response, METHODS.submitToolResult));
   const runId = textFrom(segment);
   const fields = fieldsOf(await readJson(given, maxBytes));
   const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
@@ -91,7 +94,7 @@ function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
 }
 
 async function acknowledge({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
-  const contextValues = valuesOf(await enter(given.request, given.response, "calls"));
+  const contextValues = valuesOf(await enter(given.request, given.response, METHODS.acknowledgeToolCall));
   const callId = textFrom(segment);
   const deliveryId = textOf(fieldsOf(await readJson(given, maxBytes)).deliveryId, "deliveryId");
   await calls.acknowledgeToolCall({ callId, deliveryId }, { contextValues });
@@ -106,7 +109,7 @@ async function stream(
   response.once("close", () => leaving.abort());
   const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
   try {
-    const contextValues = valuesOf(await enter(request, response, "streams"));
+    const contextValues = valuesOf(await enter(request, response, METHODS.watchToolCalls));
     const watching = calls.watchToolCalls(watchFrom(query), { contextValues, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.write(": watching\n\n");

@@ -8,10 +8,12 @@ import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { isShownTo, requireShown } from "../calls/records/owners.ts";
+import { isShownTo } from "../calls/records/owners.ts";
 import type { CallRecord } from "../calls/records/record/call-record.ts";
 import type { CallStore } from "../calls/records/store.ts";
 import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
+import type { Answerers } from "../calls/requests/answerers.ts";
+import type { CallKeys } from "../calls/requests/call-keys.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
@@ -26,6 +28,8 @@ export interface RecordRoutes {
   submissions: Submissions;
   results: Results;
   acknowledgements: Acknowledgements;
+  answerers: Answerers;
+  callKeys: CallKeys;
   cancellation: Cancellation;
   ownership: Ownership;
   dispatcher: Dispatcher;
@@ -43,6 +47,8 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     submissions,
     results,
     acknowledgements,
+    answerers,
+    callKeys,
     cancellation,
     ownership,
     dispatcher,
@@ -88,7 +94,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     async getToolCall({ callId }, context) {
       const missing = `there is no call ${callId}`;
       const call = (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_NOT_FOUND" });
-      requireShown(call, callerOf(context));
+      await answerers.requireReader(call, callerOf(context));
       return { call };
     },
     async listToolCalls(request, context) {
@@ -114,6 +120,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     async *readResult(request, context) {
       for await (const part of results.read(request, callerOf(context), context.signal)) yield { part };
     },
+    createCallKey: (request, context) => callKeys.create(request, callerOf(context)),
     async cancelToolCall(request, context) {
       return { started: await cancellation.cancel(request, callerOf(context)) };
     },

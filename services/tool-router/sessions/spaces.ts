@@ -10,5 +10,8 @@ export interface Spaces {
   deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
 }
 
+/** Whether a space is for a principal. */
+export type IsForPrincipal = (spaceId: string, principal: string) => Promise<boolean>;
+
 /** Forgets what stands of a session in spaces; false if something waits for an agent of the session, which is not closed. */
 export type ForgetSession = (request: { sessionId: string; closed: boolean }) => Promise<boolean>;

@@ -3,22 +3,22 @@ import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { withoutPrincipal } from "#runtime/rpc/identity.ts";
+import { withoutPrincipal, withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
-import type { ForgetSession, Spaces } from "../sessions/spaces.ts";
+import type { ForgetSession, IsForPrincipal, Spaces } from "../sessions/spaces.ts";
 
 const TIMEOUT_MS = 10_000;
 
 /**
- * The spaces service, as the router sees it. The router asks on its own behalf: a principal that submits a result need not own
- * the session to which the result goes.
+ * The spaces service, as the router sees it. The router asks on its own behalf, unless it asks what a principal may: one that submits a
+ * result need not own the session to which the result goes.
  */
 export function createSpaces(
   bus: Bus,
   telemetry?: Pick<Telemetry, "clientTracing">,
-): Spaces & { forgetSession: ForgetSession } {
+): Spaces & { forgetSession: ForgetSession; isFor: IsForPrincipal } {
   const interceptors = clientInterceptors({ telemetry });
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
@@ -27,6 +27,16 @@ export function createSpaces(
   return {
     activeSpace: async (sessionId, agent) =>
       (await asked(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
+    async isFor(spaceId, principal) {
+      try {
+        await withPrincipal(principal, () => spaces.getSpace({ spaceId }, options));
+        return true;
+      } catch (error) {
+        const failure = failureFromConnectError(error);
+        if (failure.code === "permission_denied" || failure.code === "not_found") return false;
+        throw failure;
+      }
+    },
     recordToolMessage: async (request) => void (await asked(() => toolMessages.recordToolMessage(request, options))),
     forgetSession: async (request) => (await asked(() => inbox.forgetSession(request, options))).forgotten,
     deliverEvent: async (request) => void (await asked(() => inbox.deliverEvent(request, options))),

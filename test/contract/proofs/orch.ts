@@ -1,6 +1,8 @@
-import { open, type Proofs, shown, testsOf } from "./proof.ts";
+import { type Proofs, shown, testsOf } from "./proof.ts";
 
 const page = testsOf("console/testing/journeys.test.ts");
+const components = testsOf("console/testing/components.test.ts");
+const componentFiles = testsOf("services/gateway/console/components.test.ts");
 const pageForm = testsOf("console/parts/form/fields.test.ts");
 const network = testsOf("services/mcp-bridge/transport/network.test.ts");
 const switching = testsOf("services/tool-router/testing/sessions/switching.service.test.ts");
@@ -307,7 +309,16 @@ export const orch: Proofs = {
       page("is found in the inbox and declined from a link on a phone"),
       pageForm("asks for each property in its kind"),
     ),
-    open("a component of one's own for a tool's name", "The page has the generic form only."),
+    shown(
+      "a component for each tool name, a generic one otherwise",
+      components(
+        "is asked as the component draws it, and answered by it",
+        "tells a component what the suite said against its answer",
+        "is named with its fault, and the plain form answers",
+        "a tool without one has the plain form",
+      ),
+      componentFiles("an edit shows at the next look", "it is told whether there is one"),
+    ),
   ],
   "ORCH-13": [
     shown(

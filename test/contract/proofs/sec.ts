@@ -2,6 +2,8 @@ import { open, type Proofs, shown, testsOf } from "./proof.ts";
 
 const gateway = testsOf("services/gateway/gateway.test.ts");
 const hostGuard = testsOf("services/gateway/access/host-guard.test.ts");
+const callKeys = testsOf("test/system/access/call-keys.test.ts");
+const callKeyTokens = testsOf("runtime/rpc/access/tokens/call-keys.test.ts");
 const access = testsOf("test/system/access/access.test.ts");
 const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
@@ -116,6 +118,28 @@ export const sec: Proofs = {
     shown(
       "every method declares its rule, and gives each asker what the page of access says",
       access("every method has a rule", "every method gives each asker what the page of access says"),
+    ),
+    shown(
+      "a key of one call reads and answers that call, at every door, and does nothing else",
+      callKeys(
+        "reads its call and answers it, and the trail says which key did",
+        "is of no use once its call is answered",
+        "is refused by every method that does not say that it takes one",
+        "reaches no other call by %s",
+        "is refused by what is open to everybody, too",
+        "is refused past the gateway as well",
+        "refuses a key of one call",
+        "plain HTTP takes an answer for the call of the key, and for no other",
+        "has expired, was changed, or is of a principal without a key",
+        "never comes into a log",
+        "by whoever may answer the call",
+        "for calls that wait for people, and for no longer than a week",
+      ),
+      callKeyTokens("that %s is refused", "is worth nothing after its end", "is no identity on the bus"),
+      testsOf("console/testing/call-key.test.ts")(
+        "answers its question from a phone, where it is all that is seen",
+        "whose question is answered elsewhere says so",
+      ),
     ),
     shown(
       "lines of workers and connections to MCP servers are shown to whom they belong",

@@ -6,7 +6,7 @@ import { Rule } from "#gen/toolbus/access/v1/access_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ruleOf } from "#runtime/rpc/access/rules.ts";
 import { internalServices, processOf, publicServices } from "../../../services/processes.ts";
-import { isEnding, nameOf, requestFor } from "./attempts.ts";
+import { isEnding, nameOf, requestFor, requestForKey } from "./attempts.ts";
 import { gotBy } from "./got.ts";
 import { type Asker, accessPath, askers, pageFrom, type Row } from "./matrix.ts";
 import { openWorld, type World } from "./world.ts";
@@ -55,5 +55,6 @@ async function attempt(method: DescMethod, asker: Asker): Promise<string> {
   const through = isInternal || asker === "service" ? world.onBus(process) : world.transports[asker];
   const caller = isInternal ? world.callers[asker] : undefined;
   const isPrivileged = asker === "operator" || asker === "service";
-  return gotBy(method, through, { request: requestFor(method, world), ...caller, isPrivileged });
+  const request = asker === "call key" ? requestForKey(method, world) : requestFor(method, world);
+  return gotBy(method, through, { request, ...caller, isPrivileged });
 }

@@ -3,6 +3,7 @@ import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { Builtin, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { takesCallKey } from "#runtime/rpc/access/rules.ts";
 import { input, sessionId, type World } from "./world.ts";
 
 export type Request = MessageInitShape<DescMessage>;
@@ -42,6 +43,7 @@ const requests: Record<string, Make> = {
   "ToolCallService.AcknowledgeToolCall": () => ({ callId: "weigh", deliveryId: "made up" }),
   "ToolCallService.SubmitToolResult": () => ({ callId: "weigh", outcome }),
   "ToolCallService.GetToolCall": () => ({ callId: "weigh" }),
+  "ToolCallService.CreateCallKey": () => ({ callId: "asked" }),
   "ToolCallService.ListToolCalls": () => ({ sessionId }),
   "ToolCallService.ReadResult": () => ({ result: { case: "callId", value: "weigh" } }),
   "ToolCallService.CancelToolCall": () => ({ callId: "approve" }),
@@ -133,6 +135,12 @@ const endings: Record<string, Make> = {
 
 export const nameOf = ({ parent, name }: DescMethod) => `${parent.name}.${name}`;
 export const isEnding = (method: DescMethod) => nameOf(method) in endings;
+
+/** For a key of one call: what takes it is asked of that call. */
+export function requestForKey(method: DescMethod, world: Pick<World, "runId">): Request {
+  const request = requestFor(method, world);
+  return takesCallKey(method) ? { ...request, callId: "asked" } : request;
+}
 
 export function requestFor(method: DescMethod, world: Pick<World, "runId">): Request {
   const make = requests[nameOf(method)] ?? endings[nameOf(method)];

@@ -6,7 +6,7 @@ import { nameOf } from "./attempts.ts";
 
 export const accessPath = fileURLToPath(new URL("../../../docs/operations/access.md", import.meta.url));
 
-export const askers = ["no key", "stranger", "owner", "operator", "service"] as const;
+export const askers = ["no key", "stranger", "owner", "call key", "operator", "service"] as const;
 export type Asker = (typeof askers)[number];
 /** What each asker got. */
 export type Row = { method: DescMethod; got: Record<Asker, string> };
@@ -19,6 +19,8 @@ of the refusal.
 
 - The *owner* has a key, and opened the session, run and call that are asked for. The *stranger* has another key. The *operator* is in
   \`TOOLBUS_OPERATORS\`, and has opened nothing. The *service* is one of the suite's own, on the bus.
+- The *call key* is a key of one call ([a link for somebody else](questions.md#a-link-for-somebody-else)), made by the owner for a call that
+  waits for a person. What takes it was asked of that call.
 - Lists without a session hold what belongs to the asker.
 - Services below *Not offered by the gateway* were asked on the bus, past the gateway, in the name of the asker.
 `;

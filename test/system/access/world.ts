@@ -8,6 +8,7 @@ import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -16,7 +17,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
 import { until } from "#runtime/time/until.ts";
 import { fixturesIn } from "../../harness/agents/fixtures.ts";
-import { asOperator, asPrincipal } from "../../harness/callers.ts";
+import { asCaller, asOperator, asPrincipal } from "../../harness/callers.ts";
 import { openTestSuite, type TestSuiteOptions } from "../../harness/suite.ts";
 
 export const keys = { alice: "alices-key-0123456", mallory: "mallorys-key-01234", olga: "key-of-the-operator" };
@@ -73,8 +74,9 @@ export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
   const spaces = alice.client(SpaceService);
   await spaces.createSpace({ spaceId: "hall" });
   await spaces.enterSpace({ spaceId: "hall", member: { case: "agent", value: { sessionId } } });
-  for (const name of ["weigh", "approve"]) {
-    const events = alice.client(ToolService).callTool({ sessionId, name, callId: name });
+  for (const name of ["weigh", "approve", "asked"]) {
+    const tool = name === "asked" ? "approve" : name;
+    const events = alice.client(ToolService).callTool({ sessionId, name: tool, callId: name });
     for await (const { event } of events) if (event.case === "result") break;
   }
   const runs = alice.client(RunService);
@@ -82,10 +84,13 @@ export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
   const isParked = async () => (await runs.getRun({ runId: run!.id })).run?.state === RunState.REQUIRES_ACTION;
   await until(isParked, { timeoutMs: 60_000, what: "the run to wait for its client" });
 
+  const { key, keyId } = await alice.client(ToolCallService).createCallKey({ callId: "asked" });
+
   const transports = {
     "no key": through().transport,
     stranger: through(keys.mallory).transport,
     owner: alice.transport,
+    "call key": through(key).transport,
     operator: olga.transport,
   };
   const owned = stack.move();
@@ -99,6 +104,7 @@ export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
     callers: {
       stranger: asPrincipal("mallory"),
       owner: asPrincipal("alice"),
+      "call key": asCaller({ principal: "alice", isOperator: false, callKey: { callId: "asked", id: keyId } }),
       operator: asOperator("olga"),
     } as Record<string, ReturnType<typeof asPrincipal>>,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

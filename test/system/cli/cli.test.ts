@@ -84,6 +84,26 @@ describe("tools and calls", () => {
     expect(await call).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("Yes") });
   });
 
+  it("SEC-2 a link lets somebody else answer one call, by a key that does nothing else", async () => {
+    expect((await toolbus("spaces", "create", "office")).exitCode).toBe(0);
+    const call = toolbus("call", "ask", '{"question":"And I?"}', "-a", "asker", "--space", "office");
+    const callId = await until(
+      async () => /toolbus answer office (\S+)/.exec((await toolbus("answers")).stdout)?.[1] ?? undefined,
+      { timeoutMs: 30_000, what: "the question to wait" },
+    );
+    const made = await toolbus("answers", "link", callId, "--expires", "1d", "--json");
+    const { link, key, expireTime } = JSON.parse(made.stdout);
+    expect(link).toMatch(new RegExp(`/#/inbox/${callId}$`));
+    expect(Date.parse(expireTime) - Date.now()).toBeGreaterThan(86_000_000);
+    const by = ["--api-key", key];
+    const other = await toolbus("runs", ...by);
+    expect(other).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is not for a key of one call") });
+    expect((await toolbus("calls", "submit", callId, '{"answer":"You too"}', ...by)).exitCode).toBe(0);
+    expect(await call).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("You too") });
+    const wrong = await toolbus("answers", "link", callId);
+    expect(wrong).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("already resolved") });
+  });
+
   it("a tool's error is its output, and exits with 1", async () => {
     const refused = await toolbus("call", "repeat", "{}", "--agent", "plain");
     expect(JSON.parse(refused.stdout)).toEqual({

@@ -116,7 +116,7 @@ describe("PROD-1 the command refuses", () => {
     const unknown = await runCommand(["up", "--port", "0"], at);
     expect(unknown).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringMatching(/agent\b[\s\S]*agents, tools, workers, hosted, scripts/),
+      stderr: expect.stringMatching(/agent\b[\s\S]*agents, tools, workers, hosted, scripts, ui/),
     });
   });
 });

@@ -21,29 +21,52 @@ interface Issued {
   readonly renewAt: number;
 }
 
-/** Signs by the key that the service has for NATS. Tokens are kept and issued anew at half of their life. */
-export function createIssuer(login: BusLogin, now: () => number = Date.now): Issuer {
+/** What a service says by a signature, to whom, and for how long. */
+export interface Statement {
+  readonly audience: string;
+  readonly expireMs: number;
+  readonly subject?: string | undefined;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+export type Sign = (statement: Statement) => Promise<string>;
+
+/** Signs by the key that the service has for NATS. */
+export function createSigner(login: BusLogin): Sign {
   const publicKey = publicKeyOf(login);
   const imported = importJWK(jwkOfLogin(login));
-  const issuedByKey = new BoundedMap<string, Issued>(MAX_TOKENS);
-
-  async function sign({ principal, service, isOperator }: Caller, audience: string): Promise<string> {
-    const roles = isOperator ? { roles: [OPERATOR_ROLE] } : {};
-    const claims = new SignJWT({ ...roles, ...(service && { svc: service }) })
+  return async ({ audience, expireMs, subject, claims }) => {
+    const token = new SignJWT({ ...claims })
       .setProtectedHeader({ alg: "EdDSA" })
       .setIssuer(publicKey)
       .setAudience(audience)
-      .setExpirationTime(new Date(now() + LIFE_MS));
-    if (principal !== undefined) claims.setSubject(principal);
-    return claims.sign(await imported);
+      .setExpirationTime(new Date(expireMs));
+    if (subject !== undefined) token.setSubject(subject);
+    return token.sign(await imported);
+  };
+}
+
+/** Tokens are kept and issued anew at half of their life. */
+export function createIssuer(login: BusLogin, now: () => number = Date.now): Issuer {
+  const signed = createSigner(login);
+  const issuedByKey = new BoundedMap<string, Issued>(MAX_TOKENS);
+
+  async function sign({ principal, service, isOperator, callKey }: Caller, audience: string): Promise<string> {
+    const claims = {
+      ...(isOperator && { roles: [OPERATOR_ROLE] }),
+      ...(service && { svc: service }),
+      ...(callKey && { call: callKey.callId, key: callKey.id }),
+    };
+    return signed({ audience, expireMs: now() + LIFE_MS, subject: principal, claims });
   }
 
   return {
     name: login.name,
     tokenFor(caller, audience) {
-      const { principal, service = "", isOperator } = caller;
+      const { principal, service = "", isOperator, callKey } = caller;
+      const bound = callKey ? `${callKey.callId} ${callKey.id}` : "";
       // the principal is last: it may hold any character
-      const key = `${audience} ${service} ${isOperator} ${principal === undefined ? "" : `:${principal}`}`;
+      const key = `${audience} ${service} ${isOperator} ${bound} ${principal === undefined ? "" : `:${principal}`}`;
       const known = issuedByKey.get(key);
       if (known && known.renewAt > now()) return known.token;
       const token = sign(caller, audience);

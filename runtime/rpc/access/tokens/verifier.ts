@@ -34,16 +34,9 @@ export function createVerifier({ audience, trust, now = Date.now }: VerifierOpti
   const verified = new BoundedMap<string, { readonly caller: Caller; readonly until: number }>(MAX_TOKENS);
 
   async function verify(token: string): Promise<Caller> {
-    const key =
-      (await trust()).get(issuerOf(token)) ??
-      refuseToken("is signed by a key that is not trusted here: all services of a bus need one list, trust.json");
-    const publicKey = await importJWK(jwkOfPublicKey(key.publicKey));
-    const expected = { audience, algorithms: ["EdDSA"], clockTolerance: LEEWAY_S, requiredClaims: ["exp"] };
-    const { payload } = await jwtVerify(token, publicKey, { ...expected, currentDate: new Date(now()) }).catch(
-      (error: unknown) => refuseToken(faultOf(error, key, audience), error),
-    );
+    const { payload, key, untilMs } = await readSigned(token, { audience, trust, now, refuse: refuseToken });
     const caller = callerFrom(payload, key, audience);
-    verified.set(token, { caller, until: ((payload.exp ?? 0) + LEEWAY_S) * 1_000 });
+    verified.set(token, { caller, until: untilMs });
     return caller;
   }
 
@@ -53,15 +46,40 @@ export function createVerifier({ audience, trust, now = Date.now }: VerifierOpti
   };
 }
 
-function issuerOf(token: string): string {
+export interface SignedOptions extends Required<VerifierOptions> {
+  /** Says what is wrong with a text that does not hold. */
+  readonly refuse: (fault: string, cause?: unknown) => never;
+}
+
+/** What a service has signed for this audience: its claims, and whose word they are (T1, T2). */
+export async function readSigned(
+  token: string,
+  { audience, trust, now, refuse }: SignedOptions,
+): Promise<{ payload: JWTPayload; key: TrustedKey; untilMs: number }> {
+  const key =
+    (await trust()).get(issuerOf(token, refuse)) ??
+    refuse("is signed by a key that is not trusted here: all services of a bus need one list, trust.json");
+  const publicKey = await importJWK(jwkOfPublicKey(key.publicKey));
+  const expected = { audience, algorithms: ["EdDSA"], clockTolerance: LEEWAY_S, requiredClaims: ["exp"] };
+  const { payload } = await jwtVerify(token, publicKey, { ...expected, currentDate: new Date(now()) }).catch(
+    (error: unknown) => refuse(faultOf(error, key, audience), error),
+  );
+  return { payload, key, untilMs: ((payload.exp ?? 0) + LEEWAY_S) * 1_000 };
+}
+
+function issuerOf(token: string, refuse: SignedOptions["refuse"]): string {
   try {
     return decodeJwt(token).iss ?? "";
   } catch (cause) {
-    return refuseToken("cannot be read", cause);
+    return refuse("cannot be read", cause);
   }
 }
 
-function callerFrom({ sub, svc, roles }: JWTPayload, { name, speaksFor }: TrustedKey, audience: string): Caller {
+function callerFrom(
+  { sub, svc, roles, call, key }: JWTPayload,
+  { name, speaksFor }: TrustedKey,
+  audience: string,
+): Caller {
   const isGateway = speaksFor === "callers" || speaksFor === "everybody";
   const isOwnInstance = name === audience.split(".", 1)[0];
   if (svc === undefined && !isGateway) refuseToken(`is signed by ${name}, which lets nobody in`);
@@ -72,7 +90,12 @@ function callerFrom({ sub, svc, roles }: JWTPayload, { name, speaksFor }: Truste
     refuseToken(`is signed by ${name}, which cannot speak for principals`);
   const isOperator = Array.isArray(roles) && roles.includes(OPERATOR_ROLE);
   if (isOperator && !isGateway) refuseToken(`is signed by ${name}, which gives no roles`);
-  return { ...(sub && { principal: sub }), ...(typeof svc === "string" && svc && { service: svc }), isOperator };
+  return {
+    ...(sub && { principal: sub }),
+    ...(typeof svc === "string" && svc && { service: svc }),
+    isOperator,
+    ...(call !== undefined && { callKey: { callId: String(call), id: String(key) } }),
+  };
 }
 
 function faultOf(error: unknown, { name }: TrustedKey, audience: string): string {

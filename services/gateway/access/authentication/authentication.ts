@@ -1,5 +1,7 @@
+import type { ReadTrustList } from "#runtime/bus/credentials/trust/trust-list.ts";
 import type { Credentials } from "#runtime/config/access/gateway-credentials.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { createCallKeyReader, isCallKey } from "#runtime/rpc/access/tokens/call-keys.ts";
 import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL, principalOf } from "#runtime/rpc/identity.ts";
 import { createKeyring } from "./api-keys.ts";
@@ -13,16 +15,25 @@ export interface AuthenticationOptions extends Credentials {
   /** The principals that may do what reaches further than their own sessions. */
   readonly operators: ReadonlySet<string>;
   readonly grantRecords: Pick<GrantRecords, "keep">;
+  /** Whose word counts of those who make keys of one call. */
+  readonly trust: ReadTrustList;
 }
 
 /**
- * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`, where a JWT may stand for a key. Where nobody needs a key everybody is
+ * By `Authorization: Bearer KEY` or `X-Api-Key: KEY`, where a JWT may stand for a key, or a key of one call for its principal. Where nobody needs a key everybody is
  * `local`, and the gateway listens on the loopback interface only.
  */
 export function createAuthenticate(options: AuthenticationOptions): Authenticate {
-  const { auth, apiKeys, tokens, operators, grantRecords } = options;
+  const { auth, apiKeys, tokens, operators, grantRecords, trust } = options;
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
-  if (auth === "none") return () => callerFor(LOCAL_PRINCIPAL);
+  const holdsKey = (principal: string) => apiKeys.some((apiKey) => apiKey.principal === principal);
+  const isKnown = (principal: string) => auth === "none" || tokens !== undefined || holdsKey(principal);
+  const readCallKey = createCallKeyReader({ trust, isKnown });
+  if (auth === "none")
+    return (request) => {
+      const key = credentialsOf(request).find(isCallKey);
+      return key === undefined ? callerFor(LOCAL_PRINCIPAL) : readCallKey(key);
+    };
   const holderOf = createKeyring(apiKeys);
   const readToken = tokens && createTokenReader(tokens);
   const callerOfToken = async ({ caller, grants }: TokenHolder): Promise<Caller> => {
@@ -38,6 +49,7 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     }
     const holder = holderOf(given);
     if (holder !== undefined) return callerFor(holder);
+    if (isCallKey(given)) return readCallKey(given);
     if (readToken && isToken(given)) return readToken(given).then(callerOfToken);
     return refuse("unauthenticated", "this gateway does not know the key", { reason: "CREDENTIALS_INVALID" });
   };
@@ -48,13 +60,24 @@ function isToken(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
-/** Two that differ may be of two callers, one of which somebody else has put there: neither counts. */
-function credentialOf({ headers }: Pick<HttpRequest, "headers">): string | undefined {
+/** What may be a key of the request. */
+function credentialsOf({ headers }: Pick<HttpRequest, "headers">): string[] {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
   const key = String(headers["x-api-key"] ?? "") || undefined;
-  if (bearer !== undefined && key !== undefined && bearer !== key) {
+  return [bearer, key].filter((given) => given !== undefined);
+}
+
+/** Two that differ may be of two callers, one of which somebody else has put there: neither counts. */
+function credentialOf(request: Pick<HttpRequest, "headers">): string | undefined {
+  const [first, second = first] = credentialsOf(request);
+  if (first !== second) {
     const text = "the request has two keys that differ, in `Authorization` and in `X-Api-Key`: send one of them";
     return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
   }
-  return bearer ?? key;
+  return first;
+}
+
+/** Whether the request comes by a key of one call, that holds or not: such a one is held to its bounds where nobody needs a key, too. */
+export function bearsCallKey(request: Pick<HttpRequest, "headers">): boolean {
+  return credentialsOf(request).some(isCallKey);
 }

@@ -5,7 +5,7 @@ import type { CallRecord } from "../records/record/call-record.ts";
 import { isOpen } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { DeliveryIds } from "../watchers/delivery-id.ts";
-import { refuseUnknown, refuseUnlessOpen } from "./submissions.ts";
+import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
 export interface Acknowledgements {
   /** TOOL-6: the call belongs to this watcher from now on. If two hold it, the second is refused. May be repeated. */

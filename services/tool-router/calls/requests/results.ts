@@ -7,7 +7,7 @@ import { type ResultStore, sessionOfReference } from "#runtime/results/store/sto
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallStore } from "../records/store.ts";
-import { refuseUnknown } from "./submissions.ts";
+import { refuseUnknown } from "./open.ts";
 
 export interface Results {
   /** LOOP-8: streams a recorded or stored result to its owner and to operators. */

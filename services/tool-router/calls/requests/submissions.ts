@@ -1,17 +1,22 @@
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { isForPeople } from "#runtime/content/questions.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner } from "#runtime/failure/session-owner.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/results/submission.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
-import { requireAnswerable } from "../records/owners.ts";
-import type { CallRecord } from "../records/record/call-record.ts";
+import { auditedFacts, type CallRecord } from "../records/record/call-record.ts";
 import { hasExpired, isExternal, isOpen, isTombstone } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { Presence } from "../watchers/ports.ts";
+import type { Answerers } from "./answerers.ts";
+import { ruleOf } from "./call-keys.ts";
+import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
 export interface Submissions {
   /**
@@ -32,13 +37,15 @@ export interface SubmissionParts {
   validator: Validator;
   clock: Clock;
   answers: Pick<Answers, "bound" | "recorded">;
+  answerers: Pick<Answerers, "requireSubmitter">;
   presence: Pick<Presence, "isWatchedBy">;
+  audit: Audit;
   /** Whether the principal may have calls of the external tool. */
   mayWatch: (principal: string, tool: string) => boolean;
 }
 
 export function createSubmissions(parts: SubmissionParts): Submissions {
-  const { store, validator, clock, answers, presence, mayWatch } = parts;
+  const { store, validator, clock, answers, answerers, presence, mayWatch, audit } = parts;
 
   async function answerFrom({ outcome }: Submission, record: CallRecord, by: string): Promise<Answer> {
     if (outcome.case === "error") return failure(outcome.value);
@@ -71,7 +78,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       const { callId, runId } = request;
       const found = await find(callId);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
-      requireAnswerable(found, caller);
+      await answerers.requireSubmitter(found, caller);
       const { sessionId } = found;
       const submission = submissionFrom(request, callId);
       if (hasWon(found, submission, by)) return found;
@@ -103,9 +110,17 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
         refuseStranger(record);
       }
       store.announce(callId);
+      if (isForPeople(record)) audit(answeredEvent(record, caller), record.principal);
       return record;
     },
   };
+}
+
+/** Which key answered, and on whose behalf. Through a space, whoever answered is named there. */
+function answeredEvent(record: CallRecord, { principal, callKey }: Caller): Parameters<Audit>[0] {
+  const by = principal === undefined ? `in space ${record.spaceId}` : `by ${principal}`;
+  const message = callKey ? `answered on behalf of ${principal} with call key ${callKey.id}` : `answered ${by}`;
+  return { kind: AuditKind.ANSWERED, ...auditedFacts(record), rule: callKey ? ruleOf(callKey) : "", message };
 }
 
 /** Whether this very submission resolved the call, and its sender may know. */
@@ -134,32 +149,4 @@ function refuseStranger({ callId }: CallRecord): never {
 function refuseUntaken({ callId, tool }: CallRecord): never {
   const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
   return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
-}
-
-export function refuseUnlessOpen(record: CallRecord, now: number): void {
-  const { callId, state } = record;
-  const metadata = { call_id: callId };
-  if (state === State.RESOLVED) {
-    refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED", metadata });
-  }
-  if (state === State.CANCELED) {
-    const message = `call ${callId} is already resolved: it was canceled`;
-    refuse("failed_precondition", message, { reason: "CALL_ALREADY_RESOLVED", metadata });
-  }
-  if (state === State.EXPIRED || hasExpired(record, now))
-    refuse("failed_precondition", `call ${callId} has expired`, { reason: "CALL_EXPIRED", metadata });
-  if (!isOpen(record)) {
-    refuse("failed_precondition", `call ${callId} is not answered from outside`, {
-      reason: "CALL_NOT_AWAITED",
-      metadata,
-    });
-  }
-}
-
-export function refuseUnknown(callId: string, runId?: string): never {
-  const fromRun = runId === undefined ? "" : ` of run ${runId}`;
-  return refuse("not_found", `there is no call ${callId}${fromRun}`, {
-    reason: "CALL_NOT_FOUND",
-    metadata: { call_id: callId },
-  });
 }

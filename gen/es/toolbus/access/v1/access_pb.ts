@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/access/v1/access.proto.
  */
 export const file_toolbus_access_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL2FjY2Vzcy92MS9hY2Nlc3MucHJvdG8SEXRvb2xidXMuYWNjZXNzLnYxIjAKBkdyYW50cxImCgpwcmluY2lwYWxzGAEgAygJQhK6SA+SAQwQ6AciB3IFEAEYgAIqYgoEUnVsZRIUChBSVUxFX1VOU1BFQ0lGSUVEEAASDwoLUlVMRV9QVUJMSUMQARIOCgpSVUxFX09XTkVSEAISEQoNUlVMRV9PUEVSQVRPUhADEhAKDFJVTEVfU0VSVklDRRAEOk0KBHJ1bGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjlkAMgASgOMhcudG9vbGJ1cy5hY2Nlc3MudjEuUnVsZVIEcnVsZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_descriptor]);
+  fileDesc("Ch50b29sYnVzL2FjY2Vzcy92MS9hY2Nlc3MucHJvdG8SEXRvb2xidXMuYWNjZXNzLnYxIjAKBkdyYW50cxImCgpwcmluY2lwYWxzGAEgAygJQhK6SA+SAQwQ6AciB3IFEAEYgAIqYgoEUnVsZRIUChBSVUxFX1VOU1BFQ0lGSUVEEAASDwoLUlVMRV9QVUJMSUMQARIOCgpSVUxFX09XTkVSEAISEQoNUlVMRV9PUEVSQVRPUhADEhAKDFJVTEVfU0VSVklDRRAEOk0KBHJ1bGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjlkAMgASgOMhcudG9vbGJ1cy5hY2Nlc3MudjEuUnVsZVIEcnVsZTpGCg50YWtlc19jYWxsX2tleRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGOaQAyABKAhSDHRha2VzQ2FsbEtleWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_descriptor]);
 
 /**
  * To whom something is granted.
@@ -104,4 +104,13 @@ export const RuleSchema: GenEnum<Rule> = /*@__PURE__*/
  */
 export const rule: GenExtension<MethodOptions, Rule> = /*@__PURE__*/
   extDesc(file_toolbus_access_v1_access, 0);
+
+/**
+ * Whether a key of one call (ToolCallService.CreateCallKey) may call the method: for the call alone that `call_id` of the request
+ * names. Every other method refuses such a key (REASON_CALL_KEY_LIMITED), public ones too.
+ *
+ * @generated from extension: bool takes_call_key = 51302;
+ */
+export const takes_call_key: GenExtension<MethodOptions, boolean> = /*@__PURE__*/
+  extDesc(file_toolbus_access_v1_access, 1);
 

@@ -7,6 +7,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_toolbus_access_v1_access } from "../../access/v1/access_pb.ts";
 import type { ToolCall, ToolCallState } from "./tool_call_pb.ts";
 import { file_toolbus_tool_v1_tool_call } from "./tool_call_pb.ts";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call_service.proto.
  */
 export const file_toolbus_tool_v1_tool_call_service: GenFile = /*@__PURE__*/
-  fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJ7ChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSIwoFdG9vbHMYASADKAlCFLpIEZIBDggBEOgHIgdyBRABGIAEEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIlAKEFRvb2xDYWxsRGVsaXZlcnkSJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbBITCgtkZWxpdmVyeV9pZBgCIAEoCSK9AQoWV2F0Y2hUb29sQ2FsbHNSZXNwb25zZRIxCgRjYWxsGAEgASgLMiEudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsRGVsaXZlcnlIABI2Cgl3aXRoZHJhd24YAiABKAsyIS50b29sYnVzLnRvb2wudjEuVG9vbENhbGxEZWxpdmVyeUgAEi4KBm5vdGljZRgDIAEoCzIcLnRvb2xidXMudG9vbC52MS5XYXRjaE5vdGljZUgAQggKBnVwZGF0ZSJtChpBY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIfCgtkZWxpdmVyeV9pZBgCIAEoCUIKukgHcgUQARiAAiJGChtBY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCLgAQoXU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSLAoGcnVuX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEhUKC3Jlc3VsdF9qc29uGAMgASgJSAASHQoFZXJyb3IYBCABKAlCDLpICXIHEAEYgICAAkgAEh8KDXN1Ym1pc3Npb25faWQYBSABKAlCCLpIBXIDGIABQhAKB291dGNvbWUSBbpIAggBIkMKGFN1Ym1pdFRvb2xSZXN1bHRSZXNwb25zZRInCgRjYWxsGAEgASgLMhkudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsIkQKEkdldFRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JCI+ChNHZXRUb29sQ2FsbFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwiyAEKFExpc3RUb29sQ2FsbHNSZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSQQoGc3RhdGVzGAIgAygOMh4udG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsU3RhdGVCEbpIDpIBCxBkIgeCAQQQASAAEh0KCXBhZ2Vfc2l6ZRgDIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAQgASgJQgi6SAVyAxiACCJaChVMaXN0VG9vbENhbGxzUmVzcG9uc2USKAoFY2FsbHMYASADKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp0BChFSZWFkUmVzdWx0UmVxdWVzdBIwCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JEgAEiYKEHN0b3JlZF9yZWZlcmVuY2UYAiABKAlCCrpIB3IFEAEYgAJIABIOCgZvZmZzZXQYAyABKAQSDQoFbGltaXQYBCABKARCDwoGcmVzdWx0EgW6SAIIASJ8ChJSZWFkUmVzdWx0UmVzcG9uc2USLwoGcmVzdWx0GAEgASgLMh0udG9vbGJ1cy50b29sLnYxLlN0b3JlZFJlc3VsdEgAEi0KBWNodW5rGAIgASgLMhwudG9vbGJ1cy50b29sLnYxLlJlc3VsdENodW5rSABCBgoEcGFydCJGCgxTdG9yZWRSZXN1bHQSGAoQc3RvcmVkX3JlZmVyZW5jZRgBIAEoCRIMCgRzaXplGAIgASgEEg4KBnNoYTI1NhgDIAEoDCIrCgtSZXN1bHRDaHVuaxIOCgZvZmZzZXQYASABKAQSDAoEZGF0YRgCIAEoDCJhChVDYW5jZWxUb29sQ2FsbFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAxiAICIpChZDYW5jZWxUb29sQ2FsbFJlc3BvbnNlEg8KB3N0YXJ0ZWQYASABKAgy8QUKD1Rvb2xDYWxsU2VydmljZRJpCg5XYXRjaFRvb2xDYWxscxImLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1JlcXVlc3QaJy50b29sYnVzLnRvb2wudjEuV2F0Y2hUb29sQ2FsbHNSZXNwb25zZSIEqIYZAjABEnYKE0Fja25vd2xlZGdlVG9vbENhbGwSKy50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlcXVlc3QaLC50b29sYnVzLnRvb2wudjEuQWNrbm93bGVkZ2VUb29sQ2FsbFJlc3BvbnNlIgSohhkCEm0KEFN1Ym1pdFRvb2xSZXN1bHQSKC50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QaKS50b29sYnVzLnRvb2wudjEuU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlIgSohhkCEl4KC0dldFRvb2xDYWxsEiMudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5HZXRUb29sQ2FsbFJlc3BvbnNlIgSohhkCEmQKDUxpc3RUb29sQ2FsbHMSJS50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1JlcXVlc3QaJi50b29sYnVzLnRvb2wudjEuTGlzdFRvb2xDYWxsc1Jlc3BvbnNlIgSohhkCEl0KClJlYWRSZXN1bHQSIi50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlcXVlc3QaIy50b29sYnVzLnRvb2wudjEuUmVhZFJlc3VsdFJlc3BvbnNlIgSohhkCMAESZwoOQ2FuY2VsVG9vbENhbGwSJi50b29sYnVzLnRvb2wudjEuQ2FuY2VsVG9vbENhbGxSZXF1ZXN0GicudG9vbGJ1cy50b29sLnYxLkNhbmNlbFRvb2xDYWxsUmVzcG9uc2UiBKiGGQJiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_tool_v1_tool_call]);
+  fileDesc("Cid0b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsX3NlcnZpY2UucHJvdG8SD3Rvb2xidXMudG9vbC52MSJ7ChVXYXRjaFRvb2xDYWxsc1JlcXVlc3QSIwoFdG9vbHMYASADKAlCFLpIEZIBDggBEOgHIgdyBRABGIAEEhwKCndhdGNoZXJfaWQYAiABKAlCCLpIBXIDGIACEh8KDW1heF9pbl9mbGlnaHQYAyABKA1CCLpIBSoDGOgHIkMKC1dhdGNoTm90aWNlEgwKBHRvb2wYASABKAkSDwoHcHJvYmxlbRgCIAEoCRIVCg1jbG9zZXN0X25hbWVzGAMgAygJIlAKEFRvb2xDYWxsRGVsaXZlcnkSJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbBITCgtkZWxpdmVyeV9pZBgCIAEoCSK9AQoWV2F0Y2hUb29sQ2FsbHNSZXNwb25zZRIxCgRjYWxsGAEgASgLMiEudG9vbGJ1cy50b29sLnYxLlRvb2xDYWxsRGVsaXZlcnlIABI2Cgl3aXRoZHJhd24YAiABKAsyIS50b29sYnVzLnRvb2wudjEuVG9vbENhbGxEZWxpdmVyeUgAEi4KBm5vdGljZRgDIAEoCzIcLnRvb2xidXMudG9vbC52MS5XYXRjaE5vdGljZUgAQggKBnVwZGF0ZSJtChpBY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIfCgtkZWxpdmVyeV9pZBgCIAEoCUIKukgHcgUQARiAAiJGChtBY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCLuAQoXU3VibWl0VG9vbFJlc3VsdFJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSLAoGcnVuX2lkGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEiMKC3Jlc3VsdF9qc29uGAMgASgJQgy6SAlyBxABKICAgCBIABIdCgVlcnJvchgEIAEoCUIMukgJcgcQARiAgIACSAASHwoNc3VibWlzc2lvbl9pZBgFIAEoCUIIukgFcgMYgAFCEAoHb3V0Y29tZRIFukgCCAEiQwoYU3VibWl0VG9vbFJlc3VsdFJlc3BvbnNlEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwiRAoSR2V0VG9vbENhbGxSZXF1ZXN0Ei4KB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kIj4KE0dldFRvb2xDYWxsUmVzcG9uc2USJwoEY2FsbBgBIAEoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbCLIAQoUTGlzdFRvb2xDYWxsc1JlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JBJBCgZzdGF0ZXMYAiADKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZUIRukgOkgELEGQiB4IBBBABIAASHQoJcGFnZV9zaXplGAMgASgFQgq6SAcaBRjoBygAEhwKCnBhZ2VfdG9rZW4YBCABKAlCCLpIBXIDGIAIIloKFUxpc3RUb29sQ2FsbHNSZXNwb25zZRIoCgVjYWxscxgBIAMoCzIZLnRvb2xidXMudG9vbC52MS5Ub29sQ2FsbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkinQEKEVJlYWRSZXN1bHRSZXF1ZXN0EjAKB2NhbGxfaWQYASABKAlCHbpIGnIYMhZeW2EtekEtWjAtOV8tXXsxLDEyOH0kSAASJgoQc3RvcmVkX3JlZmVyZW5jZRgCIAEoCUIKukgHcgUQARiAAkgAEg4KBm9mZnNldBgDIAEoBBINCgVsaW1pdBgEIAEoBEIPCgZyZXN1bHQSBbpIAggBInwKElJlYWRSZXN1bHRSZXNwb25zZRIvCgZyZXN1bHQYASABKAsyHS50b29sYnVzLnRvb2wudjEuU3RvcmVkUmVzdWx0SAASLQoFY2h1bmsYAiABKAsyHC50b29sYnVzLnRvb2wudjEuUmVzdWx0Q2h1bmtIAEIGCgRwYXJ0IkYKDFN0b3JlZFJlc3VsdBIYChBzdG9yZWRfcmVmZXJlbmNlGAEgASgJEgwKBHNpemUYAiABKAQSDgoGc2hhMjU2GAMgASgMIisKC1Jlc3VsdENodW5rEg4KBm9mZnNldBgBIAEoBBIMCgRkYXRhGAIgASgMImEKFUNhbmNlbFRvb2xDYWxsUmVxdWVzdBIuCgdjYWxsX2lkGAEgASgJQh26SBpyGDIWXlthLXpBLVowLTlfLV17MSwxMjh9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDGIAgIikKFkNhbmNlbFRvb2xDYWxsUmVzcG9uc2USDwoHc3RhcnRlZBgBIAEoCCKDAQoUQ3JlYXRlQ2FsbEtleVJlcXVlc3QSLgoHY2FsbF9pZBgBIAEoCUIdukgachgyFl5bYS16QS1aMC05Xy1dezEsMTI4fSQSOwoIbGlmZXRpbWUYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CDrpIC6oBCCIECID1JCoAImUKFUNyZWF0ZUNhbGxLZXlSZXNwb25zZRILCgNrZXkYASABKAkSDgoGa2V5X2lkGAIgASgJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLfBgoPVG9vbENhbGxTZXJ2aWNlEmkKDldhdGNoVG9vbENhbGxzEiYudG9vbGJ1cy50b29sLnYxLldhdGNoVG9vbENhbGxzUmVxdWVzdBonLnRvb2xidXMudG9vbC52MS5XYXRjaFRvb2xDYWxsc1Jlc3BvbnNlIgSohhkCMAESdgoTQWNrbm93bGVkZ2VUb29sQ2FsbBIrLnRvb2xidXMudG9vbC52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVxdWVzdBosLnRvb2xidXMudG9vbC52MS5BY2tub3dsZWRnZVRvb2xDYWxsUmVzcG9uc2UiBKiGGQIScQoQU3VibWl0VG9vbFJlc3VsdBIoLnRvb2xidXMudG9vbC52MS5TdWJtaXRUb29sUmVzdWx0UmVxdWVzdBopLnRvb2xidXMudG9vbC52MS5TdWJtaXRUb29sUmVzdWx0UmVzcG9uc2UiCKiGGQKwhhkBEmIKC0dldFRvb2xDYWxsEiMudG9vbGJ1cy50b29sLnYxLkdldFRvb2xDYWxsUmVxdWVzdBokLnRvb2xidXMudG9vbC52MS5HZXRUb29sQ2FsbFJlc3BvbnNlIgiohhkCsIYZARJkCg1MaXN0VG9vbENhbGxzEiUudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sQ2FsbHNSZXF1ZXN0GiYudG9vbGJ1cy50b29sLnYxLkxpc3RUb29sQ2FsbHNSZXNwb25zZSIEqIYZAhJdCgpSZWFkUmVzdWx0EiIudG9vbGJ1cy50b29sLnYxLlJlYWRSZXN1bHRSZXF1ZXN0GiMudG9vbGJ1cy50b29sLnYxLlJlYWRSZXN1bHRSZXNwb25zZSIEqIYZAjABEmcKDkNhbmNlbFRvb2xDYWxsEiYudG9vbGJ1cy50b29sLnYxLkNhbmNlbFRvb2xDYWxsUmVxdWVzdBonLnRvb2xidXMudG9vbC52MS5DYW5jZWxUb29sQ2FsbFJlc3BvbnNlIgSohhkCEmQKDUNyZWF0ZUNhbGxLZXkSJS50b29sYnVzLnRvb2wudjEuQ3JlYXRlQ2FsbEtleVJlcXVlc3QaJi50b29sYnVzLnRvb2wudjEuQ3JlYXRlQ2FsbEtleVJlc3BvbnNlIgSohhkCYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_access_v1_access, file_toolbus_tool_v1_tool_call]);
 
 /**
  * Asks for calls of tools that the watcher executes. There is no `from_sequence`: calls are work, each of which is delivered until
@@ -607,6 +609,69 @@ export const CancelToolCallResponseSchema: GenMessage<CancelToolCallResponse> = 
   messageDesc(file_toolbus_tool_v1_tool_call_service, 17);
 
 /**
+ * Asks for a key of one call.
+ *
+ * @generated from message toolbus.tool.v1.CreateCallKeyRequest
+ */
+export type CreateCallKeyRequest = Message<"toolbus.tool.v1.CreateCallKeyRequest"> & {
+  /**
+   * The call. It waits for a person, and whoever asks may answer it.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * How long the key holds; absent means an hour. It never holds longer than the call waits.
+   *
+   * @generated from field: google.protobuf.Duration lifetime = 2;
+   */
+  lifetime?: Duration | undefined;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.CreateCallKeyRequest.
+ * Use `create(CreateCallKeyRequestSchema)` to create a new message.
+ */
+export const CreateCallKeyRequestSchema: GenMessage<CreateCallKeyRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 18);
+
+/**
+ * A key of one call.
+ *
+ * @generated from message toolbus.tool.v1.CreateCallKeyResponse
+ */
+export type CreateCallKeyResponse = Message<"toolbus.tool.v1.CreateCallKeyResponse"> & {
+  /**
+   * The key, to be sent as every other one. A secret: whoever has it can answer the call.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Names the key in the audit trail; no secret.
+   *
+   * @generated from field: string key_id = 2;
+   */
+  keyId: string;
+
+  /**
+   * When it ends. It is of no use any more once the call has its answer.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.CreateCallKeyResponse.
+ * Use `create(CreateCallKeyResponseSchema)` to create a new message.
+ */
+export const CreateCallKeyResponseSchema: GenMessage<CreateCallKeyResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call_service, 19);
+
+/**
  * Recorded calls, and those who answer them from outside.
  *
  * @generated from service toolbus.tool.v1.ToolCallService
@@ -684,6 +749,18 @@ export const ToolCallService: GenService<{
     methodKind: "unary";
     input: typeof CancelToolCallRequestSchema;
     output: typeof CancelToolCallResponseSchema;
+  },
+  /**
+   * Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+   * who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+   * `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
+   *
+   * @generated from rpc toolbus.tool.v1.ToolCallService.CreateCallKey
+   */
+  createCallKey: {
+    methodKind: "unary";
+    input: typeof CreateCallKeyRequestSchema;
+    output: typeof CreateCallKeyResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_tool_v1_tool_call_service, 0);

@@ -144,6 +144,14 @@ var file_toolbus_access_v1_access_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "varint,51301,opt,name=rule,enum=toolbus.access.v1.Rule",
 		Filename:      "toolbus/access/v1/access.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*bool)(nil),
+		Field:         51302,
+		Name:          "toolbus.access.v1.takes_call_key",
+		Tag:           "varint,51302,opt,name=takes_call_key",
+		Filename:      "toolbus/access/v1/access.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -152,6 +160,11 @@ var (
 	//
 	// optional toolbus.access.v1.Rule rule = 51301;
 	E_Rule = &file_toolbus_access_v1_access_proto_extTypes[0]
+	// Whether a key of one call (ToolCallService.CreateCallKey) may call the method: for the call alone that `call_id` of the request
+	// names. Every other method refuses such a key (REASON_CALL_KEY_LIMITED), public ones too.
+	//
+	// optional bool takes_call_key = 51302;
+	E_TakesCallKey = &file_toolbus_access_v1_access_proto_extTypes[1]
 )
 
 var File_toolbus_access_v1_access_proto protoreflect.FileDescriptor
@@ -170,7 +183,8 @@ const file_toolbus_access_v1_access_proto_rawDesc = "" +
 	"RULE_OWNER\x10\x02\x12\x11\n" +
 	"\rRULE_OPERATOR\x10\x03\x12\x10\n" +
 	"\fRULE_SERVICE\x10\x04:M\n" +
-	"\x04rule\x12\x1e.google.protobuf.MethodOptions\x18\xe5\x90\x03 \x01(\x0e2\x17.toolbus.access.v1.RuleR\x04ruleB\xb9\x01\n" +
+	"\x04rule\x12\x1e.google.protobuf.MethodOptions\x18\xe5\x90\x03 \x01(\x0e2\x17.toolbus.access.v1.RuleR\x04rule:F\n" +
+	"\x0etakes_call_key\x12\x1e.google.protobuf.MethodOptions\x18\xe6\x90\x03 \x01(\bR\ftakesCallKeyB\xb9\x01\n" +
 	"\x15com.toolbus.access.v1B\vAccessProtoP\x01Z-toolbus.dev/gen/go/toolbus/access/v1;accessv1\xa2\x02\x03TAX\xaa\x02\x11Toolbus.Access.V1\xca\x02\x11Toolbus\\Access\\V1\xe2\x02\x1dToolbus\\Access\\V1\\GPBMetadata\xea\x02\x13Toolbus::Access::V1b\x06proto3"
 
 var (
@@ -194,11 +208,12 @@ var file_toolbus_access_v1_access_proto_goTypes = []any{
 }
 var file_toolbus_access_v1_access_proto_depIdxs = []int32{
 	2, // 0: toolbus.access.v1.rule:extendee -> google.protobuf.MethodOptions
-	0, // 1: toolbus.access.v1.rule:type_name -> toolbus.access.v1.Rule
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	1, // [1:2] is the sub-list for extension type_name
-	0, // [0:1] is the sub-list for extension extendee
+	2, // 1: toolbus.access.v1.takes_call_key:extendee -> google.protobuf.MethodOptions
+	0, // 2: toolbus.access.v1.rule:type_name -> toolbus.access.v1.Rule
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	2, // [2:3] is the sub-list for extension type_name
+	0, // [0:2] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -214,7 +229,7 @@ func file_toolbus_access_v1_access_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_access_v1_access_proto_rawDesc), len(file_toolbus_access_v1_access_proto_rawDesc)),
 			NumEnums:      1,
 			NumMessages:   1,
-			NumExtensions: 1,
+			NumExtensions: 2,
 			NumServices:   0,
 		},
 		GoTypes:           file_toolbus_access_v1_access_proto_goTypes,

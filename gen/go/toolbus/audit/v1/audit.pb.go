@@ -58,6 +58,10 @@ const (
 	AuditKind_AUDIT_KIND_AVAILABLE AuditKind = 13
 	// A tool is offered with another definition than before; `rule` says whether that is refused.
 	AuditKind_AUDIT_KIND_TOOL_CHANGED AuditKind = 14
+	// A key of one call was made; `rule` names it.
+	AuditKind_AUDIT_KIND_KEY_CREATED AuditKind = 15
+	// A call that waited for a person was answered; `rule` names the key of the call, if it was answered by one.
+	AuditKind_AUDIT_KIND_ANSWERED AuditKind = 16
 )
 
 // Enum value maps for AuditKind.
@@ -78,6 +82,8 @@ var (
 		12: "AUDIT_KIND_WATCHER_LOST",
 		13: "AUDIT_KIND_AVAILABLE",
 		14: "AUDIT_KIND_TOOL_CHANGED",
+		15: "AUDIT_KIND_KEY_CREATED",
+		16: "AUDIT_KIND_ANSWERED",
 	}
 	AuditKind_value = map[string]int32{
 		"AUDIT_KIND_UNSPECIFIED":      0,
@@ -95,6 +101,8 @@ var (
 		"AUDIT_KIND_WATCHER_LOST":     12,
 		"AUDIT_KIND_AVAILABLE":        13,
 		"AUDIT_KIND_TOOL_CHANGED":     14,
+		"AUDIT_KIND_KEY_CREATED":      15,
+		"AUDIT_KIND_ANSWERED":         16,
 	}
 )
 
@@ -281,7 +289,7 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x17\n" +
-	"\acall_id\x18\v \x01(\tR\x06callId*\x99\x03\n" +
+	"\acall_id\x18\v \x01(\tR\x06callId*\xce\x03\n" +
 	"\tAuditKind\x12\x1a\n" +
 	"\x16AUDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14AUDIT_KIND_PERMITTED\x10\x01\x12\x16\n" +
@@ -298,7 +306,9 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x13AUDIT_KIND_CANCELED\x10\v\x12\x1b\n" +
 	"\x17AUDIT_KIND_WATCHER_LOST\x10\f\x12\x18\n" +
 	"\x14AUDIT_KIND_AVAILABLE\x10\r\x12\x1b\n" +
-	"\x17AUDIT_KIND_TOOL_CHANGED\x10\x0eB\xb1\x01\n" +
+	"\x17AUDIT_KIND_TOOL_CHANGED\x10\x0e\x12\x1a\n" +
+	"\x16AUDIT_KIND_KEY_CREATED\x10\x0f\x12\x17\n" +
+	"\x13AUDIT_KIND_ANSWERED\x10\x10B\xb1\x01\n" +
 	"\x14com.toolbus.audit.v1B\n" +
 	"AuditProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 

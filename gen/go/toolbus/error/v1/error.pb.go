@@ -360,6 +360,10 @@ const (
 	// record.
 	// Code: `aborted`.
 	Reason_REASON_ANSWER_REPLACED Reason = 90
+	// The key is for one call alone, which it may read and answer. Use a key of a principal for all else.
+	// Metadata: `call_id` (the call of the key).
+	// Code: `permission_denied`.
+	Reason_REASON_CALL_KEY_LIMITED Reason = 91
 )
 
 // Enum value maps for Reason.
@@ -456,6 +460,7 @@ var (
 		88: "REASON_MCP_REQUEST_REFUSED",
 		89: "REASON_RUN_NOT_ENDED",
 		90: "REASON_ANSWER_REPLACED",
+		91: "REASON_CALL_KEY_LIMITED",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":            0,
@@ -549,6 +554,7 @@ var (
 		"REASON_MCP_REQUEST_REFUSED":    88,
 		"REASON_RUN_NOT_ENDED":          89,
 		"REASON_ANSWER_REPLACED":        90,
+		"REASON_CALL_KEY_LIMITED":       91,
 	}
 )
 
@@ -725,7 +731,7 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x0eFieldViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x17\n" +
-	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xda\x14\n" +
+	"\arule_id\x18\x03 \x01(\tR\x06ruleId*\xf7\x14\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x01\x12\x13\n" +
@@ -818,7 +824,8 @@ const file_toolbus_error_v1_error_proto_rawDesc = "" +
 	"\x17REASON_MCP_LOGIN_FAILED\x10W\x12\x1e\n" +
 	"\x1aREASON_MCP_REQUEST_REFUSED\x10X\x12\x18\n" +
 	"\x14REASON_RUN_NOT_ENDED\x10Y\x12\x1a\n" +
-	"\x16REASON_ANSWER_REPLACED\x10ZB\xb3\x01\n" +
+	"\x16REASON_ANSWER_REPLACED\x10Z\x12\x1b\n" +
+	"\x17REASON_CALL_KEY_LIMITED\x10[B\xb3\x01\n" +
 	"\x14com.toolbus.error.v1B\n" +
 	"ErrorProtoP\x01Z+toolbus.dev/gen/go/toolbus/error/v1;errorv1\xa2\x02\x03TEX\xaa\x02\x10Toolbus.Error.V1\xca\x02\x11Toolbus\\Error_\\V1\xe2\x02\x1dToolbus\\Error_\\V1\\GPBMetadata\xea\x02\x12Toolbus::Error::V1b\x06proto3"
 

@@ -12,6 +12,8 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	_ "toolbus.dev/gen/go/toolbus/access/v1"
@@ -1210,11 +1212,130 @@ func (x *CancelToolCallResponse) GetStarted() bool {
 	return false
 }
 
+// Asks for a key of one call.
+type CreateCallKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call. It waits for a person, and whoever asks may answer it.
+	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// How long the key holds; absent means an hour. It never holds longer than the call waits.
+	Lifetime      *durationpb.Duration `protobuf:"bytes,2,opt,name=lifetime,proto3" json:"lifetime,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateCallKeyRequest) Reset() {
+	*x = CreateCallKeyRequest{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateCallKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateCallKeyRequest) ProtoMessage() {}
+
+func (x *CreateCallKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateCallKeyRequest.ProtoReflect.Descriptor instead.
+func (*CreateCallKeyRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *CreateCallKeyRequest) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *CreateCallKeyRequest) GetLifetime() *durationpb.Duration {
+	if x != nil {
+		return x.Lifetime
+	}
+	return nil
+}
+
+// A key of one call.
+type CreateCallKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key, to be sent as every other one. A secret: whoever has it can answer the call.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Names the key in the audit trail; no secret.
+	KeyId string `protobuf:"bytes,2,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
+	// When it ends. It is of no use any more once the call has its answer.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateCallKeyResponse) Reset() {
+	*x = CreateCallKeyResponse{}
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateCallKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateCallKeyResponse) ProtoMessage() {}
+
+func (x *CreateCallKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateCallKeyResponse.ProtoReflect.Descriptor instead.
+func (*CreateCallKeyResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CreateCallKeyResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *CreateCallKeyResponse) GetKeyId() string {
+	if x != nil {
+		return x.KeyId
+	}
+	return ""
+}
+
+func (x *CreateCallKeyResponse) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_tool_call_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\n" +
-	"'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n" +
+	"'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n" +
 	"\x15WatchToolCallsRequest\x12*\n" +
 	"\x05tools\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\b\x01\x10\xe8\a\"\ar\x05\x10\x01\x18\x80\x04R\x05tools\x12'\n" +
 	"\n" +
@@ -1287,16 +1408,25 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06reason\"2\n" +
 	"\x16CancelToolCallResponse\x12\x18\n" +
-	"\astarted\x18\x01 \x01(\bR\astarted2\xf1\x05\n" +
+	"\astarted\x18\x01 \x01(\bR\astarted\"\x95\x01\n" +
+	"\x14CreateCallKeyRequest\x126\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12E\n" +
+	"\blifetime\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x0e\xbaH\v\xaa\x01\b\"\x04\b\x80\xf5$*\x00R\blifetime\"}\n" +
+	"\x15CreateCallKeyResponse\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n" +
+	"\x06key_id\x18\x02 \x01(\tR\x05keyId\x12;\n" +
+	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime2\xdf\x06\n" +
 	"\x0fToolCallService\x12i\n" +
 	"\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a'.toolbus.tool.v1.WatchToolCallsResponse\"\x04\xa8\x86\x19\x020\x01\x12v\n" +
-	"\x13AcknowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\"\x04\xa8\x86\x19\x02\x12m\n" +
-	"\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\"\x04\xa8\x86\x19\x02\x12^\n" +
-	"\vGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
+	"\x13AcknowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\"\x04\xa8\x86\x19\x02\x12q\n" +
+	"\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\"\b\xa8\x86\x19\x02\xb0\x86\x19\x01\x12b\n" +
+	"\vGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\"\b\xa8\x86\x19\x02\xb0\x86\x19\x01\x12d\n" +
 	"\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\"\x04\xa8\x86\x19\x02\x12]\n" +
 	"\n" +
 	"ReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse\"\x04\xa8\x86\x19\x020\x01\x12g\n" +
-	"\x0eCancelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a'.toolbus.tool.v1.CancelToolCallResponse\"\x04\xa8\x86\x19\x02B\xb4\x01\n" +
+	"\x0eCancelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a'.toolbus.tool.v1.CancelToolCallResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
+	"\rCreateCallKey\x12%.toolbus.tool.v1.CreateCallKeyRequest\x1a&.toolbus.tool.v1.CreateCallKeyResponse\"\x04\xa8\x86\x19\x02B\xb4\x01\n" +
 	"\x13com.toolbus.tool.v1B\x14ToolCallServiceProtoP\x01Z)toolbus.dev/gen/go/toolbus/tool/v1;toolv1\xa2\x02\x03TTX\xaa\x02\x0fToolbus.Tool.V1\xca\x02\x0fToolbus\\Tool\\V1\xe2\x02\x1bToolbus\\Tool\\V1\\GPBMetadata\xea\x02\x11Toolbus::Tool::V1b\x06proto3"
 
 var (
@@ -1311,7 +1441,7 @@ func file_toolbus_tool_v1_tool_call_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_tool_v1_tool_call_service_proto_rawDescData
 }
 
-var file_toolbus_tool_v1_tool_call_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_toolbus_tool_v1_tool_call_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_toolbus_tool_v1_tool_call_service_proto_goTypes = []any{
 	(*WatchToolCallsRequest)(nil),       // 0: toolbus.tool.v1.WatchToolCallsRequest
 	(*WatchNotice)(nil),                 // 1: toolbus.tool.v1.WatchNotice
@@ -1331,40 +1461,48 @@ var file_toolbus_tool_v1_tool_call_service_proto_goTypes = []any{
 	(*ResultChunk)(nil),                 // 15: toolbus.tool.v1.ResultChunk
 	(*CancelToolCallRequest)(nil),       // 16: toolbus.tool.v1.CancelToolCallRequest
 	(*CancelToolCallResponse)(nil),      // 17: toolbus.tool.v1.CancelToolCallResponse
-	(*ToolCall)(nil),                    // 18: toolbus.tool.v1.ToolCall
-	(ToolCallState)(0),                  // 19: toolbus.tool.v1.ToolCallState
+	(*CreateCallKeyRequest)(nil),        // 18: toolbus.tool.v1.CreateCallKeyRequest
+	(*CreateCallKeyResponse)(nil),       // 19: toolbus.tool.v1.CreateCallKeyResponse
+	(*ToolCall)(nil),                    // 20: toolbus.tool.v1.ToolCall
+	(ToolCallState)(0),                  // 21: toolbus.tool.v1.ToolCallState
+	(*durationpb.Duration)(nil),         // 22: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),       // 23: google.protobuf.Timestamp
 }
 var file_toolbus_tool_v1_tool_call_service_proto_depIdxs = []int32{
-	18, // 0: toolbus.tool.v1.ToolCallDelivery.call:type_name -> toolbus.tool.v1.ToolCall
+	20, // 0: toolbus.tool.v1.ToolCallDelivery.call:type_name -> toolbus.tool.v1.ToolCall
 	2,  // 1: toolbus.tool.v1.WatchToolCallsResponse.call:type_name -> toolbus.tool.v1.ToolCallDelivery
 	2,  // 2: toolbus.tool.v1.WatchToolCallsResponse.withdrawn:type_name -> toolbus.tool.v1.ToolCallDelivery
 	1,  // 3: toolbus.tool.v1.WatchToolCallsResponse.notice:type_name -> toolbus.tool.v1.WatchNotice
-	18, // 4: toolbus.tool.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	18, // 5: toolbus.tool.v1.SubmitToolResultResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	18, // 6: toolbus.tool.v1.GetToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
-	19, // 7: toolbus.tool.v1.ListToolCallsRequest.states:type_name -> toolbus.tool.v1.ToolCallState
-	18, // 8: toolbus.tool.v1.ListToolCallsResponse.calls:type_name -> toolbus.tool.v1.ToolCall
+	20, // 4: toolbus.tool.v1.AcknowledgeToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	20, // 5: toolbus.tool.v1.SubmitToolResultResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	20, // 6: toolbus.tool.v1.GetToolCallResponse.call:type_name -> toolbus.tool.v1.ToolCall
+	21, // 7: toolbus.tool.v1.ListToolCallsRequest.states:type_name -> toolbus.tool.v1.ToolCallState
+	20, // 8: toolbus.tool.v1.ListToolCallsResponse.calls:type_name -> toolbus.tool.v1.ToolCall
 	14, // 9: toolbus.tool.v1.ReadResultResponse.result:type_name -> toolbus.tool.v1.StoredResult
 	15, // 10: toolbus.tool.v1.ReadResultResponse.chunk:type_name -> toolbus.tool.v1.ResultChunk
-	0,  // 11: toolbus.tool.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.tool.v1.WatchToolCallsRequest
-	4,  // 12: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.tool.v1.AcknowledgeToolCallRequest
-	6,  // 13: toolbus.tool.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.tool.v1.SubmitToolResultRequest
-	8,  // 14: toolbus.tool.v1.ToolCallService.GetToolCall:input_type -> toolbus.tool.v1.GetToolCallRequest
-	10, // 15: toolbus.tool.v1.ToolCallService.ListToolCalls:input_type -> toolbus.tool.v1.ListToolCallsRequest
-	12, // 16: toolbus.tool.v1.ToolCallService.ReadResult:input_type -> toolbus.tool.v1.ReadResultRequest
-	16, // 17: toolbus.tool.v1.ToolCallService.CancelToolCall:input_type -> toolbus.tool.v1.CancelToolCallRequest
-	3,  // 18: toolbus.tool.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.tool.v1.WatchToolCallsResponse
-	5,  // 19: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.tool.v1.AcknowledgeToolCallResponse
-	7,  // 20: toolbus.tool.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.tool.v1.SubmitToolResultResponse
-	9,  // 21: toolbus.tool.v1.ToolCallService.GetToolCall:output_type -> toolbus.tool.v1.GetToolCallResponse
-	11, // 22: toolbus.tool.v1.ToolCallService.ListToolCalls:output_type -> toolbus.tool.v1.ListToolCallsResponse
-	13, // 23: toolbus.tool.v1.ToolCallService.ReadResult:output_type -> toolbus.tool.v1.ReadResultResponse
-	17, // 24: toolbus.tool.v1.ToolCallService.CancelToolCall:output_type -> toolbus.tool.v1.CancelToolCallResponse
-	18, // [18:25] is the sub-list for method output_type
-	11, // [11:18] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	22, // 11: toolbus.tool.v1.CreateCallKeyRequest.lifetime:type_name -> google.protobuf.Duration
+	23, // 12: toolbus.tool.v1.CreateCallKeyResponse.expire_time:type_name -> google.protobuf.Timestamp
+	0,  // 13: toolbus.tool.v1.ToolCallService.WatchToolCalls:input_type -> toolbus.tool.v1.WatchToolCallsRequest
+	4,  // 14: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:input_type -> toolbus.tool.v1.AcknowledgeToolCallRequest
+	6,  // 15: toolbus.tool.v1.ToolCallService.SubmitToolResult:input_type -> toolbus.tool.v1.SubmitToolResultRequest
+	8,  // 16: toolbus.tool.v1.ToolCallService.GetToolCall:input_type -> toolbus.tool.v1.GetToolCallRequest
+	10, // 17: toolbus.tool.v1.ToolCallService.ListToolCalls:input_type -> toolbus.tool.v1.ListToolCallsRequest
+	12, // 18: toolbus.tool.v1.ToolCallService.ReadResult:input_type -> toolbus.tool.v1.ReadResultRequest
+	16, // 19: toolbus.tool.v1.ToolCallService.CancelToolCall:input_type -> toolbus.tool.v1.CancelToolCallRequest
+	18, // 20: toolbus.tool.v1.ToolCallService.CreateCallKey:input_type -> toolbus.tool.v1.CreateCallKeyRequest
+	3,  // 21: toolbus.tool.v1.ToolCallService.WatchToolCalls:output_type -> toolbus.tool.v1.WatchToolCallsResponse
+	5,  // 22: toolbus.tool.v1.ToolCallService.AcknowledgeToolCall:output_type -> toolbus.tool.v1.AcknowledgeToolCallResponse
+	7,  // 23: toolbus.tool.v1.ToolCallService.SubmitToolResult:output_type -> toolbus.tool.v1.SubmitToolResultResponse
+	9,  // 24: toolbus.tool.v1.ToolCallService.GetToolCall:output_type -> toolbus.tool.v1.GetToolCallResponse
+	11, // 25: toolbus.tool.v1.ToolCallService.ListToolCalls:output_type -> toolbus.tool.v1.ListToolCallsResponse
+	13, // 26: toolbus.tool.v1.ToolCallService.ReadResult:output_type -> toolbus.tool.v1.ReadResultResponse
+	17, // 27: toolbus.tool.v1.ToolCallService.CancelToolCall:output_type -> toolbus.tool.v1.CancelToolCallResponse
+	19, // 28: toolbus.tool.v1.ToolCallService.CreateCallKey:output_type -> toolbus.tool.v1.CreateCallKeyResponse
+	21, // [21:29] is the sub-list for method output_type
+	13, // [13:21] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_service_proto_init() }
@@ -1396,7 +1534,7 @@ func file_toolbus_tool_v1_tool_call_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_call_service_proto_rawDesc), len(file_toolbus_tool_v1_tool_call_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

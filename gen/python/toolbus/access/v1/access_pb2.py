@@ -26,7 +26,7 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/access/v1/access.proto\x12\x11toolbus.access.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/descriptor.proto\"<\n\x06Grants\x12\x32\n\nprincipals\x18\x01 \x03(\tB\x12\xbaH\x0f\x92\x01\x0c\x10\xe8\x07\"\x07r\x05\x10\x01\x18\x80\x02R\nprincipals*b\n\x04Rule\x12\x14\n\x10RULE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bRULE_PUBLIC\x10\x01\x12\x0e\n\nRULE_OWNER\x10\x02\x12\x11\n\rRULE_OPERATOR\x10\x03\x12\x10\n\x0cRULE_SERVICE\x10\x04:M\n\x04rule\x12\x1e.google.protobuf.MethodOptions\x18\xe5\x90\x03 \x01(\x0e\x32\x17.toolbus.access.v1.RuleR\x04ruleb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/access/v1/access.proto\x12\x11toolbus.access.v1\x1a\x1b\x62uf/validate/validate.proto\x1a google/protobuf/descriptor.proto\"<\n\x06Grants\x12\x32\n\nprincipals\x18\x01 \x03(\tB\x12\xbaH\x0f\x92\x01\x0c\x10\xe8\x07\"\x07r\x05\x10\x01\x18\x80\x02R\nprincipals*b\n\x04Rule\x12\x14\n\x10RULE_UNSPECIFIED\x10\x00\x12\x0f\n\x0bRULE_PUBLIC\x10\x01\x12\x0e\n\nRULE_OWNER\x10\x02\x12\x11\n\rRULE_OPERATOR\x10\x03\x12\x10\n\x0cRULE_SERVICE\x10\x04:M\n\x04rule\x12\x1e.google.protobuf.MethodOptions\x18\xe5\x90\x03 \x01(\x0e\x32\x17.toolbus.access.v1.RuleR\x04rule:F\n\x0etakes_call_key\x12\x1e.google.protobuf.MethodOptions\x18\xe6\x90\x03 \x01(\x08R\x0ctakesCallKeyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)

@@ -86,5 +86,10 @@ class Grants(_message.Message):
 Global___Grants: _TypeAlias = Grants  # noqa: Y015
 
 RULE_FIELD_NUMBER: _builtins.int
+TAKES_CALL_KEY_FIELD_NUMBER: _builtins.int
 rule: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___Rule.ValueType]
 """The rule of a method. Every method has one."""
+takes_call_key: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.bool]
+"""Whether a key of one call (ToolCallService.CreateCallKey) may call the method: for the call alone that `call_id` of the request
+names. Every other method refuses such a key (REASON_CALL_KEY_LIMITED), public ones too.
+"""

@@ -54,6 +54,10 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     """A source of tools that could not be used can be used."""
     AUDIT_KIND_TOOL_CHANGED: _AuditKind.ValueType  # 14
     """A tool is offered with another definition than before; `rule` says whether that is refused."""
+    AUDIT_KIND_KEY_CREATED: _AuditKind.ValueType  # 15
+    """A key of one call was made; `rule` names it."""
+    AUDIT_KIND_ANSWERED: _AuditKind.ValueType  # 16
+    """A call that waited for a person was answered; `rule` names the key of the call, if it was answered by one."""
 
 class AuditKind(_AuditKind, metaclass=_AuditKindEnumTypeWrapper):
     """What was decided."""
@@ -88,6 +92,10 @@ AUDIT_KIND_AVAILABLE: AuditKind.ValueType  # 13
 """A source of tools that could not be used can be used."""
 AUDIT_KIND_TOOL_CHANGED: AuditKind.ValueType  # 14
 """A tool is offered with another definition than before; `rule` says whether that is refused."""
+AUDIT_KIND_KEY_CREATED: AuditKind.ValueType  # 15
+"""A key of one call was made; `rule` names it."""
+AUDIT_KIND_ANSWERED: AuditKind.ValueType  # 16
+"""A call that waited for a person was answered; `rule` names the key of the call, if it was answered by one."""
 Global___AuditKind: _TypeAlias = AuditKind  # noqa: Y015
 
 @_typing.final

@@ -448,6 +448,11 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     record.
     Code: `aborted`.
     """
+    REASON_CALL_KEY_LIMITED: _Reason.ValueType  # 91
+    """The key is for one call alone, which it may read and answer. Use a key of a principal for all else.
+    Metadata: `call_id` (the call of the key).
+    Code: `permission_denied`.
+    """
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """What happened. Each value says what to do next. Values are added, and never change their meaning."""
@@ -874,6 +879,11 @@ REASON_ANSWER_REPLACED: Reason.ValueType  # 90
 """What was streamed of a model's answer does not hold: it broke off, and was given anew. The run goes on; read what counts from its
 record.
 Code: `aborted`.
+"""
+REASON_CALL_KEY_LIMITED: Reason.ValueType  # 91
+"""The key is for one call alone, which it may read and answer. Use a key of a principal for all else.
+Metadata: `call_id` (the call of the key).
+Code: `permission_denied`.
 """
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 

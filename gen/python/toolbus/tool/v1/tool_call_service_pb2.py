@@ -23,11 +23,13 @@ _sym_db = _symbol_database.Default()
 
 
 from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.tool.v1 import tool_call_pb2 as toolbus_dot_tool_dot_v1_dot_tool__call__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n\x15WatchToolCallsRequest\x12*\n\x05tools\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xe8\x07\"\x07r\x05\x10\x01\x18\x80\x04R\x05tools\x12\'\n\nwatcher_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n\rmax_in_flight\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x0bmaxInFlight\"`\n\x0bWatchNotice\x12\x12\n\x04tool\x18\x01 \x01(\tR\x04tool\x12\x18\n\x07problem\x18\x02 \x01(\tR\x07problem\x12#\n\rclosest_names\x18\x03 \x03(\tR\x0c\x63losestNames\"b\n\x10ToolCallDelivery\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\x12\x1f\n\x0b\x64\x65livery_id\x18\x02 \x01(\tR\ndeliveryId\"\xd6\x01\n\x16WatchToolCallsResponse\x12\x37\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.tool.v1.ToolCallDeliveryH\x00R\x04\x63\x61ll\x12\x41\n\twithdrawn\x18\x02 \x01(\x0b\x32!.toolbus.tool.v1.ToolCallDeliveryH\x00R\twithdrawn\x12\x36\n\x06notice\x18\x03 \x01(\x0b\x32\x1c.toolbus.tool.v1.WatchNoticeH\x00R\x06noticeB\x08\n\x06update\"\x81\x01\n\x1a\x41\x63knowledgeToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12+\n\x0b\x64\x65livery_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\ndeliveryId\"L\n\x1b\x41\x63knowledgeToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\x90\x02\n\x17SubmitToolResultRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12!\n\x0bresult_json\x18\x03 \x01(\tH\x00R\nresultJson\x12$\n\x05\x65rror\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"I\n\x18SubmitToolResultResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"L\n\x12GetToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\"D\n\x13GetToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\xf0\x01\n\x14ListToolCallsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12I\n\x06states\x18\x02 \x03(\x0e\x32\x1e.toolbus.tool.v1.ToolCallStateB\x11\xbaH\x0e\x92\x01\x0b\x10\x64\"\x07\x82\x01\x04\x10\x01 \x00R\x06states\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"p\n\x15ListToolCallsResponse\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x05\x63\x61lls\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n\x11ReadResultRequest\x12\x38\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$H\x00R\x06\x63\x61llId\x12\x37\n\x10stored_reference\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02H\x00R\x0fstoredReference\x12\x16\n\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x14\n\x05limit\x18\x04 \x01(\x04R\x05limitB\x0f\n\x06result\x12\x05\xbaH\x02\x08\x01\"\x8b\x01\n\x12ReadResultResponse\x12\x37\n\x06result\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.StoredResultH\x00R\x06result\x12\x34\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1c.toolbus.tool.v1.ResultChunkH\x00R\x05\x63hunkB\x06\n\x04part\"e\n\x0cStoredResult\x12)\n\x10stored_reference\x18\x01 \x01(\tR\x0fstoredReference\x12\x12\n\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n\x06sha256\x18\x03 \x01(\x0cR\x06sha256\"9\n\x0bResultChunk\x12\x16\n\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61ta\"q\n\x15\x43\x61ncelToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12 \n\x06reason\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06reason\"2\n\x16\x43\x61ncelToolCallResponse\x12\x18\n\x07started\x18\x01 \x01(\x08R\x07started2\xf1\x05\n\x0fToolCallService\x12i\n\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a\'.toolbus.tool.v1.WatchToolCallsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12v\n\x13\x41\x63knowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\"\x04\xa8\x86\x19\x02\x12m\n\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\"\x04\xa8\x86\x19\x02\x12^\n\x0bGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\"\x04\xa8\x86\x19\x02\x12\x64\n\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\"\x04\xa8\x86\x19\x02\x12]\n\nReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12g\n\x0e\x43\x61ncelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a\'.toolbus.tool.v1.CancelToolCallResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'toolbus/tool/v1/tool_call_service.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ftoolbus/tool/v1/tool_call.proto\"\x9a\x01\n\x15WatchToolCallsRequest\x12*\n\x05tools\x18\x01 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x08\x01\x10\xe8\x07\"\x07r\x05\x10\x01\x18\x80\x04R\x05tools\x12\'\n\nwatcher_id\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\twatcherId\x12,\n\rmax_in_flight\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07R\x0bmaxInFlight\"`\n\x0bWatchNotice\x12\x12\n\x04tool\x18\x01 \x01(\tR\x04tool\x12\x18\n\x07problem\x18\x02 \x01(\tR\x07problem\x12#\n\rclosest_names\x18\x03 \x03(\tR\x0c\x63losestNames\"b\n\x10ToolCallDelivery\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\x12\x1f\n\x0b\x64\x65livery_id\x18\x02 \x01(\tR\ndeliveryId\"\xd6\x01\n\x16WatchToolCallsResponse\x12\x37\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32!.toolbus.tool.v1.ToolCallDeliveryH\x00R\x04\x63\x61ll\x12\x41\n\twithdrawn\x18\x02 \x01(\x0b\x32!.toolbus.tool.v1.ToolCallDeliveryH\x00R\twithdrawn\x12\x36\n\x06notice\x18\x03 \x01(\x0b\x32\x1c.toolbus.tool.v1.WatchNoticeH\x00R\x06noticeB\x08\n\x06update\"\x81\x01\n\x1a\x41\x63knowledgeToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12+\n\x0b\x64\x65livery_id\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02R\ndeliveryId\"L\n\x1b\x41\x63knowledgeToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\x9e\x02\n\x17SubmitToolResultRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x33\n\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12/\n\x0bresult_json\x18\x03 \x01(\tB\x0c\xbaH\tr\x07\x10\x01(\x80\x80\x80 H\x00R\nresultJson\x12$\n\x05\x65rror\x18\x04 \x01(\tB\x0c\xbaH\tr\x07\x10\x01\x18\x80\x80\x80\x02H\x00R\x05\x65rror\x12-\n\rsubmission_id\x18\x05 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x01R\x0csubmissionIdB\x10\n\x07outcome\x12\x05\xbaH\x02\x08\x01\"I\n\x18SubmitToolResultResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"L\n\x12GetToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\"D\n\x13GetToolCallResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x04\x63\x61ll\"\xf0\x01\n\x14ListToolCallsRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12I\n\x06states\x18\x02 \x03(\x0e\x32\x1e.toolbus.tool.v1.ToolCallStateB\x11\xbaH\x0e\x92\x01\x0b\x10\x64\"\x07\x82\x01\x04\x10\x01 \x00R\x06states\x12\'\n\tpage_size\x18\x03 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"p\n\x15ListToolCallsResponse\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x19.toolbus.tool.v1.ToolCallR\x05\x63\x61lls\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n\x11ReadResultRequest\x12\x38\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$H\x00R\x06\x63\x61llId\x12\x37\n\x10stored_reference\x18\x02 \x01(\tB\n\xbaH\x07r\x05\x10\x01\x18\x80\x02H\x00R\x0fstoredReference\x12\x16\n\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x14\n\x05limit\x18\x04 \x01(\x04R\x05limitB\x0f\n\x06result\x12\x05\xbaH\x02\x08\x01\"\x8b\x01\n\x12ReadResultResponse\x12\x37\n\x06result\x18\x01 \x01(\x0b\x32\x1d.toolbus.tool.v1.StoredResultH\x00R\x06result\x12\x34\n\x05\x63hunk\x18\x02 \x01(\x0b\x32\x1c.toolbus.tool.v1.ResultChunkH\x00R\x05\x63hunkB\x06\n\x04part\"e\n\x0cStoredResult\x12)\n\x10stored_reference\x18\x01 \x01(\tR\x0fstoredReference\x12\x12\n\x04size\x18\x02 \x01(\x04R\x04size\x12\x16\n\x06sha256\x18\x03 \x01(\x0cR\x06sha256\"9\n\x0bResultChunk\x12\x16\n\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n\x04\x64\x61ta\x18\x02 \x01(\x0cR\x04\x64\x61ta\"q\n\x15\x43\x61ncelToolCallRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12 \n\x06reason\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80 R\x06reason\"2\n\x16\x43\x61ncelToolCallResponse\x12\x18\n\x07started\x18\x01 \x01(\x08R\x07started\"\x95\x01\n\x14\x43reateCallKeyRequest\x12\x36\n\x07\x63\x61ll_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x18\x32\x16^[a-zA-Z0-9_-]{1,128}$R\x06\x63\x61llId\x12\x45\n\x08lifetime\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0e\xbaH\x0b\xaa\x01\x08\"\x04\x08\x80\xf5$*\x00R\x08lifetime\"}\n\x15\x43reateCallKeyResponse\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x15\n\x06key_id\x18\x02 \x01(\tR\x05keyId\x12;\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime2\xdf\x06\n\x0fToolCallService\x12i\n\x0eWatchToolCalls\x12&.toolbus.tool.v1.WatchToolCallsRequest\x1a\'.toolbus.tool.v1.WatchToolCallsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12v\n\x13\x41\x63knowledgeToolCall\x12+.toolbus.tool.v1.AcknowledgeToolCallRequest\x1a,.toolbus.tool.v1.AcknowledgeToolCallResponse\"\x04\xa8\x86\x19\x02\x12q\n\x10SubmitToolResult\x12(.toolbus.tool.v1.SubmitToolResultRequest\x1a).toolbus.tool.v1.SubmitToolResultResponse\"\x08\xa8\x86\x19\x02\xb0\x86\x19\x01\x12\x62\n\x0bGetToolCall\x12#.toolbus.tool.v1.GetToolCallRequest\x1a$.toolbus.tool.v1.GetToolCallResponse\"\x08\xa8\x86\x19\x02\xb0\x86\x19\x01\x12\x64\n\rListToolCalls\x12%.toolbus.tool.v1.ListToolCallsRequest\x1a&.toolbus.tool.v1.ListToolCallsResponse\"\x04\xa8\x86\x19\x02\x12]\n\nReadResult\x12\".toolbus.tool.v1.ReadResultRequest\x1a#.toolbus.tool.v1.ReadResultResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12g\n\x0e\x43\x61ncelToolCall\x12&.toolbus.tool.v1.CancelToolCallRequest\x1a\'.toolbus.tool.v1.CancelToolCallResponse\"\x04\xa8\x86\x19\x02\x12\x64\n\rCreateCallKey\x12%.toolbus.tool.v1.CreateCallKeyRequest\x1a&.toolbus.tool.v1.CreateCallKeyResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,6 +52,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
   _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['run_id']._loaded_options = None
   _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['result_json']._loaded_options = None
+  _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['result_json']._serialized_options = b'\272H\tr\007\020\001(\200\200\200 '
   _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['error']._loaded_options = None
   _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['error']._serialized_options = b'\272H\tr\007\020\001\030\200\200\200\002'
   _globals['_SUBMITTOOLRESULTREQUEST'].fields_by_name['submission_id']._loaded_options = None
@@ -74,56 +78,66 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CANCELTOOLCALLREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
   _globals['_CANCELTOOLCALLREQUEST'].fields_by_name['reason']._loaded_options = None
   _globals['_CANCELTOOLCALLREQUEST'].fields_by_name['reason']._serialized_options = b'\272H\005r\003\030\200 '
+  _globals['_CREATECALLKEYREQUEST'].fields_by_name['call_id']._loaded_options = None
+  _globals['_CREATECALLKEYREQUEST'].fields_by_name['call_id']._serialized_options = b'\272H\032r\0302\026^[a-zA-Z0-9_-]{1,128}$'
+  _globals['_CREATECALLKEYREQUEST'].fields_by_name['lifetime']._loaded_options = None
+  _globals['_CREATECALLKEYREQUEST'].fields_by_name['lifetime']._serialized_options = b'\272H\013\252\001\010\"\004\010\200\365$*\000'
   _globals['_TOOLCALLSERVICE'].methods_by_name['WatchToolCalls']._loaded_options = None
   _globals['_TOOLCALLSERVICE'].methods_by_name['WatchToolCalls']._serialized_options = b'\250\206\031\002'
   _globals['_TOOLCALLSERVICE'].methods_by_name['AcknowledgeToolCall']._loaded_options = None
   _globals['_TOOLCALLSERVICE'].methods_by_name['AcknowledgeToolCall']._serialized_options = b'\250\206\031\002'
   _globals['_TOOLCALLSERVICE'].methods_by_name['SubmitToolResult']._loaded_options = None
-  _globals['_TOOLCALLSERVICE'].methods_by_name['SubmitToolResult']._serialized_options = b'\250\206\031\002'
+  _globals['_TOOLCALLSERVICE'].methods_by_name['SubmitToolResult']._serialized_options = b'\250\206\031\002\260\206\031\001'
   _globals['_TOOLCALLSERVICE'].methods_by_name['GetToolCall']._loaded_options = None
-  _globals['_TOOLCALLSERVICE'].methods_by_name['GetToolCall']._serialized_options = b'\250\206\031\002'
+  _globals['_TOOLCALLSERVICE'].methods_by_name['GetToolCall']._serialized_options = b'\250\206\031\002\260\206\031\001'
   _globals['_TOOLCALLSERVICE'].methods_by_name['ListToolCalls']._loaded_options = None
   _globals['_TOOLCALLSERVICE'].methods_by_name['ListToolCalls']._serialized_options = b'\250\206\031\002'
   _globals['_TOOLCALLSERVICE'].methods_by_name['ReadResult']._loaded_options = None
   _globals['_TOOLCALLSERVICE'].methods_by_name['ReadResult']._serialized_options = b'\250\206\031\002'
   _globals['_TOOLCALLSERVICE'].methods_by_name['CancelToolCall']._loaded_options = None
   _globals['_TOOLCALLSERVICE'].methods_by_name['CancelToolCall']._serialized_options = b'\250\206\031\002'
-  _globals['_WATCHTOOLCALLSREQUEST']._serialized_start=155
-  _globals['_WATCHTOOLCALLSREQUEST']._serialized_end=309
-  _globals['_WATCHNOTICE']._serialized_start=311
-  _globals['_WATCHNOTICE']._serialized_end=407
-  _globals['_TOOLCALLDELIVERY']._serialized_start=409
-  _globals['_TOOLCALLDELIVERY']._serialized_end=507
-  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_start=510
-  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_end=724
-  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_start=727
-  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_end=856
-  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_start=858
-  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_end=934
-  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_start=937
-  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_end=1209
-  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_start=1211
-  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_end=1284
-  _globals['_GETTOOLCALLREQUEST']._serialized_start=1286
-  _globals['_GETTOOLCALLREQUEST']._serialized_end=1362
-  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1364
-  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1432
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1435
-  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1675
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1677
-  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1789
-  _globals['_READRESULTREQUEST']._serialized_start=1792
-  _globals['_READRESULTREQUEST']._serialized_end=1989
-  _globals['_READRESULTRESPONSE']._serialized_start=1992
-  _globals['_READRESULTRESPONSE']._serialized_end=2131
-  _globals['_STOREDRESULT']._serialized_start=2133
-  _globals['_STOREDRESULT']._serialized_end=2234
-  _globals['_RESULTCHUNK']._serialized_start=2236
-  _globals['_RESULTCHUNK']._serialized_end=2293
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=2295
-  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=2408
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=2410
-  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=2460
-  _globals['_TOOLCALLSERVICE']._serialized_start=2463
-  _globals['_TOOLCALLSERVICE']._serialized_end=3216
+  _globals['_TOOLCALLSERVICE'].methods_by_name['CreateCallKey']._loaded_options = None
+  _globals['_TOOLCALLSERVICE'].methods_by_name['CreateCallKey']._serialized_options = b'\250\206\031\002'
+  _globals['_WATCHTOOLCALLSREQUEST']._serialized_start=220
+  _globals['_WATCHTOOLCALLSREQUEST']._serialized_end=374
+  _globals['_WATCHNOTICE']._serialized_start=376
+  _globals['_WATCHNOTICE']._serialized_end=472
+  _globals['_TOOLCALLDELIVERY']._serialized_start=474
+  _globals['_TOOLCALLDELIVERY']._serialized_end=572
+  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_start=575
+  _globals['_WATCHTOOLCALLSRESPONSE']._serialized_end=789
+  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_start=792
+  _globals['_ACKNOWLEDGETOOLCALLREQUEST']._serialized_end=921
+  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_start=923
+  _globals['_ACKNOWLEDGETOOLCALLRESPONSE']._serialized_end=999
+  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_start=1002
+  _globals['_SUBMITTOOLRESULTREQUEST']._serialized_end=1288
+  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_start=1290
+  _globals['_SUBMITTOOLRESULTRESPONSE']._serialized_end=1363
+  _globals['_GETTOOLCALLREQUEST']._serialized_start=1365
+  _globals['_GETTOOLCALLREQUEST']._serialized_end=1441
+  _globals['_GETTOOLCALLRESPONSE']._serialized_start=1443
+  _globals['_GETTOOLCALLRESPONSE']._serialized_end=1511
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_start=1514
+  _globals['_LISTTOOLCALLSREQUEST']._serialized_end=1754
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_start=1756
+  _globals['_LISTTOOLCALLSRESPONSE']._serialized_end=1868
+  _globals['_READRESULTREQUEST']._serialized_start=1871
+  _globals['_READRESULTREQUEST']._serialized_end=2068
+  _globals['_READRESULTRESPONSE']._serialized_start=2071
+  _globals['_READRESULTRESPONSE']._serialized_end=2210
+  _globals['_STOREDRESULT']._serialized_start=2212
+  _globals['_STOREDRESULT']._serialized_end=2313
+  _globals['_RESULTCHUNK']._serialized_start=2315
+  _globals['_RESULTCHUNK']._serialized_end=2372
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_start=2374
+  _globals['_CANCELTOOLCALLREQUEST']._serialized_end=2487
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_start=2489
+  _globals['_CANCELTOOLCALLRESPONSE']._serialized_end=2539
+  _globals['_CREATECALLKEYREQUEST']._serialized_start=2542
+  _globals['_CREATECALLKEYREQUEST']._serialized_end=2691
+  _globals['_CREATECALLKEYRESPONSE']._serialized_start=2693
+  _globals['_CREATECALLKEYRESPONSE']._serialized_end=2818
+  _globals['_TOOLCALLSERVICE']._serialized_start=2821
+  _globals['_TOOLCALLSERVICE']._serialized_end=3684
 # @@protoc_insertion_point(module_scope)

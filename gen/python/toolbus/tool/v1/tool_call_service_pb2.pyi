@@ -5,7 +5,9 @@ Calls that are answered from outside, by external services and people."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from toolbus.tool.v1 import tool_call_pb2 as _tool_call_pb2
 import builtins as _builtins
@@ -552,3 +554,63 @@ class CancelToolCallResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CancelToolCallResponse: _TypeAlias = CancelToolCallResponse  # noqa: Y015
+
+@_typing.final
+class CreateCallKeyRequest(_message.Message):
+    """Asks for a key of one call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_ID_FIELD_NUMBER: _builtins.int
+    LIFETIME_FIELD_NUMBER: _builtins.int
+    call_id: _builtins.str
+    """The call. It waits for a person, and whoever asks may answer it."""
+    @_builtins.property
+    def lifetime(self) -> _duration_pb2.Duration:
+        """How long the key holds; absent means an hour. It never holds longer than the call waits."""
+
+    def __init__(
+        self,
+        *,
+        call_id: _builtins.str = ...,
+        lifetime: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["lifetime", b"lifetime"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_id", b"call_id", "lifetime", b"lifetime"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateCallKeyRequest: _TypeAlias = CreateCallKeyRequest  # noqa: Y015
+
+@_typing.final
+class CreateCallKeyResponse(_message.Message):
+    """A key of one call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    KEY_ID_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """The key, to be sent as every other one. A secret: whoever has it can answer the call."""
+    key_id: _builtins.str
+    """Names the key in the audit trail; no secret."""
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When it ends. It is of no use any more once the call has its answer."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        key_id: _builtins.str = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "key", b"key", "key_id", b"key_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateCallKeyResponse: _TypeAlias = CreateCallKeyResponse  # noqa: Y015

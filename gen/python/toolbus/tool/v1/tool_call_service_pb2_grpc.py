@@ -70,6 +70,11 @@ class ToolCallServiceStub:
                 request_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallRequest.SerializeToString,
                 response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallResponse.FromString,
                 _registered_method=True)
+        self.CreateCallKey = channel.unary_unary(
+                '/toolbus.tool.v1.ToolCallService/CreateCallKey',
+                request_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CreateCallKeyRequest.SerializeToString,
+                response_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CreateCallKeyResponse.FromString,
+                _registered_method=True)
 
 
 class ToolCallServiceServicer:
@@ -128,6 +133,15 @@ class ToolCallServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CreateCallKey(self, request, context):
+        """Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+        who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+        `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ToolCallServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -165,6 +179,11 @@ def add_ToolCallServiceServicer_to_server(servicer, server):
                     servicer.CancelToolCall,
                     request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallRequest.FromString,
                     response_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallResponse.SerializeToString,
+            ),
+            'CreateCallKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateCallKey,
+                    request_deserializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CreateCallKeyRequest.FromString,
+                    response_serializer=toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CreateCallKeyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -357,6 +376,33 @@ class ToolCallService:
             '/toolbus.tool.v1.ToolCallService/CancelToolCall',
             toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallRequest.SerializeToString,
             toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CancelToolCallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateCallKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.tool.v1.ToolCallService/CreateCallKey',
+            toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CreateCallKeyRequest.SerializeToString,
+            toolbus_dot_tool_dot_v1_dot_tool__call__service__pb2.CreateCallKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

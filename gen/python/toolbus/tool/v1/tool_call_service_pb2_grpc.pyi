@@ -52,6 +52,11 @@ class ToolCallServiceStub:
     """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
     id that no call has is remembered, so that a call that comes under it later does not begin.
     """
+    CreateCallKey: _grpc.UnaryUnaryMultiCallable[_tool_call_service_pb2.CreateCallKeyRequest, _tool_call_service_pb2.CreateCallKeyResponse]
+    """Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+    who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+    `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
+    """
 
 @_typing.type_check_only
 class ToolCallServiceAsyncStub(ToolCallServiceStub):
@@ -76,6 +81,11 @@ class ToolCallServiceAsyncStub(ToolCallServiceStub):
     CancelToolCall: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CancelToolCallRequest, _tool_call_service_pb2.CancelToolCallResponse]  # type: ignore[assignment]
     """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
     id that no call has is remembered, so that a call that comes under it later does not begin.
+    """
+    CreateCallKey: _aio.UnaryUnaryMultiCallable[_tool_call_service_pb2.CreateCallKeyRequest, _tool_call_service_pb2.CreateCallKeyResponse]  # type: ignore[assignment]
+    """Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+    who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+    `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
     """
 
 class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -140,6 +150,17 @@ class ToolCallServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_tool_call_service_pb2.CancelToolCallResponse, _abc.Awaitable[_tool_call_service_pb2.CancelToolCallResponse]]:
         """Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
         id that no call has is remembered, so that a call that comes under it later does not begin.
+        """
+
+    @_abc_1.abstractmethod
+    def CreateCallKey(
+        self,
+        request: _tool_call_service_pb2.CreateCallKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_call_service_pb2.CreateCallKeyResponse, _abc.Awaitable[_tool_call_service_pb2.CreateCallKeyResponse]]:
+        """Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+        who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+        `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
         """
 
 def add_ToolCallServiceServicer_to_server(servicer: ToolCallServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -55,6 +55,9 @@ const (
 	// ToolCallServiceCancelToolCallProcedure is the fully-qualified name of the ToolCallService's
 	// CancelToolCall RPC.
 	ToolCallServiceCancelToolCallProcedure = "/toolbus.tool.v1.ToolCallService/CancelToolCall"
+	// ToolCallServiceCreateCallKeyProcedure is the fully-qualified name of the ToolCallService's
+	// CreateCallKey RPC.
+	ToolCallServiceCreateCallKeyProcedure = "/toolbus.tool.v1.ToolCallService/CreateCallKey"
 )
 
 // ToolCallServiceClient is a client for the toolbus.tool.v1.ToolCallService service.
@@ -76,6 +79,10 @@ type ToolCallServiceClient interface {
 	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
 	// id that no call has is remembered, so that a call that comes under it later does not begin.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
+	// Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+	// who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+	// `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
+	CreateCallKey(context.Context, *connect.Request[v1.CreateCallKeyRequest]) (*connect.Response[v1.CreateCallKeyResponse], error)
 }
 
 // NewToolCallServiceClient constructs a client for the toolbus.tool.v1.ToolCallService service. By
@@ -131,6 +138,12 @@ func NewToolCallServiceClient(httpClient connect.HTTPClient, baseURL string, opt
 			connect.WithSchema(toolCallServiceMethods.ByName("CancelToolCall")),
 			connect.WithClientOptions(opts...),
 		),
+		createCallKey: connect.NewClient[v1.CreateCallKeyRequest, v1.CreateCallKeyResponse](
+			httpClient,
+			baseURL+ToolCallServiceCreateCallKeyProcedure,
+			connect.WithSchema(toolCallServiceMethods.ByName("CreateCallKey")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -143,6 +156,7 @@ type toolCallServiceClient struct {
 	listToolCalls       *connect.Client[v1.ListToolCallsRequest, v1.ListToolCallsResponse]
 	readResult          *connect.Client[v1.ReadResultRequest, v1.ReadResultResponse]
 	cancelToolCall      *connect.Client[v1.CancelToolCallRequest, v1.CancelToolCallResponse]
+	createCallKey       *connect.Client[v1.CreateCallKeyRequest, v1.CreateCallKeyResponse]
 }
 
 // WatchToolCalls calls toolbus.tool.v1.ToolCallService.WatchToolCalls.
@@ -180,6 +194,11 @@ func (c *toolCallServiceClient) CancelToolCall(ctx context.Context, req *connect
 	return c.cancelToolCall.CallUnary(ctx, req)
 }
 
+// CreateCallKey calls toolbus.tool.v1.ToolCallService.CreateCallKey.
+func (c *toolCallServiceClient) CreateCallKey(ctx context.Context, req *connect.Request[v1.CreateCallKeyRequest]) (*connect.Response[v1.CreateCallKeyResponse], error) {
+	return c.createCallKey.CallUnary(ctx, req)
+}
+
 // ToolCallServiceHandler is an implementation of the toolbus.tool.v1.ToolCallService service.
 type ToolCallServiceHandler interface {
 	// Delivers calls to a watcher, each to exactly one.
@@ -199,6 +218,10 @@ type ToolCallServiceHandler interface {
 	// Keeps a call from starting, or stops it. A call that has its result keeps it: the answer is the same, and nothing changes. An
 	// id that no call has is remembered, so that a call that comes under it later does not begin.
 	CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error)
+	// Makes a key that may read and answer one call which waits for a person, on behalf of whoever asks, and nothing else: for somebody
+	// who has no key, or shall use none of one's own. Whoever may answer the call may ask: its owner, and for whom its space is.
+	// `failed_precondition` (REASON_CALL_NOT_AWAITED) for a call that waits for no person.
+	CreateCallKey(context.Context, *connect.Request[v1.CreateCallKeyRequest]) (*connect.Response[v1.CreateCallKeyResponse], error)
 }
 
 // NewToolCallServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -250,6 +273,12 @@ func NewToolCallServiceHandler(svc ToolCallServiceHandler, opts ...connect.Handl
 		connect.WithSchema(toolCallServiceMethods.ByName("CancelToolCall")),
 		connect.WithHandlerOptions(opts...),
 	)
+	toolCallServiceCreateCallKeyHandler := connect.NewUnaryHandler(
+		ToolCallServiceCreateCallKeyProcedure,
+		svc.CreateCallKey,
+		connect.WithSchema(toolCallServiceMethods.ByName("CreateCallKey")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.tool.v1.ToolCallService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ToolCallServiceWatchToolCallsProcedure:
@@ -266,6 +295,8 @@ func NewToolCallServiceHandler(svc ToolCallServiceHandler, opts ...connect.Handl
 			toolCallServiceReadResultHandler.ServeHTTP(w, r)
 		case ToolCallServiceCancelToolCallProcedure:
 			toolCallServiceCancelToolCallHandler.ServeHTTP(w, r)
+		case ToolCallServiceCreateCallKeyProcedure:
+			toolCallServiceCreateCallKeyHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -301,4 +332,8 @@ func (UnimplementedToolCallServiceHandler) ReadResult(context.Context, *connect.
 
 func (UnimplementedToolCallServiceHandler) CancelToolCall(context.Context, *connect.Request[v1.CancelToolCallRequest]) (*connect.Response[v1.CancelToolCallResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCallService.CancelToolCall is not implemented"))
+}
+
+func (UnimplementedToolCallServiceHandler) CreateCallKey(context.Context, *connect.Request[v1.CreateCallKeyRequest]) (*connect.Response[v1.CreateCallKeyResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.tool.v1.ToolCallService.CreateCallKey is not implemented"))
 }

@@ -1,0 +1,52 @@
+import { isForPeople } from "#runtime/content/questions.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { IsForPrincipal } from "../../sessions/spaces.ts";
+import { requireAnswerable, requireShown } from "../records/owners.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
+import { refuseUnlessOpen } from "./open.ts";
+
+/** Who answers calls that wait for people: their owner, and those for whom the space is that shows them. */
+export interface Answerers {
+  /** Refuses whoever may not answer the call, and every call that waits for no person. */
+  require(record: CallRecord, caller: Caller): Promise<void>;
+  /** O2; K3 and K4 of `#runtime/rpc/access/tokens/call-keys.ts` for who comes by a key of the call. */
+  requireReader(record: CallRecord, caller: Caller): Promise<void>;
+  /** O3; K3 likewise. Whether the call is open, the submission finds out. */
+  requireSubmitter(record: CallRecord, caller: Caller): Promise<void>;
+}
+
+export interface AnswerersParts {
+  readonly spaces: { readonly isFor: IsForPrincipal };
+  readonly clock: Clock;
+}
+
+export function createAnswerers({ spaces, clock }: AnswerersParts): Answerers {
+  async function mayAnswer({ principal, spaceId }: CallRecord, caller: Caller): Promise<boolean> {
+    if (isOwner(principal, caller)) return true;
+    return spaceId !== "" && caller.principal !== undefined && (await spaces.isFor(spaceId, caller.principal));
+  }
+
+  async function require(record: CallRecord, caller: Caller): Promise<void> {
+    const { callId } = record;
+    if (!isForPeople(record) || !(await mayAnswer(record, caller))) requireOwner(record, caller, `call ${callId}`);
+    if (isForPeople(record)) return;
+    const text = `call ${callId} does not wait for a person: whoever answers it has a key`;
+    refuse("failed_precondition", text, { reason: "CALL_NOT_AWAITED", metadata: { call_id: callId } });
+  }
+
+  return {
+    require,
+    async requireReader(record, caller) {
+      if (caller.callKey === undefined) return requireShown(record, caller);
+      await require(record, caller);
+      refuseUnlessOpen(record, clock.now());
+    },
+    async requireSubmitter(record, caller) {
+      if (caller.callKey === undefined) requireAnswerable(record, caller);
+      else await require(record, caller);
+    },
+  };
+}
