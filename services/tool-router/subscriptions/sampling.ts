@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
+import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
@@ -27,13 +28,13 @@ export function createSampling(bus: Bus, telemetry: Pick<Telemetry, "clientTraci
   const models = new AgentModels(clientFor(bus, RunService, { interceptors }), sessions);
   return ({ callId, scope, context, runDeadline = Number.POSITIVE_INFINITY }) => {
     const used = nothingUsed();
-    const share = decodeRunContext(encodeRunContext(context));
-    let isUsed = false;
+    /** Read when a text is asked for: most calls ask for none. */
+    let share: RunContext | undefined;
     /** One after the other, so that each is held to what those before have left of the run's budget. */
     let last: Promise<unknown> = Promise.resolve();
     async function answer({ id, paramsJson }: Asked, signal: AbortSignal): Promise<string> {
       if (scope.agent === "") return JSON.stringify({ error: "the call comes from no agent" });
-      isUsed = true;
+      share ??= decodeRunContext(encodeRunContext(context));
       const name = createHash("sha256")
         .update(JSON.stringify([callId, id]))
         .digest("hex")
@@ -55,7 +56,7 @@ export function createSampling(bus: Bus, telemetry: Pick<Telemetry, "clientTraci
         last = answered.catch(() => {}); // whoever asked is told
         return answered;
       },
-      used: () => (isUsed ? { usage: create(UsageSchema, toldUse(share, used)) } : {}),
+      used: () => (share ? { usage: create(UsageSchema, toldUse(share, used)) } : {}),
     };
   };
 }
