@@ -74,7 +74,10 @@ export const door: Proofs = {
         "asks in its state, and goes on by what is brought to another gateway",
       ),
     ),
-    shown("also of tools that are found by words", search("a call of a tool that is searched is a task, too, in both forms")),
+    shown(
+      "also of tools that are found by words",
+      search("a call of a tool that is searched is a task, too, in both forms"),
+    ),
     shown(
       "an approval or a question is elicitation or input_required, else it waits for a person",
       questions(

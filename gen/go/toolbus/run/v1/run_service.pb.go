@@ -1874,11 +1874,11 @@ const file_toolbus_run_v1_run_service_proto_rawDesc = "" +
 	"\x05start\x18\x02 \x01(\v2\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n" +
 	"\x03gap\x18\x03 \x01(\v2\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gap\x126\n" +
 	"\adeleted\x18\x04 \x01(\v2\x1a.toolbus.run.v1.RunDeletedH\x00R\adeletedB\b\n" +
-	"\x06update\"\xdc\x01\n" +
+	"\x06update\"\xce\x01\n" +
 	"\n" +
 	"ToolOutput\x126\n" +
-	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12/\n" +
-	"\vresult_json\x18\x02 \x01(\tB\f\xbaH\tr\a\x10\x01(\x80\x80\x80 H\x00R\n" +
+	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\x12!\n" +
+	"\vresult_json\x18\x02 \x01(\tH\x00R\n" +
 	"resultJson\x12$\n" +
 	"\x05error\x18\x03 \x01(\tB\f\xbaH\tr\a\x10\x01\x18\x80\x80\x80\x02H\x00R\x05error\x12-\n" +
 	"\rsubmission_id\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\fsubmissionIdB\x10\n" +
