@@ -132,6 +132,7 @@ function catalogueOf({ tools, agents }: DecideSize): Catalogue {
       onFault: () => {},
     }),
     caughtUp,
+    ownSources: { names: () => new Set<string>() },
     known: async () => {},
   });
 }

@@ -1,7 +1,7 @@
 import { type DescEnum, type DescMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
 import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
-import { colors, printJson, printLines } from "./terminal.ts";
+import { colors, printJson, printLines, printNote } from "./terminal.ts";
 
 export { colors, printError, printJson, printLine, printLines, printNote } from "./terminal.ts";
 
@@ -13,6 +13,7 @@ export function printMessage<D extends DescMessage>(schema: D, message: MessageS
 /** Columns as wide as they need be, as long as the terminal has room for them: then the widest are cut. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   printLines(linesOfTable(head, rows));
+  if (rows.length === 0) printNote("there is none yet");
 }
 
 export function linesOfTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

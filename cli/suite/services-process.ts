@@ -48,6 +48,8 @@ export interface ServicesProcessOptions {
   services: readonly ServiceName[];
   /** Of all services; each is given what it reads. */
   env: NodeJS.ProcessEnv;
+  /** NATS_URL, once the server is there. A process is started before, and loads its program meanwhile. */
+  natsUrl: Promise<string>;
   onEvent: (event: ServiceEvent) => void;
   /** Starts again what ended unasked; otherwise it stays down. */
   restart: boolean;
@@ -119,7 +121,7 @@ export class ServicesProcess implements AsyncDisposable {
       { env: platformEnvironment(this.#options.env), stdio: stdioFor(services), detached: true }, // S4, S5
     );
     this.#child = child;
-    handEnvironment(child, services, this.#options.env).catch(() => {}); // no such service, as the process says itself
+    handEnvironment(child, this.#options).catch(() => {}); // no such service, as the process says itself; or no server
     const pid = child.pid ?? 0;
     for (const name of services) this.#options.onEvent({ kind: "started", ...name, pid });
     this.#readLines(child);
@@ -166,7 +168,8 @@ export class ServicesProcess implements AsyncDisposable {
 }
 
 /** S4. What is no setting of the suite's is for libraries and programs that a service uses. */
-async function handEnvironment(child: ChildProcess, services: readonly ServiceName[], env: NodeJS.ProcessEnv) {
+async function handEnvironment(child: ChildProcess, { services, natsUrl, ...given }: ServicesProcessOptions) {
+  const env = { ...given.env, NATS_URL: await natsUrl };
   const own = services.map(async ({ service }) => [service, await variablesOfService(service, env)] as const);
   const ofServices = Object.fromEntries(await Promise.all(own));
   const read = Object.values(ofServices).flatMap((variables) => Object.entries(variables));

@@ -2,6 +2,7 @@ import { type ServiceEvent, type ServiceName, ServicesProcess } from "./services
 
 export interface ServicesOptions {
   env: NodeJS.ProcessEnv;
+  natsUrl: Promise<string>;
   /** Of the first gateway; 0 takes a free one. */
   port: number;
   restart: boolean;
@@ -43,7 +44,8 @@ export class Services implements AsyncDisposable {
         this.#gatewayIsReady(String(event.announcement.url), env);
       this.#options.onEvent(event);
     };
-    const process = new ServicesProcess({ services: instances, env, onEvent, restart: this.#options.restart });
+    const { natsUrl, restart } = this.#options;
+    const process = new ServicesProcess({ services: instances, env, natsUrl, onEvent, restart });
     this.#processes.push(process);
     const services = instances.map((name) => ({
       ...name,

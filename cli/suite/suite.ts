@@ -1,20 +1,17 @@
 // The suite on one machine: a NATS server, and the services in one process or in a process each.
 //
-// The server opens first and closes last. Services start side by side and in no order, as each waits for what it needs.
+// The server opens first and closes last; the services' programs are loaded meanwhile. Services start side by side and in no order, as
+// each waits for what it needs.
 
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { delimiter, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
-import { textOfList } from "#runtime/config/forms.ts";
-import { packagesDirectory, userCache, userConfig } from "#runtime/config/places.ts";
-import { withSecretFiles } from "#runtime/config/secrets/secret-files.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { foldersOfProject, projectDirectory } from "../project/project.ts";
 import { busUsersFromProcess } from "./bus-users/bus-users.ts";
-import { announceSuite, openKey, openLoginKey, type SuiteKey, suiteIn } from "./key.ts";
+import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
+import { announceSuite, openKey, type SuiteKey, suiteIn } from "./key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listServices } from "./service-names.ts";
@@ -72,33 +69,16 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await writeFile(join(directory, ".gitignore"), "*\n"); // it holds keys, and a folder may be added to a repository whole
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
-  const nats = await openNats(options, { directory, credentials }, stack);
-  if (options.reset) {
-    const { removeStores } = await import("#runtime/bus/credentials/remove-stores.ts");
-    const removed = await removeStores({ url: nats.url, login: await readLogin(credentials, ADMIN) });
-    options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
-  }
-  const project = projectDirectory();
-  const set = { ...process.env, ...options.env };
-  const given: NodeJS.ProcessEnv = {
-    ...withSecretFiles({ ...secretsOf(directory), ...set }),
-    PATH: pathWithPrograms(),
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(userCache(), "compile-cache"),
-    ...options.env,
-    ...foldersOfProject(project, set),
-    NATS_URL: nats.url,
-    TOOLBUS_HEALTH_PORT: undefined, // one port, and several processes: the gateway's own paths tell of a suite
-    TOOLBUS_BUS_CREDENTIALS: credentials,
-    ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
-  };
-  given.TOOLBUS_MCP_LOGIN_KEY ??= openLoginKey(directory);
-  const env = { ...given, ...protectedPaths([directory, join(project, ".env"), userConfig(set)], given) };
+  const env = environmentOfServices(options, { directory, credentials });
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
+  const server = stack.use(new AsyncDisposableStack());
+  const opening = openNats(options, { directory, credentials }, server);
   const services = stack.use(
     new Services({
       port: options.port,
       env: { ...env, ...(key && { TOOLBUS_LOCAL_KEY: key.key }) },
+      natsUrl: opening.then(({ url }) => url),
       restart: options.restart ?? true,
       onEvent(event) {
         if (event.kind === "line") logs.write(event.service, event.line);
@@ -108,7 +88,10 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   );
   options.onProgress?.(`starting ${names.length} services`);
   const groups = options.isolate ? names.map((name) => [name]) : inOneProcess(names);
-  await unlessAborted(Promise.all(groups.map((group) => services.launch(group))), options.signal);
+  const launched = Promise.all(groups.map((group) => services.launch(group)));
+  launched.catch(() => {}); // without a server, that is what is told
+  const nats = await opening;
+  await unlessAborted(launched, options.signal);
   const url = names.includes("gateway") ? await services.gatewayUrl : "";
   if (url !== "") stack.use(announceSuite(directory, url));
   const owned = stack.move();
@@ -127,9 +110,24 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   };
 }
 
+/** The server, with what it has stored as far as that is to stay. */
 async function openNats(
   options: SuiteOptions,
-  { directory, credentials }: { directory: string; credentials: string },
+  places: SuitePlaces,
+  stack: AsyncDisposableStack,
+): Promise<Suite["nats"]> {
+  const nats = await findOrStartNats(options, places, stack);
+  if (options.reset) {
+    const { removeStores } = await import("#runtime/bus/credentials/remove-stores.ts");
+    const removed = await removeStores({ url: nats.url, login: await readLogin(places.credentials, ADMIN) });
+    options.onProgress?.(`deleted what was stored: ${removed.length} streams and buckets`);
+  }
+  return nats;
+}
+
+async function findOrStartNats(
+  options: SuiteOptions,
+  { directory, credentials }: SuitePlaces,
   stack: AsyncDisposableStack,
 ): Promise<Suite["nats"]> {
   if (options.natsUrl) {
@@ -151,44 +149,10 @@ async function openNats(
   );
 }
 
-/** Whether somebody has decided who may call: by keys, by tokens, or that nobody needs any. */
-function hasCredentials(env: NodeJS.ProcessEnv): boolean {
-  const named = ["TOOLBUS_API_KEYS", "TOOLBUS_LOCAL_KEY", "TOOLBUS_JWT_ISSUER"];
-  return env.TOOLBUS_AUTH === "none" || named.some((name) => env[name] !== undefined);
-}
-
 /** One process for all; a second instance of a service has one of its own. */
 function inOneProcess(services: readonly string[]): string[][] {
   const seconds = services.filter((service, index) => services.indexOf(service) < index);
   return [[...new Set(services)], ...seconds.map((service) => [service])];
-}
-
-/** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */
-function pathWithPrograms(): string {
-  return [join(packagesDirectory, ".bin"), process.env.PATH ?? ""].join(delimiter);
-}
-
-/** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
-function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS, TOOLBUS_UI } = given;
-  const list = (paths: (string | undefined)[], more: string | undefined) =>
-    [textOfList(paths.filter((path) => path !== undefined)), more].filter(Boolean).join(",");
-  return {
-    TOOLBUS_PRIVATE_PATHS: list(
-      [...secrets, given.TOOLBUS_BUS_CREDENTIALS, given.TOOLBUS_TLS_KEY_FILE],
-      given.TOOLBUS_PRIVATE_PATHS,
-    ),
-    TOOLBUS_READ_ONLY_PATHS: list(
-      [TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS, TOOLBUS_UI],
-      given.TOOLBUS_READ_ONLY_PATHS,
-    ),
-  };
-}
-
-/** Secrets that lie in the directory of the suite never were in anybody's environment. */
-function secretsOf(directory: string): NodeJS.ProcessEnv {
-  const path = join(directory, "secrets");
-  return existsSync(path) ? { TOOLBUS_SECRETS_DIRECTORY: path } : {};
 }
 
 /** What a directory keeps is one suite's at a time. */

@@ -9,7 +9,10 @@ export type JsonObject = { [name: string]: Json };
 
 export interface HostedModule {
   tools: readonly HostedTool[];
-  /** Runs once after the module is loaded, before its first call; what it throws keeps the module from being offered. */
+  /**
+   * Runs once after the module is loaded, before its first call; what it throws keeps the module from being offered. A module that
+   * has it is started with the service, one without it by its first call: what a module does by itself begins here.
+   */
   initialize?(start: HostedStart): void | Promise<void>;
   /** Runs once when the module is left: the file changed or went, or the service stops. */
   shutdown?(): void | Promise<void>;

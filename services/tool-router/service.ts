@@ -45,6 +45,7 @@ import { openRecordedCalls } from "./service/recorded-calls.ts";
 import { openSwitching } from "./service/switching.ts";
 import { Contexts, type ContextsOptions } from "./sessions/contexts/contexts.ts";
 import { createOfferJudge } from "./sessions/offers/fitness.ts";
+import { OwnOffers } from "./sessions/offers/own-offers.ts";
 import { RecentSessions } from "./sessions/recent-sessions.ts";
 import { SessionChanges } from "./sessions/session-changes.ts";
 import { Sessions } from "./sessions/sessions.ts";
@@ -69,10 +70,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
   /** Of tools, which say what they will: what an operator writes has been checked before. */
   const lenient = createValidator({ isLenient: true });
   const onFault = (fault: string) => logger.error(fault);
+  const ownSources = stack.use(new OwnOffers());
   const { catalogue, editor } = stack.use(
-    await openCatalogue(bus, { ...config, validator, audit, servers: config, onFault }),
+    await openCatalogue(bus, { ...config, validator, audit, servers: config, ownSources, onFault }),
   );
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
+  ownSources.follow(find("worker"));
   const spaces = createSpaces(bus, telemetry);
   const waiters = createWaiters();
   const executing = new Set<string>();
@@ -134,7 +137,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     sessions,
     sessionCalls,
   });
-  const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger }));
+  const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger, ownSources }));
   const answerers = createAnswerers({ spaces, clock });
   const callKeys = createCallKeys({ ...recorded, answerers, sign: createCallKeySigner(bus.login), audit, clock });
   const stopping = new AbortController();
@@ -230,16 +233,26 @@ function openExecution(
   return createExecution({ gateway, outside, providers: createProviderExecution({ ...provided, graceMs }) });
 }
 
-type FilesParts = Parameters<typeof openCatalogueFiles>[0] & { audit: Audit; logger: ServiceContext["logger"] };
+type FilesParts = Parameters<typeof openCatalogueFiles>[0] & {
+  audit: Audit;
+  logger: ServiceContext["logger"];
+  ownSources: OwnOffers;
+};
 
-function openFiles(config: Config, { catalogue, editor, audit, logger }: FilesParts): Promise<CatalogueFiles> {
+function openFiles(config: Config, parts: FilesParts): Promise<CatalogueFiles> {
+  const { catalogue, editor, audit, logger, ownSources } = parts;
   return openCatalogueFiles(
     { catalogue, editor },
     {
       ...config,
       audit,
       onFaults: (faults) => logger.warn({ faults }, faults.length > 0 ? "files are refused" : "all files are good"),
-      onWarnings: (agent, warnings) => logger.warn({ agent }, `agent ${agent}: ${warnings.join("; ")}`),
+      async onWarnings(agent) {
+        await ownSources.known(); // which of them hold only then can be told
+        const stored = catalogue.agent(agent);
+        const warnings = stored ? catalogue.findings(stored.agent).warnings : [];
+        if (warnings.length > 0) logger.warn({ agent }, `agent ${agent}: ${warnings.join("; ")}`);
+      },
     },
   );
 }

@@ -1,9 +1,12 @@
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { observeCommand, projectRoot as root, runCommand } from "../gen/command.ts";
+import { bundlePrograms } from "./bundle.ts";
 
-/** Everything runs by Node 24; what programs import, in Node 20 and in browsers, is compiled for them, and has its types. */
-const PROJECTS = ["tsconfig.build.json", "sdk/typescript/tsconfig.build.json"];
+/** What runs by Node 24. */
+const PROGRAMS = "tsconfig.build.json";
+/** What programs import, in Node 20 and in browsers, is compiled for them, and has its types. */
+const LIBRARY = "sdk/typescript/tsconfig.build.json";
 
 /** What is read at run time and is no TypeScript. */
 const FILES = [
@@ -17,10 +20,12 @@ const FILES = [
   "examples/**/*.{go,html,json,md,mjs,mod,py,sum,ts,yaml}",
   "examples/ui/*.js",
   "gen/console/*",
+  "gen/go/**/*.{go,mod,sum}",
   "gen/jsonschema/*.json",
   "proto/**/*.{md,proto}",
   "runtime/**/*.txt",
   "sdk/*/README.md",
+  "sdk/go/*.{go,mod,sum}",
   "sdk/python/toolbus_sdk/**/{*.py,py.typed}",
   "services/worker-pool/inspector/*.py",
 ];
@@ -29,7 +34,12 @@ const FILES = [
 export async function packPackage(directory: string): Promise<string> {
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
-  for (const project of PROJECTS) await compile(project, directory);
+  const compiled = `${directory}-programs`;
+  await rm(compiled, { recursive: true, force: true });
+  await compile(PROGRAMS, compiled);
+  await writeFile(join(compiled, "package.json"), JSON.stringify(await manifest()));
+  await bundlePrograms(compiled, directory);
+  await compile(LIBRARY, directory);
   for await (const file of glob(FILES, { cwd: root }))
     await cp(join(root, file), join(directory, file), { recursive: true });
   const readme = await readFile(join(root, "tools/pack/package-readme.md"), "utf8");

@@ -171,9 +171,13 @@ function troubleIn({ instance, line }: { instance: string; line: string }): stri
   }
 }
 
-/** Aborts at the first signal; the second ends the process at once, and the services with it. */
+/** Aborts at the first signal; the second ends the process at once, and the services with it. So it does when npm is gone. */
 export function stopSignal(): AbortSignal {
   const stopping = new AbortController();
+  onLossOfNpm(() => {
+    printNote("stopping: the npm that started it is gone");
+    stopping.abort(new Error("npm is gone"));
+  });
   for (const signal of ["SIGINT", "SIGTERM"]) {
     process.on(signal, () => {
       if (stopping.signal.aborted) process.exit(130);
@@ -182,6 +186,19 @@ export function stopSignal(): AbortSignal {
     });
   }
   return stopping.signal;
+}
+
+const NPM_IS_ASKED_MS = 500;
+
+/** npm that is told to stop ends, and passes no signal on: `npx toolbus up` that a supervisor ends would leave the suite behind. */
+function onLossOfNpm(lost: () => void): void {
+  if (process.env.npm_command === undefined) return;
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    lost();
+  }, NPM_IS_ASKED_MS).unref();
 }
 
 function port(text: string): number {

@@ -12,7 +12,7 @@ import type { Grantees } from "#runtime/rpc/access/grantees.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { NameMatcher } from "../tools/names.ts";
 import { isByNameOnly } from "../tools/tool-set/executor.ts";
-import { type AgentFindings, checkAgent } from "./checks/check-agent.ts";
+import { type AgentFindings, checkAgent, type OwnSources } from "./checks/check-agent.ts";
 import type { Pins } from "./pins/pins.ts";
 
 /** A kind of thing in the catalogue: where it is written, and what all routers have read of it. */
@@ -33,6 +33,7 @@ export interface CatalogueParts {
   ownProviders: readonly StoredProvider[];
   grantees: Grantees;
   pins: Pins;
+  ownSources: OwnSources;
   /** Waits until all views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
   /** The same of one kind, for who only reads: while nothing can be stored, what its view shows is what there is to tell. */
@@ -180,7 +181,8 @@ export class Catalogue {
     const hasToolLike = (matches: NameMatcher) => this.tools.keys().some((tool) => !byName(tool) && matches(tool));
     const hasTool = (tool: string) => this.tools.has(tool);
     const findAgent = (name: string) => (name === agent.name ? agent : this.agent(name)?.agent);
-    return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider, findAgent });
+    const { ownSources } = this.#parts;
+    return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider, findAgent, ownSources });
   }
 
   #storedAgent(stored: StoredAgent, revision: number): StoredAgent {

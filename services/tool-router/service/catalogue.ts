@@ -13,6 +13,7 @@ import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import { Catalogue, type CatalogueKind } from "../catalogue/catalogue.ts";
+import type { OwnSources } from "../catalogue/checks/check-agent.ts";
 import type { ServerCheck } from "../catalogue/checks/check-server.ts";
 import { CatalogueEditor } from "../catalogue/editor.ts";
 import { Pins } from "../catalogue/pins/pins.ts";
@@ -25,6 +26,7 @@ export interface CatalogueNeeds {
   servers: ServerCheck;
   /** By name, for headers of gateway tools. */
   secrets: ReadonlyMap<string, string>;
+  ownSources: OwnSources;
   onFault: (fault: string) => void;
 }
 
@@ -50,7 +52,7 @@ const PINS = { bucket: "toolbus_tools", prefix: "pin.", codec: codecOf(StoredPin
 
 /** The catalogue, which follows its buckets for as long as it is open. */
 export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
-  const { validator, audit, servers, secrets, onFault } = needs;
+  const { validator, audit, servers, secrets, ownSources, onFault } = needs;
   await using stack = new AsyncDisposableStack();
   const collection = async <T>(place: Place<T>) => {
     const bucket = createBucket(bus, place);
@@ -73,7 +75,7 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<Op
   const known = (kind: CatalogueKind) => unlessStalled(bus.link.storage, () => collections[kind].caughtUp());
   const pins = new Pins({ pins: pinned, audit, clock, onFault });
   const { grantees } = stack.use(await openGrantees(bus, onFault));
-  const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, caughtUp, known });
+  const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, ownSources, caughtUp, known });
   const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
   const owned = stack.move();
   return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -2,7 +2,9 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { clientFor } from "../../clients.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
 /** Processes start slowly on a machine that does much else. */
@@ -103,6 +105,7 @@ describe("files of the directory", () => {
       'import { word } from "./parts/word.ts";\nexport default { tools: [{ name: "c1", run: (_: object, { signal }: any) => _ && "wait" in _ ? new Promise((end) => setTimeout(() => end(word), 1500)) : word }] };',
     );
     await offered("change");
+    expect((await pool.call({ source: { name: "change" }, tool: "c1" })).value).toBe("old");
     const inFlight = pool.call({ source: { name: "change" }, tool: "c1", args: { wait: true } });
     const names: string[][] = [];
     const leaving = new AbortController();
@@ -119,6 +122,21 @@ describe("files of the directory", () => {
     await until(async () => names.some((list) => list.includes("c2") && !list.includes("c1")), { timeoutMs: 30_000 });
     leaving.abort();
     await watching;
+  });
+
+  test("LOOP-9 a module has no process before its first call, unless it has something to initialize", async () => {
+    const workers = clientFor(pool.bus, WorkerService);
+    const processOf = async (source: string) =>
+      (await workers.listWorkers({})).workers.find(({ file }) => file === `${source}.ts`)?.processId ?? 0;
+    await write("quiet.ts", 'export default { tools: [{ name: "q1", run: () => process.pid }] };');
+    await write("eager.ts", 'export default { initialize() {}, tools: [{ name: "e1", run: () => 1 }] };');
+    await Promise.all([offered("quiet"), offered("eager")]);
+    expect(await processOf("eager")).toBeGreaterThan(0);
+    await until(async () => (await processOf("quiet")) === 0, { timeoutMs: 30_000 });
+    expect(await toolsOf("quiet")).toEqual(["q1"]);
+    const { value } = await pool.call({ source: { name: "quiet" }, tool: "q1" });
+    expect((await pool.call({ source: { name: "quiet" }, tool: "q1" })).value, "it stays then").toBe(value);
+    expect(await processOf("quiet")).toBeGreaterThan(0);
   });
 
   test("the example keeps notes", async () => {

@@ -14,7 +14,8 @@
 //     run allows (`allowed_tools`) and has left (`max_tool_calls`, tokens, cost, deadline). `call.model.generate` is a run of one turn
 //     without tools, in a session of its own that is closed afterwards, by the agent's own model or another agent's. Both act for
 //     the session's principal. What they use is reported with the call's result, and counts in the run's limits.
-// H5  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
+// H5  A module that does not initialize is not kept before its first call: what it offers is known, and nothing is lost with it.
+// H6  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
 
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
@@ -117,7 +118,7 @@ export class HostedModules implements AsyncDisposable {
     const release = await this.#options.permits.acquire(call.signal);
     let running: ReturnType<ModuleProcess["call"]> | undefined;
     try {
-      const process = await unlessAborted(this.#processOf(place), call.signal);
+      const process = await this.#processFor(place, call.signal);
       if (!process.tools.some(({ name }) => name === call.tool))
         refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
       running = process.call(call);
@@ -151,6 +152,15 @@ export class HostedModules implements AsyncDisposable {
     await this.#watch?.[Symbol.asyncDispose]();
     await Promise.all([...this.#places.values()].map(({ loading }) => loading));
     await Promise.all([this.registry.shutdown(), ...this.#leaving]);
+  }
+
+  async #processFor(place: Place, signal: AbortSignal): Promise<ModuleProcess> {
+    place.callers += 1;
+    try {
+      return await unlessAborted(this.#processOf(place), signal);
+    } finally {
+      place.callers -= 1;
+    }
   }
 
   /** The process that takes calls; started again when it ended. */
@@ -187,8 +197,13 @@ export class HostedModules implements AsyncDisposable {
   #load(file: string): Promise<void> {
     const place = this.#places.get(file) ?? this.#newPlace(file);
     place.crashes = 0;
-    place.loading = place.loading.then(() => this.#replace(place));
+    place.loading = place.loading.then(() => this.#replace(place)).then(() => this.#rest(place));
     return place.loading;
+  }
+
+  /** H5. */
+  #rest({ state, callers }: Place): void {
+    if (state.kind === "ready" && callers === 0 && !state.module.process.initializes) this.#letGo(state.module);
   }
 
   #newPlace(file: string): Place {

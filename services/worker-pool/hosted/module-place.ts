@@ -21,6 +21,8 @@ export interface Place {
   file: string;
   state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; module: LoadedModule };
   callsTotal: number;
+  /** Calls that wait for a process. */
+  callers: number;
   crashes: number;
   backoff: Backoff;
   retryAtMs: number;
@@ -39,6 +41,7 @@ export function createPlace(file: string, times: { backoffMs: number; maxBackoff
     file,
     state: { kind: "loading" },
     callsTotal: 0,
+    callers: 0,
     crashes: 0,
     backoff: createBackoff({ initialMs: times.backoffMs, maxMs: times.maxBackoffMs }),
     retryAtMs: 0,

@@ -31,7 +31,10 @@ export const prod: Proofs = {
       "wheels for Python are built twice alike, and work where nothing else is installed",
       testsOf("tools/pack/release.test.ts")("a release holds every package, built twice alike and proven"),
     ),
-    open("a Go package", "Its module is not at the path that it names."),
+    shown(
+      "the module for Go is in the package, and a module of one's own takes it from there",
+      packed("brings the module for Go, which a new module finds as its README says"),
+    ),
     shown("an image and a compose file of many hold what they need, as far as reading them shows", [
       ...image("copies everything that the command and the services import"),
       ...compose("runs every service, and nothing else"),
@@ -88,12 +91,17 @@ export const prod: Proofs = {
       "the CLI says where it looked and how to start the suite",
       refusals("where nothing answers: says so and how to start"),
     ),
+    shown("a shell completes names that the suite knows, where one runs", [
+      ...testsOf("cli/completing/asked.test.ts")("asks the suite for"),
+      ...packed("serves it: an agent runs"),
+    ]),
     shown("the CLI finds the running suite by itself", packed("serves it: an agent runs")),
   ],
   "PROD-3": [
     shown(
       "`up` leaves no process behind, ended or killed, and its address and store serve the next one",
       up("starts everything, says where it is", "that is killed takes everything with it"),
+      packed("ends the suite with the npx that started it"),
       gatewayAgain("a gateway that took a free port and died is back"),
     ),
     shown(

@@ -1,10 +1,12 @@
 // The package as who installs it has it: from its tarball and the registry, in an empty folder, with an empty home.
 
-import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
+import { suiteIn } from "../../../cli/suite/key.ts";
 import { faultsInLinks } from "../../../tools/check/texts/links.ts";
 import { observeCommand, runCommand as runProgram } from "../../../tools/gen/command.ts";
 import { type CommandOptions, runCommand, startCommand } from "../../harness/commands/command.ts";
@@ -58,6 +60,10 @@ describe("PROD-1 the packed package", () => {
     expect(suite.written.stdout).toContain('Try: npx toolbus run demo "hello"');
     expect(await toolbus("run", "demo", "hello")).toMatchObject({ exitCode: 0 });
     expect((await toolbus("tools", "--agent", "demo")).stdout).toMatch(/@everything\/echo +mcp +callable/);
+    expect((await toolbus("complete", "--", "run", "de")).stdout, "names of the suite complete").toMatch(/^demo\t/);
+    expect((await toolbus("agents")).stdout, "a hosted module is there without being declared").not.toContain(
+      "no source",
+    );
     const call = async (tool: string, args: string) => {
       const { stdout, stderr } = await toolbus("call", tool, args, "--agent", "assistant");
       return JSON.parse(stdout || JSON.stringify(stderr));
@@ -66,6 +72,26 @@ describe("PROD-1 the packed package", () => {
     expect(await call("@notes/remember", '{"text":"hi"}')).toEqual({ notes: 1 });
     const inside = { ...options, installed: { ...options.installed, cwd: join(project, "agents") } } as CommandOptions;
     expect(await runCommand(["agents"], inside), "from a folder inside").toMatchObject({ exitCode: 0 });
+    expect(suite.written.stdout + suite.written.stderr).not.toContain("no source");
+  });
+
+  it("PROD-3 ends the suite with the npx that started it", { timeout: 240_000 }, async () => {
+    const npx = spawn("npx", ["toolbus", "up", "--port", "0"], {
+      env: { ...process.env, ...options.env },
+      cwd: project,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let told = "";
+    for (const stream of [npx.stdout, npx.stderr])
+      stream.on("data", (part: Buffer) => {
+        told += part;
+      });
+    await until(() => /toolbus is up/.test(told), { timeoutMs: 120_000, what: "the suite to be up" }).catch(() => {
+      expect.fail(`the suite is not up: ${told}`);
+    });
+    npx.kill("SIGTERM");
+    const isGone = () => suiteIn(join(project, ".toolbus")) === undefined;
+    await until(isGone, { timeoutMs: 40_000, what: "the suite to end" });
   });
 
   it("has a README and pages whose links lead to what it brings", async () => {
@@ -74,6 +100,23 @@ describe("PROD-1 the packed package", () => {
     expect(paths).toContain("README.md");
     const faults = await faultsInLinks(folder, [...paths, "LICENSE", "Dockerfile"]);
     expect(faults.filter((fault) => fault.includes("the link "))).toEqual([]);
+  });
+
+  it("DOOR-5 brings the module for Go, which a new module finds as its README says", { timeout: 240_000 }, async () => {
+    const readme = await readFile(join(project, "node_modules", "toolbus", "sdk", "go", "README.md"), "utf8");
+    const commands = /```sh\n([^`]+)```/.exec(readme)?.[1] ?? expect.fail("it has no commands");
+    const program = `package main
+
+import toolbus "toolbus.dev/sdk/go"
+
+func main() { println(toolbus.New(toolbus.Options{}) != nil) }
+`;
+    const cwd = join(root, "go");
+    await mkdir(cwd);
+    await symlink(join(project, "node_modules"), join(cwd, "node_modules"));
+    await writeFile(join(cwd, "main.go"), program);
+    await runProgram("sh", ["-ec", `go mod init example.com/mine\n${commands}\ngo build -o mine .`], { cwd });
+    expect((await observeCommand(join(cwd, "mine"), [], { cwd })).output.trim()).toBe("true");
   });
 
   it("is a library with types, and stubs of the contract", async () => {

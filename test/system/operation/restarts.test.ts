@@ -93,7 +93,6 @@ describe("BUS-4 services are started one by one, before NATS", () => {
     const env = {
       ...process.env,
       ...foldersOfProject(projectDirectory(), plainAgent),
-      NATS_URL: server.url,
       TOOLBUS_BUS_CREDENTIALS: server.credentials,
       TOOLBUS_HTTP_PORT: "0",
       TOOLBUS_LOCAL_KEY: apiKey,
@@ -103,6 +102,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
         new ServicesProcess({
           services: [{ service, instance: `${service}-1` }],
           env,
+          natsUrl: Promise.resolve(server.url),
           restart: false,
           onEvent: lastReady.note,
         }),

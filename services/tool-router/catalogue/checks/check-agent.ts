@@ -13,6 +13,12 @@ export interface AgentCheck {
   isByNameOnly: (name: string) => boolean;
   hasProvider: (name: string) => boolean;
   findAgent: (name: string) => Agent | undefined;
+  /** Sources that are there without being declared, as far as is known. */
+  ownSources: OwnSources;
+}
+
+export interface OwnSources {
+  names(): ReadonlySet<string>;
 }
 
 /** What makes an agent unusable, and what its operator should know (ORCH-3, ORCH-5); each with its path. */
@@ -103,10 +109,12 @@ function faultsOfPrices(agent: Agent): string[] {
 }
 
 /** Why an entry of `tools.use` names nothing that the catalogue or the agent's sources could have; undefined when it does. */
-function missingOf(entry: string, agent: Agent, { hasTool, hasToolLike }: AgentCheck): string | undefined {
+function missingOf(entry: string, agent: Agent, check: AgentCheck): string | undefined {
+  const { hasTool, hasToolLike, ownSources } = check;
   const { source, tool } = parseReference(entry);
   if (source !== undefined) {
-    const isDeclared = agent.sources.map(({ name }) => name).some(createNameMatcher([source]));
+    const names = [...agent.sources.map(({ name }) => name), ...ownSources.names()];
+    const isDeclared = names.some(createNameMatcher([source]));
     return isDeclared ? undefined : `no source ${JSON.stringify(source)} is declared`;
   }
   const ofSubAgents = toolsOfSubAgents(agent);

@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { unescaped } from "#runtime/schema/effort.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -15,13 +15,10 @@ export function createFileForm<T>(
   schema: object,
   wordsByPattern: Readonly<Record<string, string>> = {},
 ): (text: string) => Parsed<T> {
-  const validate = new Ajv2020({
-    allErrors: true,
-    strict: true,
-    allowUnionTypes: true,
-    strictRequired: false,
-  }).compile<T>(schema);
+  let compiled: ValidateFunction<T> | undefined;
   return (text) => {
+    compiled ??= compile<T>(schema);
+    const validate = compiled;
     let value: unknown;
     try {
       value = JSON.parse(text.replace(/^\uFEFF/, "")); // editors of some systems write a byte order mark
@@ -35,6 +32,12 @@ export function createFileForm<T>(
     });
     return { kind: "faulty", faults, readable: withoutFaulty(value, validate.errors ?? []) as T };
   };
+}
+
+/** Without the schema of schemas, which takes longer to compile than the form: that is generated, and tests hold it to be one. */
+function compile<T>(schema: object): ValidateFunction<T> {
+  const options = { allErrors: true, strict: true, allowUnionTypes: true, strictRequired: false };
+  return new Ajv2020({ ...options, meta: false, validateSchema: false }).compile<T>(schema);
 }
 
 /** What fits the form of files may still be none of the contract's, such as a duration that is longer than it can say. */

@@ -190,6 +190,7 @@ describe("agents", () => {
     hasToolLike: (matches: (name: string) => boolean) => matches("echo"),
     hasProvider: () => true,
     findAgent: (name: string) => (name === "helper" ? agent({}) : undefined),
+    ownSources: { names: () => new Set(["notes"]) },
   };
 
   test("ORCH-5 say what is doubtful beside what is wrong", () => {
@@ -240,8 +241,9 @@ describe("agents", () => {
     ]);
   });
 
-  test("ORCH-5 patterns that something fits are no matter", () => {
-    const withSource = { ...agent({ use: ["@files/*", "@fi*/x", "ec*", "*"] }), sources: [source("files")] };
+  test("ORCH-5 patterns that something fits are no matter, were it a source that a hosted module is by itself", () => {
+    const use = ["@files/*", "@fi*/x", "ec*", "*", "@notes/*"];
+    const withSource = { ...agent({ use }), sources: [source("files")] };
     expect(checkAgent(withSource, check)).toEqual({ faults: [], warnings: [] });
   });
 

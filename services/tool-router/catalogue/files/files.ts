@@ -34,8 +34,8 @@ export interface FilesOptions {
   onFaults: (faults: readonly string[]) => void;
   /** ORCH-11: that a file is refused, or refused no longer, is a decision. */
   audit: Audit;
-  /** Called with an agent's warnings whenever its file is loaded. */
-  onWarnings: (agent: string, warnings: readonly string[]) => void;
+  /** Called whenever the file of an agent that has warnings is loaded. */
+  onWarnings: (agent: string) => unknown;
 }
 
 /** Files of one directory and the part of the catalogue that they fill. */
@@ -68,7 +68,7 @@ export async function openCatalogueFiles(
     async apply(agent, file) {
       const { revision, warnings } = await editor.applyAgent(agent, { origin: file });
       const told = `${revision} ${warnings.join("; ")}`;
-      if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name, warnings);
+      if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name);
       warned.set(agent.name, told);
     },
     faultsOf: (agent) => editor.faultsOfAgent(agent, true),

@@ -8,7 +8,8 @@ import type {
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 
 export interface ListRequest {
-  scope: Scope;
+  /** Absent for what a provider offers by itself, whoever asks. */
+  scope?: Scope;
   sources: Source[];
 }
 

@@ -36,7 +36,8 @@ export type ToModule =
 
 /** From a module's process to the service. */
 export type FromModule =
-  | { kind: "described"; tools: DescribedTool[] }
+  /** `initializes`: the module has something to do before its first call. */
+  | { kind: "described"; tools: DescribedTool[]; initializes: boolean }
   | { kind: "refused"; reason: string }
   /** Nobody caught an error, which ends the process. */
   | { kind: "fault"; reason: string }

@@ -23,6 +23,8 @@ import { type ProcessOptions, startProcess } from "./start-process.ts";
 
 const SHUTDOWN_MS = 2_000;
 
+type Described = Extract<FromModule, { kind: "described" }>;
+
 export class ModuleProcess {
   readonly file: string;
   readonly startedAtMs = Date.now();
@@ -32,10 +34,11 @@ export class ModuleProcess {
   readonly #child: ChildProcess;
   readonly #lastWords = createLastWords();
   readonly #calls = new Map<number, InFlightCall>();
-  readonly #described = Promise.withResolvers<DescribedTool[]>();
+  readonly #described = Promise.withResolvers<Described>();
   readonly #initialized = Promise.withResolvers<void>();
   readonly #shutDown = Promise.withResolvers<void>();
   #tools: readonly DescribedTool[] = [];
+  #initializes = false;
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
@@ -50,7 +53,9 @@ export class ModuleProcess {
     const module = new ModuleProcess(options, child);
     opened.module = module;
     try {
-      module.#tools = await module.#started(module.#described.promise, "was not loaded within");
+      const { tools, initializes } = await module.#started(module.#described.promise, "was not loaded within");
+      module.#tools = tools;
+      module.#initializes = initializes;
       return module;
     } catch (error) {
       await module.close();
@@ -73,6 +78,11 @@ export class ModuleProcess {
 
   get tools(): readonly DescribedTool[] {
     return this.#tools;
+  }
+
+  /** Whether the module has something to do before its first call. */
+  get initializes(): boolean {
+    return this.#initializes;
   }
 
   get accepts(): boolean {
@@ -168,7 +178,7 @@ export class ModuleProcess {
   #take(message: FromModule): void {
     switch (message.kind) {
       case "described":
-        this.#described.resolve(message.tools);
+        this.#described.resolve(message);
         break;
       case "refused":
         this.#refuseStart(

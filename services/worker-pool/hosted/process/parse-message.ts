@@ -11,14 +11,16 @@ import { isEffect, isTimeout, isToolName } from "./module-form.ts";
 export function parseMessage(line: string): FromModule | undefined {
   const message = jsonFrom(line);
   if (!isObject(message)) return undefined;
-  const { kind, id, askId, tools, reason } = message;
+  const { kind, id, askId, tools, initializes, reason } = message;
   switch (kind) {
     case "initialized":
     case "pong":
     case "shut down":
       return { kind };
     case "described":
-      return Array.isArray(tools) ? orNothing(tools.map(toolFrom), (all) => ({ kind, tools: all })) : undefined;
+      return Array.isArray(tools) && typeof initializes === "boolean"
+        ? orNothing(tools.map(toolFrom), (all) => ({ kind, tools: all, initializes }))
+        : undefined;
     case "refused":
     case "fault":
       return isText(reason) ? { kind, reason } : undefined;

@@ -29,7 +29,8 @@ async function load(url: string): Promise<void> {
   try {
     const loaded: { default?: unknown } = await import(url);
     module = parseModule(loaded.default);
-    tell({ kind: "described", tools: module.tools.map(describedTool) });
+    const initializes = module.initialize !== undefined;
+    tell({ kind: "described", tools: module.tools.map(describedTool), initializes });
   } catch (error) {
     tell({ kind: "refused", reason: textFromError(error) });
   }
