@@ -1,10 +1,9 @@
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { WaitingCall } from "../inbox/waiting-call.tsx";
 import { listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Facts, Screen } from "../parts/screen.tsx";
@@ -46,7 +45,9 @@ function LiveRun({ runId }: { runId: string }) {
   const { model, fault } = useFollowed(runId, () => followRun(runId));
   const { timeline, events } = model;
   const isOver = !goingOn.includes(timeline.state);
-  const nowMs = useClock(!isOver && events.length > 0, timeline.lastMs);
+  const isGoing = !isOver && events.length > 0;
+  const clockMs = useClock(250, isGoing);
+  const nowMs = isGoing ? Math.max(clockMs, timeline.lastMs) : timeline.lastMs;
   return (
     <Screen
       title={timeline.agent ? `Run of ${timeline.agent}` : "Run"}
@@ -66,19 +67,6 @@ function LiveRun({ runId }: { runId: string }) {
       {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>
   );
-}
-
-/** The time, which goes on while the run does; its last event's then. */
-function useClock(isGoing: boolean, lastMs: number): number {
-  const now = useSignal(Date.now());
-  useEffect(() => {
-    if (!isGoing) return;
-    const timer = setInterval(() => {
-      now.value = Date.now();
-    }, 250);
-    return () => clearInterval(timer);
-  }, [isGoing, now]);
-  return isGoing ? Math.max(now.value, lastMs) : lastMs;
 }
 
 interface RunViewProps {
