@@ -63,7 +63,7 @@ function LiveRun({ runId }: { runId: string }) {
       }
     >
       <Fault text={fault} />
-      {events.length > 0 && !isOver && <WaitsFor runId={runId} sessionId={timeline.sessionId} />}
+      {events.length > 0 && !isOver && <WaitsFor runId={runId} timeline={timeline} />}
       {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>
   );
@@ -146,19 +146,15 @@ function Answer({ timeline: { outputText } }: { timeline: Timeline }) {
 }
 
 /** What the run waits for, and what answers it. */
-function WaitsFor({ runId, sessionId }: { runId: string; sessionId: string }) {
+function WaitsFor({ runId, timeline: { sessionId, required } }: { runId: string; timeline: Timeline }) {
   const { value, fault, again } = usePolled(
     `${runId} ${sessionId}`,
-    async (signal) => {
-      const calls = await listWaitingCalls(signal, sessionId);
-      const { run } = await clientOf(RunService).getRun({ runId }, { signal });
-      return { calls: calls.filter((call) => call.runId === runId), run };
-    },
+    async (signal) => (await listWaitingCalls(signal, sessionId)).filter((call) => call.runId === runId),
     1_500,
   );
   if (fault) return <Fault text={fault} />;
-  const { calls = [], run } = value ?? {};
-  if (calls.length === 0 && !run?.requiredCalls.length) return null;
+  const calls = value ?? [];
+  if (calls.length === 0 && required.length === 0) return null;
   return (
     <section class="section">
       <h2>Waits for</h2>
@@ -167,7 +163,7 @@ function WaitsFor({ runId, sessionId }: { runId: string; sessionId: string }) {
           <WaitingCall key={call.callId} call={call} onAnswered={again} />
         ))}
       </div>
-      {run && <RequiredCalls run={run} />}
+      <RequiredCalls runId={runId} calls={required} />
     </section>
   );
 }
