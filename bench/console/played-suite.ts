@@ -31,6 +31,10 @@ export async function openPlayedSuite(played: Played): Promise<PlayedSuite> {
       router.service(RunService, {
         listRuns: ({ pageSize, pageToken, states }) =>
           pageOfRuns(states.length > 0 ? 0 : played.runs, pageSize, pageToken),
+        async *watchRuns(_request, { signal }) {
+          yield { update: { case: "start" as const, value: { nextSequence: 1n } } };
+          await left(signal); // nothing more happens
+        },
         watchRun: ({ fromSequence }, { signal }) => updatesOfRun(played.deltas, Number(fromSequence ?? 0n), signal),
       });
       router.service(ToolCallService, { listToolCalls: () => ({ calls: [] }) });

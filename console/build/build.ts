@@ -25,8 +25,13 @@ export async function buildConsole(outDir: string): Promise<void> {
           entryFileNames: "[name].js",
           chunkFileNames: "[name].js",
           assetFileNames: "[name][extname]",
-          // What most screens share is one file: packed together it is smaller, and fetched at once.
-          codeSplitting: { groups: [{ name: "shared", minShareCount: 6 }] },
+          // What the first screen needs is one file, with all that it imports: packed together it is smaller, and fetched at once.
+          codeSplitting: {
+            groups: [
+              { name: "first", test: /console.(app.shell|overview)/, priority: 1 },
+              { name: "shared", minShareCount: 4 },
+            ],
+          },
         },
       },
     },

@@ -1,31 +1,33 @@
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { isForPeople } from "#runtime/content/questions.ts";
-import { listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { inboxMs, listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { useClock } from "../parts/clock.ts";
 import { Badge, Empty, Fault } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { Screen, Section } from "../parts/screen.tsx";
 import { clockOf, durationOf, msOf } from "../parts/words.ts";
-import { goingOn, RunBadge } from "../runs/states.tsx";
+import { RunBadge } from "../runs/states.tsx";
 import { clientOf } from "../suite/connection.ts";
+import { useFollowed } from "../suite/live.ts";
 import { usePolled } from "../suite/polled.ts";
-
-/** Runs of each kind that are counted. */
-const countedRuns = 1_000;
-
-/** How often all of it is asked for, in ms. */
-const refreshMs = 2_000;
+import { countedRuns, followOverview } from "./followed-overview.ts";
 
 /** What goes on, what waits, what failed, and whether the suite is well. */
 export function OverviewScreen() {
-  const { value, fault } = usePolled("overview", lookAround, refreshMs);
-  if (!value) return <Screen title="Overview">{<Fault text={fault} />}</Screen>;
-  const { open, failed, waiting } = value;
+  const { model, fault } = useFollowed("overview", followOverview);
+  const waiting = usePolled(
+    "waiting",
+    async (signal) => (await listWaitingCalls(signal)).filter(isForPeople).length,
+    inboxMs,
+  );
+  useClock(1_000);
+  if (!model.hasBegun) return <Screen title="Overview">{<Fault text={fault} />}</Screen>;
+  const [open, failed] = [[...model.openRuns.values()], [...model.failed.values()].reverse()];
   const inState = (state: RunState) => open.filter((run) => run.state === state).length;
   return (
     <Screen title="Overview">
-      <Fault text={fault} />
+      <Fault text={fault ?? waiting.fault} />
       <div class="figures">
         <Figure
           label="in progress"
@@ -33,7 +35,7 @@ export function OverviewScreen() {
           href={linkTo("runs", "", { state: "going on" })}
         />
         <Figure label="queued" value={inState(RunState.QUEUED)} href={linkTo("runs", "", { state: "going on" })} />
-        <Figure label="wait for people" value={waiting} href={linkTo("inbox")} />
+        <Figure label="wait for people" value={waiting.value ?? 0} href={linkTo("inbox")} />
         <Figure
           label="failed, an hour"
           value={failed.filter(isOfLastHour).length}
@@ -41,7 +43,7 @@ export function OverviewScreen() {
         />
       </div>
       <Section title="Longest in progress">
-        <RunLines runs={[...open].sort((one, other) => timeOf(one) - timeOf(other)).slice(0, 8)} none="Nothing runs." />
+        <RunLines runs={open.sort((one, other) => timeOf(one) - timeOf(other)).slice(0, 8)} none="Nothing runs." />
       </Section>
       <Section title="Failed last">
         <RunLines runs={failed.slice(0, 8)} none="No run that is stored has failed." />
@@ -51,16 +53,6 @@ export function OverviewScreen() {
       </Section>
     </Screen>
   );
-}
-
-async function lookAround(signal: AbortSignal) {
-  const runs = clientOf(RunService);
-  const [open, failed, calls] = await Promise.all([
-    runs.listRuns({ states: [...goingOn], pageSize: countedRuns }, { signal }),
-    runs.listRuns({ states: [RunState.FAILED], pageSize: 100 }, { signal }),
-    listWaitingCalls(signal),
-  ]);
-  return { open: open.runs, failed: failed.runs, waiting: calls.filter(isForPeople).length };
 }
 
 const timeOf = (run: Run) => msOf(run.createTime) ?? 0;

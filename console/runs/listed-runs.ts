@@ -1,9 +1,11 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { RunService, type WatchRunsResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { msOf, wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
+import type { Followed } from "../suite/live.ts";
+import { followRuns } from "./followed-runs.ts";
 
 export interface RunFilter {
   readonly states: readonly RunState[];
@@ -17,51 +19,65 @@ export interface RunFilter {
 /** Runs of a page. */
 const pageSize = 200;
 
-/** Runs as far as they were looked through, latest first: the newest are asked for again and again, older ones as one scrolls. */
-export interface ListedRuns {
+/** Runs as far as they were looked through, latest first: the newest are followed, older ones are asked for as one scrolls. */
+export interface ListedRuns extends Followed<WatchRunsResponse> {
   readonly runs: readonly Run[];
   readonly isWhole: boolean;
-  /** Asks for the latest ones. */
-  refresh(signal: AbortSignal): Promise<void>;
+  /** Whether the latest ones were listed. */
+  readonly hasBegun: boolean;
   /** Asks for the next page of older ones. */
   more(): Promise<void>;
 }
 
 export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns {
   const byId = new Map<string, Run>();
-  let sorted: readonly Run[] = [];
+  let sorted: readonly Run[] | undefined = [];
   let nextPage: string | undefined;
   let isAsking = false;
+  let oldestMs = 0;
 
   const startTime = withinMs === undefined ? undefined : { startTime: timestampFromMs(Date.now() - withinMs) };
-  const request = { ...filter, states: [...states], pageSize, ...startTime };
+  const request = { ...filter, states: [...states], ...startTime };
   const ask = (pageToken: string, signal?: AbortSignal) =>
-    clientOf(RunService).listRuns({ ...request, pageToken }, signal ? { signal } : {});
+    clientOf(RunService).listRuns({ ...request, pageSize, pageToken }, signal ? { signal } : {});
 
   function take(runs: readonly Run[]): void {
     for (const run of runs) byId.set(run.id, run);
-    sorted = [...byId.values()].sort((one, other) => (msOf(other.createTime) ?? 0) - (msOf(one.createTime) ?? 0));
+    sorted = undefined;
   }
 
+  /** Of older runs, those that were listed are shown: others would stand behind a hole. */
+  function isListed(run: Run): boolean {
+    return nextPage === "" || byId.has(run.id) || startOf(run) >= oldestMs;
+  }
+
+  const followed = followRuns(request, {
+    async list(signal) {
+      const { runs, nextPageToken } = await ask("", signal);
+      byId.clear(); // what changed among the older ones is not known
+      nextPage = nextPageToken;
+      oldestMs = startOf(runs.at(-1));
+      take(runs);
+    },
+    put(run) {
+      if (isListed(run)) take([run]);
+    },
+    remove(runId) {
+      if (byId.delete(runId)) sorted = undefined;
+    },
+  });
+
   return {
+    ...followed,
     get runs() {
+      sorted ??= [...byId.values()].sort((one, other) => startOf(other) - startOf(one));
       return sorted;
     },
     get isWhole() {
       return nextPage === "";
     },
-    async refresh(signal) {
-      const { runs, nextPageToken } = await ask("", signal);
-      if (!runs.some(({ id }) => byId.has(id))) {
-        byId.clear(); // more came since than a page holds: what lies between is listed anew
-        nextPage = nextPageToken;
-      }
-      const oldest = msOf(runs.at(-1)?.createTime) ?? 0;
-      const told = new Set(runs.map(({ id }) => id));
-      // What is no longer among the latest has left the filter, or was deleted.
-      for (const [id, { createTime }] of byId)
-        if (!told.has(id) && (nextPageToken === "" || (msOf(createTime) ?? 0) > oldest)) byId.delete(id);
-      take(runs);
+    get hasBegun() {
+      return nextPage !== undefined;
     },
     async more() {
       if (isAsking || nextPage === undefined || nextPage === "") return;
@@ -69,12 +85,17 @@ export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns
       try {
         const { runs, nextPageToken } = await ask(nextPage);
         nextPage = nextPageToken;
+        oldestMs = Math.min(oldestMs, startOf(runs.at(-1)));
         take(runs);
       } finally {
         isAsking = false;
       }
     },
   };
+}
+
+function startOf(run: Run | undefined): number {
+  return msOf(run?.createTime) ?? 0;
 }
 
 /** Whether a run has all the words somewhere: its id, session, agent, end, error or answer. */

@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks";
-import type { FunctionCall, Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
@@ -10,11 +10,11 @@ import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";
 
 /** Calls of function tools, which the client of the run executes: where that one is gone, a person may. */
-export function RequiredCalls({ run }: { run: Run }) {
+export function RequiredCalls({ runId, calls }: { runId: string; calls: readonly FunctionCall[] }) {
   return (
     <div class="cards">
-      {run.requiredCalls.map((call) => (
-        <RequiredCall key={call.callId} runId={run.id} call={call} />
+      {calls.map((call) => (
+        <RequiredCall key={call.callId} runId={runId} call={call} />
       ))}
     </div>
   );

@@ -1,10 +1,9 @@
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { WaitingCall } from "../inbox/waiting-call.tsx";
 import { listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Facts, Screen } from "../parts/screen.tsx";
@@ -46,7 +45,9 @@ function LiveRun({ runId }: { runId: string }) {
   const { model, fault } = useFollowed(runId, () => followRun(runId));
   const { timeline, events } = model;
   const isOver = !goingOn.includes(timeline.state);
-  const nowMs = useClock(!isOver && events.length > 0, timeline.lastMs);
+  const isGoing = !isOver && events.length > 0;
+  const clockMs = useClock(250, isGoing);
+  const nowMs = isGoing ? Math.max(clockMs, timeline.lastMs) : timeline.lastMs;
   return (
     <Screen
       title={timeline.agent ? `Run of ${timeline.agent}` : "Run"}
@@ -62,23 +63,10 @@ function LiveRun({ runId }: { runId: string }) {
       }
     >
       <Fault text={fault} />
-      {events.length > 0 && !isOver && <WaitsFor runId={runId} sessionId={timeline.sessionId} />}
+      {events.length > 0 && !isOver && <WaitsFor runId={runId} timeline={timeline} />}
       {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>
   );
-}
-
-/** The time, which goes on while the run does; its last event's then. */
-function useClock(isGoing: boolean, lastMs: number): number {
-  const now = useSignal(Date.now());
-  useEffect(() => {
-    if (!isGoing) return;
-    const timer = setInterval(() => {
-      now.value = Date.now();
-    }, 250);
-    return () => clearInterval(timer);
-  }, [isGoing, now]);
-  return isGoing ? Math.max(now.value, lastMs) : lastMs;
 }
 
 interface RunViewProps {
@@ -158,19 +146,15 @@ function Answer({ timeline: { outputText } }: { timeline: Timeline }) {
 }
 
 /** What the run waits for, and what answers it. */
-function WaitsFor({ runId, sessionId }: { runId: string; sessionId: string }) {
+function WaitsFor({ runId, timeline: { sessionId, required } }: { runId: string; timeline: Timeline }) {
   const { value, fault, again } = usePolled(
     `${runId} ${sessionId}`,
-    async (signal) => {
-      const calls = await listWaitingCalls(signal, sessionId);
-      const { run } = await clientOf(RunService).getRun({ runId }, { signal });
-      return { calls: calls.filter((call) => call.runId === runId), run };
-    },
+    async (signal) => (await listWaitingCalls(signal, sessionId)).filter((call) => call.runId === runId),
     1_500,
   );
   if (fault) return <Fault text={fault} />;
-  const { calls = [], run } = value ?? {};
-  if (calls.length === 0 && !run?.requiredCalls.length) return null;
+  const calls = value ?? [];
+  if (calls.length === 0 && required.length === 0) return null;
   return (
     <section class="section">
       <h2>Waits for</h2>
@@ -179,7 +163,7 @@ function WaitsFor({ runId, sessionId }: { runId: string; sessionId: string }) {
           <WaitingCall key={call.callId} call={call} onAnswered={again} />
         ))}
       </div>
-      {run && <RequiredCalls run={run} />}
+      <RequiredCalls runId={runId} calls={required} />
     </section>
   );
 }

@@ -1,37 +1,30 @@
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
 import { type Run, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Screen } from "../parts/screen.tsx";
 import { clockOf, counted, durationOf, msOf, usageText, wordFrom } from "../parts/words.ts";
-import { usePolled } from "../suite/polled.ts";
+import { useFollowed } from "../suite/live.ts";
 import { ChosenRuns } from "./chosen-runs.tsx";
 import { listRuns, matches } from "./listed-runs.ts";
 import { OpenLogFile } from "./open-log-file.tsx";
 import { filterFrom, RunFilters } from "./run-filters.tsx";
-import { RunBadge } from "./states.tsx";
-
-/** How often the latest runs are asked for, in ms: the contract has no watch of all runs. */
-const refreshMs = 1_500;
+import { goingOn, RunBadge } from "./states.tsx";
 
 export function RunsScreen() {
   const { query } = place.value;
   const words = query.get("words") ?? "";
   const filter = filterFrom(query);
   const filterKey = JSON.stringify(filter);
-  const listed = useMemo(() => listRuns(filter), [filterKey]);
+  const { model: listed, fault } = useFollowed(filterKey, () => listRuns(filter));
   const drawn = useSignal(0);
-  const { value, fault, again } = usePolled(
-    filterKey,
-    async (signal) => {
-      await listed.refresh(signal);
-      return ++drawn.value;
-    },
-    refreshMs,
-  );
   drawn.value; // read: older pages come between
+  useClock(
+    1_000,
+    listed.runs.some(({ state }) => goingOn.includes(state)),
+  );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const shown = words === "" ? listed.runs : listed.runs.filter((run) => matches(run, words));
   const more = () => {
@@ -40,7 +33,7 @@ export function RunsScreen() {
       () => {
         if (listed.runs.length > before) drawn.value += 1;
       },
-      () => {}, // asked for again when one scrolls; the next refresh tells what is wrong
+      () => {}, // asked for again when one scrolls; the stream tells what is wrong
     );
   };
   const toggle = (id: string) => {
@@ -75,11 +68,10 @@ export function RunsScreen() {
         runs={shown.filter(({ id }) => chosen.value.has(id))}
         onDone={() => {
           chosen.value = new Set();
-          again();
         }}
       />
       <Fault text={fault} />
-      {value !== undefined && shown.length === 0 && (
+      {listed.hasBegun && shown.length === 0 && (
         <Empty>
           No runs here. Start one: <code>toolbus run AGENT "…"</code>
         </Empty>

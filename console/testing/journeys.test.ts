@@ -74,6 +74,23 @@ describe("a run that waits for a person", () => {
     await page.context().close();
   });
 
+  it("says who executed each call, in how many attempts, and to which trace the run belongs", async () => {
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    const runId = await stage.run("shop", "4710", `00-${traceId}-b7ad6b7169203331-01`);
+    const page = await stage.open(`#/runs/${runId}`);
+    await page.getByText(traceId).waitFor();
+    await page.getByRole("button", { name: "everything__get-sum" }).click();
+    const fact = (name: string) =>
+      page.locator(".detail dt", { hasText: new RegExp(`^${name}$`) }).locator("xpath=following-sibling::dd[1]");
+    await expect.poll(() => fact("provider").textContent()).toBe("mcp");
+    expect([await fact("kind").textContent(), await fact("attempts").textContent()]).toEqual(["mcp", "1"]);
+    await page.getByRole("button", { name: "ship_order" }).click();
+    await page.getByText("not in tools.allowed", { exact: false }).first().waitFor();
+    expect(await fact("provider").count(), "nobody executed it").toBe(0);
+    await stage.suite.connection.client(RunService).cancelRun({ runId, reason: "seen" });
+    await page.context().close();
+  });
+
   it("is found in the inbox and declined from a link on a phone", async () => {
     const runId = await stage.run("shop", "4712");
     const page = await stage.open("#/inbox", { viewport: { width: 390, height: 844 } });
@@ -93,6 +110,43 @@ describe("a run that waits for a person", () => {
     await page.getByRole("button", { name: "fork" }).click();
     await page.getByText("You said blue.").waitFor();
     expect(page.url()).not.toContain(runId);
+    await page.context().close();
+  });
+});
+
+describe("lists of runs", () => {
+  it("are asked for once and follow what happens from there on, through the death of an orchestrator", async () => {
+    const page = await stage.open("#/runs");
+    let listed = 0;
+    page.on("request", (request) => {
+      if (request.url().endsWith("/ListRuns")) listed += 1;
+    });
+    await page.reload();
+    const line = (text: string) => page.locator(".run-row", { hasText: text });
+    await page.locator(".run-row").first().waitFor();
+    await stage.run("clerk", "green");
+    await line("You said green.").getByText("completed").waitFor();
+    expect(listed).toBe(1);
+    const orchestrator = stage.suite.services.find(({ service }) => service === "orchestrator");
+    signalProcess({ pid: orchestrator?.pid }, "SIGKILL");
+    await stage.suite.start("orchestrator");
+    await stage.run("clerk", "violet");
+    await line("You said violet.").getByText("completed").waitFor();
+    expect(await line("You said green.").count(), "what was there stays").toBe(1);
+    await page.context().close();
+  });
+
+  it("fill the overview: a run that waits counts as it begins to, and no more when it is canceled", async () => {
+    const page = await stage.open("#/overview");
+    const figure = async () =>
+      Number(await page.locator(".figure", { hasText: "in progress" }).locator("strong").textContent());
+    await page.locator(".figure").first().waitFor();
+    const before = await figure();
+    const runId = await stage.run("shop", "4715");
+    await expect.poll(figure, { timeout: 10_000 }).toBe(before + 1);
+    await page.locator(`a[href="#/runs/${runId}"]`).waitFor();
+    await stage.suite.connection.client(RunService).cancelRun({ runId, reason: "enough" });
+    await expect.poll(figure, { timeout: 10_000 }).toBe(before);
     await page.context().close();
   });
 });

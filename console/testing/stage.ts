@@ -16,8 +16,8 @@ export interface Stage extends AsyncDisposable {
   open(place?: string, options?: BrowserContextOptions & { readonly key?: string }): Promise<Page>;
   /** What pages have complained of, such as an error or a breach of their policy. */
   readonly complaints: readonly string[];
-  /** Starts a run; gives its id. */
-  run(agent: string, text: string): Promise<string>;
+  /** Starts a run, in a trace if one is named; gives its id. */
+  run(agent: string, text: string, traceparent?: string): Promise<string>;
 }
 
 export const executablePath = process.env.TOOLBUS_CHROMIUM ?? "/usr/bin/chromium";
@@ -60,10 +60,11 @@ export async function openStage({ key: operatorKey, ...options }: StageOptions =
       await page.goto(`${suite.url}/${place}`);
       return page;
     },
-    async run(agent, text) {
+    async run(agent, text, traceparent) {
       const message = { role: Role.USER, content: textContent(text) };
       const input = [{ item: { case: "message", value: message } as const }];
-      const { run } = await connection.client(RunService).createRun({ agent, input });
+      const headers = traceparent === undefined ? {} : { traceparent };
+      const { run } = await connection.client(RunService).createRun({ agent, input }, { headers });
       return run?.id ?? "";
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

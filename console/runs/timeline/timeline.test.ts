@@ -110,6 +110,25 @@ describe("a run as spans (ORCH-12)", () => {
     expect(timeline.state).toBe(RunState.REQUIRES_ACTION);
   });
 
+  it("a run says which calls it waits for its client to answer, until they are answered or it goes on", () => {
+    const asked = ["f", "g"].map((callId) => ({ callId, name: "ask_me", argumentsJson: "{}" }));
+    const parked: Record<number, Happening> = {
+      0: { case: "accepted", value: {} },
+      10: { case: "claimed", value: {} },
+      20: { case: "turnCommitted", value: { turn: 1, items: [call("f", "ask_me"), call("g", "ask_me")] } },
+      30: { case: "parked", value: { calls: asked } },
+    };
+    const answered: Record<number, Happening> = {
+      40: { case: "callFinished", value: { callId: "f", result: { outputJson: "1" } } },
+    };
+    const required = (happened: Record<number, Happening>) =>
+      read(eventsAt({ ...parked, ...happened })).timeline.required.map(({ callId }) => callId);
+    expect(required({})).toEqual(["f", "g"]);
+    expect(required(answered)).toEqual(["g"]);
+    expect(required({ ...answered, 50: { case: "claimed", value: {} } })).toEqual([]);
+    expect(required({ ...answered, 50: { case: "ended", value: { state: RunState.CANCELED } } })).toEqual([]);
+  });
+
   it("what is written belongs to its attempt: another attempt, a replacement, the stored turn put it aside", () => {
     const reader = read(eventsAt({ 0: { case: "accepted", value: {} }, 1: { case: "claimed", value: {} } }));
     const say = (attempt: number, text: string) =>

@@ -50,6 +50,8 @@ export interface Timeline {
   draft: Draft | undefined;
   state: RunState;
   endReason: RunEndReason;
+  /** Calls that the run waits for its client to answer. */
+  required: readonly FunctionCall[];
   error: string;
   outputText: string;
   agent: string;
@@ -77,6 +79,7 @@ export function createTimeline(): TimelineReader {
     draft: undefined,
     state: RunState.UNSPECIFIED,
     endReason: RunEndReason.UNSPECIFIED,
+    required: [],
     error: "",
     outputText: "",
     agent: "",
@@ -167,7 +170,7 @@ export function createTimeline(): TimelineReader {
       case "claimed":
         if (end("queued") === undefined && !openSpans.has("parked")) note("taken over by another process");
         end("parked");
-        timeline.state = RunState.IN_PROGRESS;
+        Object.assign(timeline, { state: RunState.IN_PROGRESS, required: [] });
         break;
       case "turnCommitted": {
         const { turn, items, usage, model, attempt, finishReason } = event.value;
@@ -199,6 +202,7 @@ export function createTimeline(): TimelineReader {
       }
       case "callFinished": {
         const { callId, result, usage, execution } = event.value;
+        timeline.required = timeline.required.filter((call) => call.callId !== callId);
         if (!openSpans.has(callId)) add(callId, "call", callId, now);
         const span = end(callId);
         if (!span) break;
@@ -211,7 +215,7 @@ export function createTimeline(): TimelineReader {
       case "parked": {
         const span = add("parked", "waiting", `waits for ${event.value.calls.map(({ name }) => name).join(", ")}`, now);
         span.input = event.value.calls.map(({ name, argumentsJson }) => `${name} ${argumentsJson}`).join("\n");
-        timeline.state = RunState.REQUIRES_ACTION;
+        Object.assign(timeline, { state: RunState.REQUIRES_ACTION, required: event.value.calls });
         break;
       }
       case "inboxTaken":
@@ -233,7 +237,7 @@ export function createTimeline(): TimelineReader {
           if (span?.kind === "model") timeline.spans.splice(timeline.spans.indexOf(span), 1);
         }
         timeline.draft = undefined;
-        Object.assign(timeline, { state, endReason, error, outputText });
+        Object.assign(timeline, { state, endReason, error, outputText, required: [] });
         const span = note(`${wordFrom(RunState, state)}: ${wordFrom(RunEndReason, endReason)}`);
         span.output = error || outputText;
         span.isFault = state === RunState.FAILED;

@@ -3,6 +3,8 @@ import { type Proofs, shown, testsOf } from "./proof.ts";
 const page = testsOf("console/testing/journeys.test.ts");
 const components = testsOf("console/testing/components.test.ts");
 const componentFiles = testsOf("services/gateway/console/components.test.ts");
+const watchRuns = testsOf("services/orchestrator/runs/list/watch-runs.test.ts");
+const watchRunsService = testsOf("services/orchestrator/testing/watching/watch-runs.service.test.ts");
 const pageForm = testsOf("console/parts/form/fields.test.ts");
 const network = testsOf("services/mcp-bridge/transport/network.test.ts");
 const switching = testsOf("services/tool-router/testing/sessions/switching.service.test.ts");
@@ -298,11 +300,22 @@ export const orch: Proofs = {
       "a page of agents, tools, servers, runs, spaces and the audit stream",
       page(
         "is watched as it happens, answered in the page",
+        "says who executed each call, in how many attempts",
+        "are asked for once and follow what happens from there on",
         "tools say who may call them and why not",
         "a session is switched to another agent",
         "each decision of the audit trail leads to its call",
         "axe finds nothing",
       ),
+    ),
+    shown(
+      "runs as they happen, at a cost that does not grow with those that are stored",
+      watchRuns(
+        "10,000 runs that stand cost a watcher nothing",
+        "a principal is told of its own runs only",
+        "who is slower than changes are dropped is told the gap",
+      ),
+      watchRunsService("tells each run as it is accepted", "goes on from any place with what came since"),
     ),
     shown(
       "people answer tools in it, by a form from the schema",

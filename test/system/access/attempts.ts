@@ -58,6 +58,7 @@ const requests: Record<string, Make> = {
   "RunService.GetRun": ({ runId }) => ({ runId }),
   "RunService.ListRuns": () => ({ sessionId }),
   "RunService.WatchRun": ({ runId }) => ({ runId, fromSequence: 0n }),
+  "RunService.WatchRuns": () => ({ sessionId }),
   "RunService.SubmitOutputs": ({ runId }) => ({ runId, outputs: [{ callId: "asked", outcome }] }),
   "RunService.ForkRun": ({ runId }) => ({ runId, atSequence: 1, input }),
   "McpContentService.ListResources": () => ({ source }),
