@@ -31,6 +31,15 @@ describe("an ending", () => {
     expect(told.signal.reason).toBe("told");
   });
 
+  test("that is told no reason ends as a controller that is aborted without one", () => {
+    const controller = new AbortController();
+    controller.abort();
+    using ending = openEnding();
+    ending.end();
+    const { name, message } = ending.signal.reason;
+    expect([name, message]).toEqual([controller.signal.reason.name, controller.signal.reason.message]);
+  });
+
   test("leaves nothing at a source that lives on, whether it is disposed or another source aborted", () => {
     const [process, call] = [new AbortController(), new AbortController()];
     openEnding(process.signal, call.signal)[Symbol.dispose]();

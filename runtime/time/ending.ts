@@ -1,3 +1,6 @@
+/** The reason of who ends without one, as that of `AbortController`; made once, since each would have a stack of its own. */
+const ENDED = new DOMException("This operation was aborted", "AbortError");
+
 /** A signal that aborts with the first of its sources, or when it is told to. */
 export interface Ending extends Disposable {
   readonly signal: AbortSignal;
@@ -20,5 +23,5 @@ export function openEnding(...sources: readonly (AbortSignal | undefined)[]): En
   };
   for (const source of held) source.addEventListener("abort", onAbort, { once: true });
   if (held.some(({ aborted }) => aborted)) onAbort();
-  return { signal: controller.signal, end: (reason) => controller.abort(reason), [Symbol.dispose]: letGo };
+  return { signal: controller.signal, end: (reason = ENDED) => controller.abort(reason), [Symbol.dispose]: letGo };
 }

@@ -11,8 +11,8 @@ import { valuesOf } from "../../plain/exchange.ts";
 /** Sessions of the suite, as those of MCP clients (mcp-1). */
 export class McpSessions {
   readonly #sessions: Client<typeof SessionService>;
-  /** The place of a standing session, as it was when it was last looked for. */
-  readonly #places = new BoundedMap<string, number>(10_000);
+  /** The id of a standing session, as it was when it was last looked for. */
+  readonly #believed = new BoundedMap<string, string>(10_000);
 
   constructor(sessions: Client<typeof SessionService>) {
     this.#sessions = sessions;
@@ -41,7 +41,7 @@ export class McpSessions {
   async standing(agent: string, caller: Caller): Promise<string> {
     for (let place = 0; place < MOST_PLACES; place += 1) {
       const id = idOfStanding(agent, caller, place);
-      this.#places.set(idOfStanding(agent, caller, 0), place);
+      this.#believed.set(holderOf(agent, caller), id);
       const session = await this.#find(id, caller);
       if (session === undefined) return (await this.open(agent, caller, id)).id;
       if (session.agent === agent && session.state !== SessionState.CLOSED) return id;
@@ -53,7 +53,10 @@ export class McpSessions {
 
   /** The standing session as it is believed to be. Nobody is asked, so it may not be there, or not be one any more. */
   believed(agent: string, caller: Caller): string {
-    return idOfStanding(agent, caller, this.#places.get(idOfStanding(agent, caller, 0)) ?? 0);
+    const holder = holderOf(agent, caller);
+    const id = this.#believed.get(holder) ?? idOfStanding(agent, caller, 0);
+    this.#believed.set(holder, id);
+    return id;
   }
 
   async #find(sessionId: string, caller: Caller): Promise<Session | undefined> {
@@ -69,6 +72,10 @@ export class McpSessions {
 
 /** A session that was closed keeps its id for a day at least. */
 const MOST_PLACES = 100;
+
+function holderOf(agent: string, caller: Caller): string {
+  return JSON.stringify([principalOf(caller), agent]);
+}
 
 function idOfStanding(agent: string, caller: Caller, place: number): string {
   const digest = createHash("sha256")
