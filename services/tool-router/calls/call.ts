@@ -1,6 +1,5 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { openEnding } from "#runtime/time/ending.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
 import type { AdmittedCall, Admitter, Facts, IdentifiedCall } from "./admission.ts";
@@ -52,9 +51,8 @@ export function createCarryOut(parts: CallParts): CarryOut {
     request: IdentifiedCall,
     { signal, emit, isCanceledFor }: CarryOutControl,
   ): Promise<Answer | undefined> {
-    using tracked = sessionCalls.track(request.sessionId, request.callId);
-    using ending = openEnding(signal, tracked.signal);
-    const control = { signal: ending.signal, emit, isCanceledFor };
+    using tracked = sessionCalls.track(request.sessionId, request.callId, signal);
+    const control = { signal: tracked.signal, emit, isCanceledFor };
     const admitted = await admission.admit(request, control.signal);
     if (admitted.kind === "switching") return undefined;
     if (admitted.kind === "refused") return admitted.answer;

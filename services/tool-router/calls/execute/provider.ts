@@ -10,7 +10,6 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { timedBy } from "#runtime/time/duration.ts";
-import { openEnding } from "#runtime/time/ending.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import type { Executor } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
@@ -97,14 +96,13 @@ export function createProviderExecution(options: ProvidersOptions) {
     const client = options.find(provider);
     if (client === undefined) return failure(`there is no provider ${JSON.stringify(provider)}`);
     const graceMs = options.graceMs(provider);
-    using limit = openTimeLimit(call, graceMs);
-    using ending = openEnding(control.signal, limit.signal);
+    using limit = openTimeLimit(call, graceMs, control.signal);
     const emit = (event: CallEvent) => {
       if (event.case === "progress") limit.extend();
       control.emit(event);
     };
     const { sample, used } = options.sampling(call);
-    const ends = { ...control, emit, signal: ending.signal, limit, sample };
+    const ends = { ...control, emit, signal: limit.signal, limit, sample };
     const tryOnce: TryOnce = (options = {}) => attempt(client, call, { ...ends, ...options });
     const answer = await answered(call, tryOnce, control, limit);
     return { ...answer, ...used() };
@@ -120,7 +118,7 @@ export function createProviderExecution(options: ProvidersOptions) {
       return await tryOnce();
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
-      if (limit.signal.aborted)
+      if (limit.isOver)
         return failure(
           `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms${whose(call)}`,
           "DEADLINE_EXCEEDED",

@@ -1,9 +1,12 @@
+import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { Deadline } from "./deadline.ts";
 
 /** The end of a call's time, by the router. */
 export interface TimeLimit extends Disposable {
+  /** Aborts when the time is over, or as the call's own signal does. */
   readonly signal: AbortSignal;
+  readonly isOver: boolean;
   /** When the call's time is over, and when it is in any case, where progress extends it. */
   readonly at: number;
   readonly latestAt: number | undefined;
@@ -18,9 +21,18 @@ interface LimitedCall {
   readonly runDeadline: number | undefined;
 }
 
-export function openTimeLimit({ deadline, runDeadline }: LimitedCall, graceMs: number): TimeLimit {
-  const over = new AbortController();
-  const end = () => over.abort(new DOMException("the time is over", "TimeoutError"));
+export function openTimeLimit(
+  { deadline, runDeadline }: LimitedCall,
+  graceMs: number,
+  callSignal: AbortSignal,
+): TimeLimit {
+  const ending = openEnding(callSignal);
+  const { signal } = ending;
+  let isOver = false;
+  const end = () => {
+    isOver = !signal.aborted;
+    ending.end(new DOMException("the time is over", "TimeoutError"));
+  };
   const runEndsAt = runDeadline === undefined ? Number.POSITIVE_INFINITY : runDeadline + 1_000;
   const startUntil = (at: number) => startTimer(Math.max(1, Math.min(at, runEndsAt) - Date.now()), end);
   let [at, latestAt] = [deadline.at, deadline.latestAt];
@@ -31,7 +43,10 @@ export function openTimeLimit({ deadline, runDeadline }: LimitedCall, graceMs: n
     stop = startUntil(isPaused ? Number.POSITIVE_INFINITY : at + graceMs);
   };
   return {
-    signal: over.signal,
+    signal,
+    get isOver() {
+      return isOver;
+    },
     get at() {
       return at;
     },
@@ -39,7 +54,7 @@ export function openTimeLimit({ deadline, runDeadline }: LimitedCall, graceMs: n
       return latestAt;
     },
     extend() {
-      if (latestAt === undefined || over.signal.aborted || isPaused) return;
+      if (latestAt === undefined || signal.aborted || isPaused) return;
       at = Math.min(latestAt, Date.now() + deadline.timeoutMs);
       restart();
     },
@@ -53,10 +68,13 @@ export function openTimeLimit({ deadline, runDeadline }: LimitedCall, graceMs: n
           at += passedMs;
           if (latestAt !== undefined) latestAt += passedMs;
           isPaused = false;
-          if (!over.signal.aborted) restart();
+          if (!signal.aborted) restart();
         },
       };
     },
-    [Symbol.dispose]: () => stop(),
+    [Symbol.dispose]() {
+      stop();
+      ending[Symbol.dispose]();
+    },
   };
 }

@@ -1,13 +1,14 @@
 import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { type Ending, openEnding } from "#runtime/time/ending.ts";
 
-/** A call's presence in its session; its signal aborts when the session cannot wait for it any longer. */
+/** A call's presence in its session; its signal aborts as the call's own does, and when the session cannot wait for it any longer. */
 export interface TrackedCall extends Disposable {
   readonly signal: AbortSignal;
 }
 
 interface Entry {
   readonly callId: string;
-  readonly control: AbortController;
+  readonly ending: Ending;
 }
 
 /**
@@ -18,12 +19,12 @@ export class SessionCalls {
   readonly #bySession = new TransientMap<Set<Entry>>();
   readonly #emptied = new Map<string, PromiseWithResolvers<void>>();
 
-  track(sessionId: string, callId: string): TrackedCall {
-    const entry: Entry = { callId, control: new AbortController() };
+  track(sessionId: string, callId: string, callSignal?: AbortSignal): TrackedCall {
+    const entry: Entry = { callId, ending: openEnding(callSignal) };
     const others = this.#bySession.get(sessionId);
     if (others === undefined) this.#bySession.set(sessionId, new Set([entry]));
     else others.add(entry);
-    return { signal: entry.control.signal, [Symbol.dispose]: () => this.#leave(sessionId, entry) };
+    return { signal: entry.ending.signal, [Symbol.dispose]: () => this.#leave(sessionId, entry) };
   }
 
   callIds(sessionId: string): string[] {
@@ -40,12 +41,13 @@ export class SessionCalls {
 
   /** Cancels those of the calls that are still under way. */
   cancel(sessionId: string, callIds: readonly string[], reason: unknown): void {
-    for (const { callId, control } of [...(this.#bySession.get(sessionId) ?? [])]) {
-      if (callIds.includes(callId)) control.abort(reason);
+    for (const { callId, ending } of [...(this.#bySession.get(sessionId) ?? [])]) {
+      if (callIds.includes(callId)) ending.end(reason);
     }
   }
 
   #leave(sessionId: string, entry: Entry): void {
+    entry.ending[Symbol.dispose]();
     const others = this.#bySession.get(sessionId);
     others?.delete(entry);
     if (others?.size !== 0) return;
