@@ -32,6 +32,7 @@ import { requireOrigin } from "../access/cross-origin.ts";
 import { type Exchange, readText } from "../plain/exchange.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
+import { namesRevision } from "./eras/named-revision.ts";
 import { postToSession } from "./eras/session-era.ts";
 import { endSession, openStream } from "./eras/session-streams.ts";
 import { serveStateless } from "./eras/stateless-era.ts";
@@ -91,7 +92,7 @@ async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promi
   if (exchange.agent === SESSIONS) return serveCallers(parts, exchange);
   if (request.method === "GET") return openStream(parts, exchange);
   if (request.method === "DELETE") return endSession(parts, exchange);
-  const isOld = request.method !== "POST" || (await isLegacyRequest(request, body ?? {}));
+  const isOld = request.method !== "POST" || (!namesRevision(body) && (await isLegacyRequest(request, body ?? {})));
   return isOld ? postToSession(parts, exchange) : serveStateless(parts, exchange);
 }
 
