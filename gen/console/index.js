@@ -1,1 +1,1 @@
-import{D as e,Et as t,Q as n,t as r}from"./first.js";var i=document.getElementById(`app`);if(!i)throw Error(`the page has no place for the console`);await n(),t(e(r,{}),i);
+import{$ as e,At as t,D as n,t as r}from"./first.js";var i=document.getElementById(`app`);if(!i)throw Error(`the page has no place for the console`);await e(),t(n(r,{}),i);
