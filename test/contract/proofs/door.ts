@@ -60,7 +60,7 @@ export const door: Proofs = {
         "1.x: sees the task's creation, its states and its result",
         "is served by every gateway, in every session of its principal, and by nobody else's",
         "goes on when the gateway that created it is killed, and is executed once",
-        "tells of its progress and its states to who waits for its result, at any gateway",
+        "tells who waits for its result of its states, and, where it was created, of its progress",
         "is canceled at its server, from another gateway, and only as long as it has not ended",
         "waits in the space for an approval, after its gateway was killed, and is told as working to who cannot answer",
       ),

@@ -24,6 +24,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { until } from "#runtime/time/until.ts";
+import { teller } from "../calls/telling.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { errorTextOf, isOver, POLL_MS, statusOf, taskFrom } from "./task.ts";
 import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
@@ -38,7 +39,7 @@ const listed = z.looseObject({ cursor: z.string().optional() });
 
 /** Adds the methods of tasks to an agent's server. */
 export function serveTasks(server: Server, options: TasksOptions): void {
-  const { answering, asking, calls, left, stopping } = options;
+  const { answering, asking, calls, held, left, stopping } = options;
   const { tasks, begin, keepGoing, resultOf, isTaskTool } = createTaskCalls(options);
   const handle = <P extends z.ZodType, R>(
     method: string,
@@ -63,15 +64,25 @@ export function serveTasks(server: Server, options: TasksOptions): void {
     return taskFrom(call, (await tasks.questions(call)).length > 0);
   }
 
-  /** Waits for the end. Meanwhile the client's person is asked what the task waits for. */
+  /** Waits for the end. Meanwhile it tells of progress and states, and the client's person is asked what the task waits for. */
   async function result(taskId: string, context: ServerContext): Promise<CallToolResult> {
     using ending = openEnding(context.mcpReq.signal, left, stopping);
+    await tasks.require(taskId);
+    using _ = held.listen(taskId, teller(context.mcpReq, false));
+    let told = "";
+    const tellStatus = async (task: Task) => {
+      const isTold = told === task.status;
+      told = task.status;
+      if (!isTold) await context.mcpReq.notify({ method: "notifications/tasks/status", params: { ...task } });
+    };
     let ended = endOf(await tasks.require(taskId));
     for (;;) {
       const isWaitedFor = !ended.aborted;
       const call = await tasks.require(taskId);
+      const questions = await tasks.questions(call);
+      await tellStatus(taskFrom(call, questions.length > 0));
       if (isOver(call)) return related(taskId, await resultOf(call));
-      await asking.ask(await tasks.questions(call), { callId: taskId, context, isTask: true });
+      await asking.ask(questions, { callId: taskId, context, isTask: true });
       using next = openEnding(ending.signal, isWaitedFor ? ended : undefined);
       await delay(POLL_MS, next.signal).catch(() => ending.signal.throwIfAborted());
       if (!isWaitedFor) ended = endOf(call);

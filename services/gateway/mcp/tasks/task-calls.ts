@@ -39,8 +39,9 @@ export function createTaskCalls(options: TasksOptions) {
   const tasks = createRecordedTasks({ ...options, answers: asking.answers });
 
   function wait(callTool: CallInSession, call: CalledTool) {
-    const nobody = { signal: new AbortController().signal, tell: async () => {}, ask: async () => undefined };
-    return held.hold(call.callId, () => follow({ ...options, callTool, answers: asking.answers }, call, nobody));
+    const { signal } = new AbortController();
+    const parts = { ...options, callTool, answers: asking.answers };
+    return held.hold(call.callId, (tell) => follow(parts, call, { signal, tell, ask: async () => undefined }));
   }
 
   /** TASK-3. Resolves when the waiting has ended, however. */

@@ -3,7 +3,12 @@
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { CallToolResultSchema, CreateTaskResultSchema, ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolResultSchema,
+  CreateTaskResultSchema,
+  ElicitRequestSchema,
+  TaskStatusNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
@@ -126,6 +131,29 @@ describe("DOOR-2 a task", () => {
     expect(result.content).toEqual([{ type: "text", text: "orphan is done" }]);
     expect(door.work.log.filter((line) => line === "began orphan")).toHaveLength(1);
   }, 90_000);
+
+  it("tells who waits for its result of its states, and, where it was created, of its progress", async () => {
+    const mine = await handOf(here);
+    await using one = await openOldClient(here);
+    await using other = await openOldClient(there);
+    const { taskId } = (await mine.create(work("watched"))).task;
+    const told: number[] = [];
+    const options = { onprogress: ({ progress }: { progress: number }) => void told.push(progress) };
+    const states = [one, other].map(({ client }) => {
+      const seen: unknown[] = [];
+      client.setNotificationHandler(TaskStatusNotificationSchema, ({ params }) => void seen.push(params));
+      return seen;
+    });
+    const waiting = [one, other].map(({ client }) =>
+      client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema, options),
+    );
+    await until(() => told.length > 2, { timeoutMs: 20_000, what: "the task's progress" });
+    expect(told).toEqual(told.toSorted((before, after) => before - after));
+    door.work.end("watched");
+    for (const { content } of await Promise.all(waiting)) expect(JSON.stringify(content)).toContain("watched is done");
+    for (const seen of states)
+      expect(seen).toMatchObject(["working", "completed"].map((status) => ({ taskId, status })));
+  }, 60_000);
 
   it("is the same one if its request is sent again, to another gateway", async () => {
     const mine = await handOf(here);
