@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { VALUED_OPTIONS } from "../program/command-word.ts";
 
 /** What of a suite a word may be that is being written. */
 export type Asked =
@@ -46,8 +45,9 @@ function read(program: Command, words: readonly string[]) {
       if (open === "--agent") agent = word;
       open = undefined;
     } else if (word.startsWith("-")) {
-      const option = command.options.find(({ short, long }) => word === short || word === long);
-      if (option?.required || option?.optional || VALUED_OPTIONS.has(word)) open = option?.long ?? word;
+      const known = [...command.options, ...program.options];
+      const option = known.find(({ short, long }) => word === short || word === long);
+      if (option?.required || option?.optional) open = option.long ?? word;
     } else {
       const inner = positionals.length === 0 ? command.commands.find((one) => one.name() === word) : undefined;
       if (inner === undefined) positionals.push(word);

@@ -157,7 +157,7 @@ export const commands: readonly ListedCommand[] = [
   {
     // The last, as it completes what stands before it.
     term: "completion <shell>",
-    description: "Print a script that completes commands and options: for bash, zsh, fish or powershell",
+    description: "Print a script that completes commands, options and names: for bash, zsh, fish or powershell",
     load: async () => (await import("../commands/suite/completion.ts")).addCompletionCommand,
   },
 ];

@@ -2,7 +2,19 @@ import type { SourceFile } from "./source-files.ts";
 
 /** Folders whose own folders are ordered. `testing` is imported by tests alone, and stands nowhere. */
 export const folderOrders: Readonly<Record<string, readonly string[]>> = {
-  cli: ["faults", "printing", "project", "answering", "requests", "watching", "replay", "suite", "commands", "program"],
+  cli: [
+    "faults",
+    "printing",
+    "project",
+    "answering",
+    "completing",
+    "requests",
+    "watching",
+    "replay",
+    "suite",
+    "commands",
+    "program",
+  ],
   "runtime/bus": [
     "link",
     "declarations",
