@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { stateDirectory } from "./project/project.ts";
-import { keyOfSuiteAt, suiteIn } from "./suite/key.ts";
+import { keyOfSuiteAt, suiteIn } from "./suite/keys/key.ts";
 
 export const defaultUrl = "http://127.0.0.1:7480";
 

@@ -6,7 +6,7 @@ import { textOfList } from "#runtime/config/forms.ts";
 import { packagesDirectory, userCache, userConfig } from "#runtime/config/places.ts";
 import { withSecretFiles } from "#runtime/config/secrets/secret-files.ts";
 import { foldersOfProject, projectDirectory } from "../project/project.ts";
-import { openLoginKey } from "./key.ts";
+import { openLoginKey } from "./keys/key.ts";
 
 export interface SuitePlaces {
   /** Of what the suite keeps. */

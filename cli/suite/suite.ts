@@ -11,7 +11,7 @@ import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { busUsersFromProcess } from "./bus-users/bus-users.ts";
 import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
-import { announceSuite, openKey, type SuiteKey, suiteIn } from "./key.ts";
+import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listServices } from "./service-names.ts";

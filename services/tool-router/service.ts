@@ -44,7 +44,7 @@ import { openCatalogue } from "./service/catalogue.ts";
 import { openRecordedCalls } from "./service/recorded-calls.ts";
 import { openSwitching } from "./service/switching.ts";
 import { Contexts, type ContextsOptions } from "./sessions/contexts/contexts.ts";
-import { createOfferJudge } from "./sessions/offers/fitness.ts";
+import { createOfferJudge } from "./sessions/offers/fitness/fitness.ts";
 import { OwnOffers } from "./sessions/offers/own-offers.ts";
 import { RecentSessions } from "./sessions/recent-sessions.ts";
 import { SessionChanges } from "./sessions/session-changes.ts";

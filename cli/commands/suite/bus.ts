@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { busUsers } from "../../../services/bus-users.ts";
 import { printLine } from "../../printing/terminal.ts";
-import { issueProviderKey } from "../../suite/provider-key.ts";
+import { issueProviderKey } from "../../suite/keys/provider-key.ts";
 
 interface Options {
   out: string;

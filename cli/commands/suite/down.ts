@@ -3,7 +3,7 @@ import { isSameProcessAlive } from "#runtime/bus/nats-server/process-identity.ts
 import { until } from "#runtime/time/until.ts";
 import { printLine, printNote } from "../../printing/print.ts";
 import { stateDirectory } from "../../project/project.ts";
-import { suiteIn } from "../../suite/key.ts";
+import { suiteIn } from "../../suite/keys/key.ts";
 
 /** Longer than what is in flight is given to finish. */
 const PATIENCE_MS = 120_000;

@@ -6,7 +6,7 @@ import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_p
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
-import { createRefresh } from "../link/refresh.ts";
+import { createRefresh } from "../link/listing/refresh.ts";
 import { Calls, type CallWork } from "./calls.ts";
 import { Retention } from "./retention.ts";
 

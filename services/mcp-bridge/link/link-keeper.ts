@@ -14,11 +14,11 @@ import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { Link, OnElicit, OnSample } from "./link.ts";
-import type { ListedTools } from "./list-tools.ts";
+import type { ListedTools } from "./listing/list-tools.ts";
+import { createRefresh } from "./listing/refresh.ts";
 import type { Outcome } from "./outcome/outcome.ts";
 import { CurrentPhase } from "./phase/current-phase.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase/phase.ts";
-import { createRefresh } from "./refresh.ts";
 import type { ResourceWatches } from "./resources/resource-watches.ts";
 import type { ServerSubscriptions } from "./resources/server-subscriptions.ts";
 

@@ -36,7 +36,7 @@ import { sse } from "../transport/http/sse.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type About, aboutServer } from "./about.ts";
 import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
-import { type ListedTools, listTools } from "./list-tools.ts";
+import { type ListedTools, listTools } from "./listing/list-tools.ts";
 import { type Outcome, outcomeOf, textOfError } from "./outcome/outcome.ts";
 import { heldIn, showAnswers } from "./outcome/shown-answers.ts";
 import { createServerSubscriptions, type ServerSubscriptions } from "./resources/server-subscriptions.ts";

@@ -13,7 +13,7 @@
 
 import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { EventBody, RunJournal } from "./journal.ts";
-import { lastCheckpoint } from "./state/draft.ts";
+import { lastCheckpoint } from "./state/draft/draft.ts";
 import type { FoldedRun } from "./state/fold.ts";
 import { isTooLarge } from "./too-large.ts";
 

@@ -12,7 +12,7 @@ const runs = testsOf("test/system/runs/runs.test.ts");
 const socket = testsOf("test/system/tools/caller-socket.test.ts");
 const demo = testsOf("test/system/operation/demo.test.ts");
 
-const mcp = testsOf("test/system/doors/mcp/mcp-callers.test.ts");
+const mcp = testsOf("test/system/doors/mcp/callers/mcp-callers.test.ts");
 
 export const ctr: Proofs = {
   "CTR-1": [

@@ -29,7 +29,7 @@ export const prod: Proofs = {
     open("the package is to be had from the registry", "It is private."),
     shown(
       "wheels for Python are built twice alike, and work where nothing else is installed",
-      testsOf("tools/pack/release.test.ts")("a release holds every package, built twice alike and proven"),
+      testsOf("tools/pack/release/release.test.ts")("a release holds every package, built twice alike and proven"),
     ),
     shown(
       "the module for Go is in the package, and a module of one's own takes it from there",

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { suiteIn } from "../../../cli/suite/key.ts";
+import { suiteIn } from "../../../cli/suite/keys/key.ts";
 import { faultsInLinks } from "../../../tools/check/texts/links.ts";
 import { observeCommand, runCommand as runProgram } from "../../../tools/gen/command.ts";
 import { type CommandOptions, runCommand, startCommand } from "../../harness/commands/command.ts";

@@ -13,7 +13,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
-import { keyOfSuiteAt } from "../../../cli/suite/key.ts";
+import { keyOfSuiteAt } from "../../../cli/suite/keys/key.ts";
 import { listServices } from "../../../cli/suite/service-names.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";

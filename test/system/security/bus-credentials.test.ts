@@ -16,7 +16,7 @@ import { readLogin } from "#runtime/bus/credentials/directory.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { until } from "#runtime/time/until.ts";
-import { issueProviderKey } from "../../../cli/suite/provider-key.ts";
+import { issueProviderKey } from "../../../cli/suite/keys/provider-key.ts";
 import { clientFor } from "../../../services/clients.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 import { heard, listening, sending, sent } from "./bus-attempts.ts";

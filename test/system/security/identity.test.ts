@@ -22,7 +22,7 @@ import { type BusLogin, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { until } from "#runtime/time/until.ts";
-import { issueProviderKey } from "../../../cli/suite/provider-key.ts";
+import { issueProviderKey } from "../../../cli/suite/keys/provider-key.ts";
 import { busUsers } from "../../../services/bus-users.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 

@@ -34,7 +34,7 @@ import {
   type Place,
   weightOfCheckpoint,
   weightOfItems,
-} from "./draft.ts";
+} from "./draft/draft.ts";
 import type { LogRecord } from "./log-record.ts";
 import { idsOf, noResults, type Results, withOneMore } from "./results.ts";
 import { plus, type Spent, unspent } from "./spent.ts";

@@ -6,7 +6,7 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { ClaimedRun } from "../../log/claim.ts";
 import type { EventBody } from "../../log/journal.ts";
-import type { Draft, Place } from "../../log/state/draft.ts";
+import type { Draft, Place } from "../../log/state/draft/draft.ts";
 import type { Used } from "../../model/attempt/answer.ts";
 import { usageFrom } from "../../model/attempt/usage.ts";
 import type { LoopContext } from "../context.ts";

@@ -9,7 +9,7 @@
 
 import { startTimer } from "#runtime/time/timer.ts";
 import { type ClaimedRun, Superseded } from "../../log/claim.ts";
-import { nextCheckpoint } from "../../log/state/draft.ts";
+import { nextCheckpoint } from "../../log/state/draft/draft.ts";
 import type { DeltaWriter } from "./deltas.ts";
 
 export interface CheckpointOptions {

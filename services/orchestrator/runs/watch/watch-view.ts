@@ -9,7 +9,7 @@ import { requireReached } from "#runtime/failure/sequence.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 import { gapUpdate, startUpdate } from "#runtime/rpc/watching/log-update.ts";
-import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft.ts";
+import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft/draft.ts";
 import type { LogRecord } from "../../log/state/log-record.ts";
 import {
   type DeltaCursor,

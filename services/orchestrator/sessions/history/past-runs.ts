@@ -10,7 +10,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunLog } from "../../log/journal.ts";
-import { weightOfItems } from "../../log/state/draft.ts";
+import { weightOfItems } from "../../log/state/draft/draft.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import type { QueueEntry, SessionQueues } from "../queue.ts";
 

@@ -8,7 +8,7 @@ import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
-import { createOfferJudge } from "../offers/fitness.ts";
+import { createOfferJudge } from "../offers/fitness/fitness.ts";
 import type { ProviderClient } from "../offers/provider-client.ts";
 import { Contexts } from "./contexts.ts";
 

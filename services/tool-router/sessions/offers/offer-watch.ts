@@ -11,7 +11,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Offer } from "../../tools/tool-set/offer.ts";
-import type { JudgeOffer } from "./fitness.ts";
+import type { JudgeOffer } from "./fitness/fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 
 export interface Ask {

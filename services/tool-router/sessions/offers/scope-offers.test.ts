@@ -9,7 +9,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
-import { createOfferJudge } from "./fitness.ts";
+import { createOfferJudge } from "./fitness/fitness.ts";
 import type { ProviderClient } from "./provider-client.ts";
 import { ScopeOffers } from "./scope-offers.ts";
 

@@ -2,7 +2,7 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { CALLER_PROVIDER, type Offer } from "../../tools/tool-set/offer.ts";
-import type { JudgeOffer } from "./fitness.ts";
+import type { JudgeOffer } from "./fitness/fitness.ts";
 import { type Ask, OfferWatch } from "./offer-watch.ts";
 import type { SharedOffer, SharedOffers } from "./shared-offers.ts";
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VERSION } from "#runtime/config/version.ts";
-import { projectRoot, runCommand } from "../gen/command.ts";
-import { strayVersions, versionPlaces } from "./one-version.ts";
+import { projectRoot, runCommand } from "../../gen/command.ts";
+import { strayVersions, versionPlaces } from "../one-version.ts";
 import { buildRelease } from "./release.ts";
 
 let directory: string;

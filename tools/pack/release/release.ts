@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { VERSION } from "#runtime/config/version.ts";
-import { projectRoot as root, runCommand } from "../gen/command.ts";
-import { strayVersions } from "./one-version.ts";
-import { packPackage } from "./pack.ts";
-import { proveTarball, proveWheels } from "./proofs.ts";
+import { projectRoot as root, runCommand } from "../../gen/command.ts";
+import { strayVersions } from "../one-version.ts";
+import { packPackage } from "../pack.ts";
+import { proveTarball, proveWheels } from "../proofs.ts";
 import { packWheels } from "./wheels.ts";
 
 /** A file of the release. */

@@ -2,7 +2,7 @@
 
 import { join, resolve } from "node:path";
 import { VERSION } from "#runtime/config/version.ts";
-import { projectRoot, runCommand } from "../gen/command.ts";
+import { projectRoot, runCommand } from "../../gen/command.ts";
 import { buildRelease } from "./release.ts";
 
 const directory = resolve(process.argv[2] ?? join(projectRoot, ".toolbus", "package", VERSION));

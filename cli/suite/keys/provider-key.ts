@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pathOfSeed, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { reloadNatsServer } from "#runtime/bus/nats-server/reload.ts";
-import { busUsers, loginOfProvider } from "../../services/bus-users.ts";
+import { busUsers, loginOfProvider } from "../../../services/bus-users.ts";
 
 export interface ProviderKey {
   /** The file of the third party's seed. */

@@ -3,7 +3,7 @@ import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/json-schema/tool-schema.ts";
-import { referenceFrom } from "../../tools/names.ts";
+import { referenceFrom } from "../../../tools/names.ts";
 
 /*
  * No provider is trusted: what it offers is checked before it is used. A tool without a name is left out. A tool whose schema is

@@ -3,12 +3,12 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { followResources } from "../agent/resource-changes.ts";
-import { watchedFrom } from "../agent/resources.ts";
-import { createAgentSources } from "../agent/sources.ts";
-import { followTools } from "../agent/tool-changes.ts";
-import { scopeOfSession } from "../agent/tool-list.ts";
-import { type McpExchange, type McpParts, serverParts } from "./exchange.ts";
+import { followResources } from "../../agent/resource-changes.ts";
+import { watchedFrom } from "../../agent/resources.ts";
+import { createAgentSources } from "../../agent/sources.ts";
+import { followTools } from "../../agent/tool-changes.ts";
+import { scopeOfSession } from "../../agent/tool-list.ts";
+import { type McpExchange, type McpParts, serverParts } from "../exchange.ts";
 
 /** What the one stream of a request that listens is told (2026-07-28). */
 export interface Changes {

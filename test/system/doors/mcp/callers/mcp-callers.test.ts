@@ -6,11 +6,11 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { openConnection } from "../../../../cli/connection.ts";
-import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
-import { eventsOf, openNewClient, openOldClient, send } from "../fixtures/clients.ts";
+import { openConnection } from "../../../../../cli/connection.ts";
+import { openTestSuite, type TestSuite } from "../../../../harness/suite.ts";
+import { eventsOf, openNewClient, openOldClient, send } from "../../fixtures/clients.ts";
 
-const scripts = fileURLToPath(new URL("../../fixtures/runs", import.meta.url));
+const scripts = fileURLToPath(new URL("../../../fixtures/runs", import.meta.url));
 const keys = { alice: "the-key-of-alice-herself", mallory: "the-key-of-mallory-herself" };
 const path = "/mcp/~sessions";
 

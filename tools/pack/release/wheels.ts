@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { projectRoot as root, runCommand } from "../gen/command.ts";
+import { projectRoot as root, runCommand } from "../../gen/command.ts";
 
 /** The Python packages: what tools import, what programs import, and the contract that both of them speak by. */
 export const PYTHON_PACKAGES = ["sdk/python", "sdk/python-client", "gen/python"];

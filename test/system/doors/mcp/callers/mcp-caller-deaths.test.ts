@@ -8,11 +8,11 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { openConnection } from "../../../../cli/connection.ts";
-import { openTestSuite, type TestSuite } from "../../../harness/suite.ts";
-import { openNewClient, openOldClient } from "../fixtures/clients.ts";
+import { openConnection } from "../../../../../cli/connection.ts";
+import { openTestSuite, type TestSuite } from "../../../../harness/suite.ts";
+import { openNewClient, openOldClient } from "../../fixtures/clients.ts";
 
-const scripts = fileURLToPath(new URL("../../fixtures/runs", import.meta.url));
+const scripts = fileURLToPath(new URL("../../../fixtures/runs", import.meta.url));
 const key = "the-key-of-alice-herself";
 const env = {
   TOOLBUS_SCRIPTS: scripts,

@@ -4,22 +4,22 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { createAgentServer } from "../agent/agent-server.ts";
-import { instructionsFrom, readTools } from "../agent/tool-list.ts";
-import type { CallInSession } from "../calls/call.ts";
-import { askInResults, createQuestionStates } from "../calls/question-state.ts";
-import { answersFrom } from "../calls/questions.ts";
-import { isEventStream } from "../http/web-messages.ts";
+import { createAgentServer } from "../../agent/agent-server.ts";
+import { instructionsFrom, readTools } from "../../agent/tool-list.ts";
+import type { CallInSession } from "../../calls/call.ts";
+import { askInResults, createQuestionStates } from "../../calls/question-state.ts";
+import { answersFrom } from "../../calls/questions.ts";
+import { isEventStream } from "../../http/web-messages.ts";
 import {
   createTaskAnswer,
   EXTENSION_CAPABILITY,
   knowsTasks,
   refuseUndeclared,
   serveTaskExtension,
-} from "../tasks/task-extension.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
+} from "../../tasks/task-extension.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "../exchange.ts";
+import { writtenArguments } from "../written-arguments.ts";
 import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
-import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a request of 2026-07-28: each says all that there is to know of its client, and who leaves has canceled. */
 export async function serveStateless(parts: McpParts, exchange: McpExchange): Promise<Response> {

@@ -2,11 +2,11 @@ import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { ttlMsIn } from "../tools/content.ts";
-import { isOffered } from "../tools/is-offered.ts";
-import { parseTool } from "../tools/listed/parse-tool.ts";
-import { READ_RESOURCE } from "../tools/read-resource.ts";
-import { wantsTask } from "./tasks/tasks.ts";
+import { ttlMsIn } from "../../tools/content.ts";
+import { isOffered } from "../../tools/is-offered.ts";
+import { parseTool } from "../../tools/listed/parse-tool.ts";
+import { READ_RESOURCE } from "../../tools/read-resource.ts";
+import { wantsTask } from "../tasks/tasks.ts";
 
 /** The SDK's own schema refuses the whole list for one bad tool. */
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
