@@ -9,8 +9,8 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { internalServices, publicServices } from "../../../services/processes.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
 
-/** What a watch follows. `work` is handed out, and `lines` are kept nowhere: there is nothing to go back to. */
-const classes: Record<string, "log" | "state" | "work" | "lines"> = {
+/** What a watch follows. `work` is handed out, and `lines` and `news` are kept nowhere: there is nothing to go back to. */
+const classes: Record<string, "log" | "state" | "work" | "lines" | "news"> = {
   WatchRun: "log",
   WatchRuns: "log",
   WatchAuditEvents: "log",
@@ -24,6 +24,7 @@ const classes: Record<string, "log" | "state" | "work" | "lines"> = {
   WatchToolCalls: "work",
   WatchCaller: "work",
   WatchWorkerLogs: "lines",
+  WatchResources: "news",
 };
 
 const methods = [...publicServices, ...internalServices, ToolProviderService].flatMap((service) => service.methods);
