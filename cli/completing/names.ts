@@ -10,6 +10,15 @@ const PAGE = 1_000;
 
 /** The names that the suite knows; none where no suite answers in time, or it refuses. */
 export async function namesFromSuite(asked: Asked, options: GlobalOptions): Promise<string[]> {
+  return (await namesFrom(asked, options)).filter(isLiteral);
+}
+
+/** Servers name their tools as they like, and bash executes what it is given to complete by: `$(...)` at the press of a key. */
+export function isLiteral(name: string): boolean {
+  return /^[\w@][\w@./:-]*$/.test(name);
+}
+
+async function namesFrom(asked: Asked, options: GlobalOptions): Promise<string[]> {
   const { client } = openConnection(options);
   const within = { timeoutMs: PATIENCE_MS };
   try {

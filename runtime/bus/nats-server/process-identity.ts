@@ -15,7 +15,8 @@ export function identityOfProcess(pid: number): ProcessIdentity | undefined {
 }
 
 export function isSameProcessAlive(identity: ProcessIdentity): boolean {
-  return identityOfProcess(identity.pid)?.startedAt === identity.startedAt;
+  const running = identityOfProcess(identity.pid);
+  return running !== undefined && running.startedAt === identity.startedAt; // it is read from a file, which may name no start
 }
 
 /** The words that the process was started with, parted by spaces; undefined when it does not run. */
