@@ -169,9 +169,9 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Ends with the connection. Throws when the server is not there, or does not tell of the resource. */
-  async *watchResource(uri: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  async *watchResource(uri: string, principal: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
     await this.#keeper.whenReady(signal);
-    yield* this.#watches.watch(uri, signal);
+    yield* this.#watches.watch(uri, principal, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

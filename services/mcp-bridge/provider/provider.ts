@@ -118,7 +118,7 @@ export class Provider {
       const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") {
         using _ = located.hold;
-        yield* located.connection.watchResource(uri, asker.signal);
+        yield* located.connection.watchResource(uri, scope.principal ?? "", asker.signal);
         return;
       }
       try {

@@ -9,12 +9,15 @@ import type { ServerSubscriptions } from "./server-subscriptions.ts";
  * WATCH-1  The server is subscribed to what somebody watches, and for a while after the last one: who comes back misses nothing.
  * WATCH-2  What may have changed is counted. A watcher is told once of all that has come since he was told.
  * WATCH-3  What happened while the server could not tell may have been a change.
+ * WATCH-4  A connection may be that of several principals: what one of them alone watches leaves room for the others (SEC-6).
  */
 
 /** First that changes are told from now on, then that there may have been some. */
 export type WatchEvent = "watched" | "updated";
 
 interface Watched {
+  /** Whose first watcher it was. */
+  readonly principal: string;
   watchers: number;
   /** Grows with each change. */
   version: number;
@@ -25,6 +28,7 @@ interface Watched {
 
 const LINGER_MS = 5_000;
 const MOST_WATCHED = 1_000;
+const MOST_OF_PRINCIPAL = 200;
 /** A server's stream that has lasted so long was sound. */
 const SOUND_MS = 30_000;
 
@@ -76,8 +80,8 @@ export class ResourceWatches {
   }
 
   /** Ends with the connection. Throws what the server has against it. */
-  async *watch(uri: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
-    const watched = this.#attach(uri);
+  async *watch(uri: string, principal: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const watched = this.#attach(uri, principal);
     let toldVersion = watched.watchers === 1 ? watched.toldVersion : watched.version;
     let isTold = false;
     try {
@@ -99,15 +103,21 @@ export class ResourceWatches {
     }
   }
 
-  #attach(uri: string): Watched {
+  #attach(uri: string, principal: string): Watched {
     const known = this.#watched.get(uri);
-    if (known === undefined && this.#watched.size >= MOST_WATCHED) refuseMore(this.#server);
-    const watched = known ?? { watchers: 0, version: 0, toldVersion: 0 };
+    if (known === undefined) this.#requireRoom(principal); // WATCH-4
+    const watched = known ?? { principal, watchers: 0, version: 0, toldVersion: 0 };
     clearTimeout(watched.leaving);
     watched.watchers += 1;
     this.#watched.set(uri, watched);
     if (known === undefined) void this.#align();
     return watched;
+  }
+
+  #requireRoom(principal: string): void {
+    const own = [...this.#watched.values()].filter((watched) => watched.principal === principal);
+    if (own.length >= MOST_OF_PRINCIPAL) refuseMore(this.#server, `${MOST_OF_PRINCIPAL} resources of one principal`);
+    if (this.#watched.size >= MOST_WATCHED) refuseMore(this.#server, `${MOST_WATCHED} resources`);
   }
 
   #detach(uri: string, watched: Watched, toldVersion: number): void {
@@ -156,8 +166,6 @@ function refuseWatch(source: string, uri: string, reason: string): never {
   });
 }
 
-function refuseMore(source: string): never {
-  return refuse("resource_exhausted", `${MOST_WATCHED} resources of ${source} are watched already`, {
-    reason: "SHARE_EXCEEDED",
-  });
+function refuseMore(source: string, what: string): never {
+  return refuse("resource_exhausted", `${what} are watched at ${source} already`, { reason: "SHARE_EXCEEDED" });
 }
