@@ -1,7 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
-import { isForPeople } from "#runtime/content/questions.ts";
-import { inboxMs, listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { askWaiting, inboxMs, waitingForPeople } from "../inbox/waiting-calls.ts";
 import { OverviewScreen } from "../overview/overview-screen.tsx";
 import { lazily } from "../parts/lazily.tsx";
 import { Empty } from "../parts/notice.tsx";
@@ -48,9 +47,9 @@ function OneQuestionPage() {
 
 function Page() {
   const current = place.value.screen;
-  const waiting = usePolled("waiting", async (signal) => (await listWaitingCalls(signal)).filter(isForPeople), inboxMs);
+  usePolled("waiting", askWaiting, inboxMs);
   const Chosen = screens[current]?.screen ?? Unknown;
-  const count = waiting.value?.length ?? 0;
+  const count = waitingForPeople.value.length;
   useEffect(() => {
     document.title = `${count > 0 ? `(${count}) ` : ""}${screens[current]?.title ?? "toolbus"} · toolbus`;
   }, [count, current]);

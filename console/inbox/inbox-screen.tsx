@@ -8,6 +8,7 @@ import { Screen, Section } from "../parts/screen.tsx";
 import { wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
+import { Answered } from "./answered.tsx";
 import { WaitingCall } from "./waiting-call.tsx";
 import { inboxMs, listWaitingCalls } from "./waiting-calls.ts";
 
@@ -24,6 +25,7 @@ function AllWaiting() {
   return (
     <Screen title="Inbox" aside={value && <span class="quiet">{people.length} for you</span>}>
       <Fault text={fault} />
+      <Answered />
       {value && people.length === 0 && <Empty>Nothing waits for you. What does appears here by itself.</Empty>}
       <Cards calls={people} again={again} />
       {programs.length > 0 && (
@@ -56,6 +58,7 @@ function OneWaiting({ callId }: { callId: string }) {
   return (
     <Screen title="A question">
       <Fault text={fault} />
+      <Answered of={(call) => call.callId === callId} />
       {value && open.includes(value.state) && <WaitingCall key={callId} call={value} onAnswered={again} />}
       {value && !open.includes(value.state) && (
         <Empty>

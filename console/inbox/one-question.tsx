@@ -55,5 +55,10 @@ function Asked({ callId, onOver }: { callId: string; onOver: (text: string) => v
   useEffect(() => {
     if (fault !== undefined) onOver(`Nothing is left to answer here: ${fault}.`);
   }, [fault]);
-  return value ? <WaitingCall call={value} onAnswered={() => onOver("Answered. You can close this page.")} /> : null;
+  return value ? (
+    <WaitingCall
+      call={value}
+      onAnswered={(kind) => onOver(`${kind === "answered" ? "Answered" : "Declined"}. You can close this page.`)}
+    />
+  ) : null;
 }

@@ -7,22 +7,28 @@ import { isForPeople, questionOf } from "#runtime/content/questions.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Fault } from "../parts/notice.tsx";
-import { linkTo } from "../parts/place.ts";
-import { TextBlock } from "../parts/text-block.tsx";
-import { clockOf, durationOf, msOf, prettyJson } from "../parts/words.ts";
+import { isAt, linkTo } from "../parts/place.ts";
+import { clockOf, msOf } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf, hasCallKey } from "../suite/connection.ts";
+import { Declinable } from "./answer-buttons.tsx";
+import { type AnswerKind, noteAnswered } from "./answered.tsx";
+import { AskedArguments } from "./asked.tsx";
+import { AskedWhom, expiryText } from "./asked-whom.tsx";
 import type { ComponentQuestion } from "./component/contract.ts";
 import { DrawnQuestion } from "./component/drawn-question.tsx";
 import { LinkForOthers } from "./link-for-others.tsx";
 
 /** A call that waits, with what answers it. */
-export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: () => void }) {
+export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: (kind: AnswerKind) => void }) {
   const { isBusy, fault, run } = useActing();
   const submissionId = useRef(randomName());
-  const answer = async (outcome: Outcome) => {
+  const answer = async (outcome: Outcome, kind: AnswerKind) => {
     const isTaken = await run(() => submit(call, submissionId.current, outcome));
-    if (isTaken) onAnswered();
+    if (isTaken) {
+      noteAnswered(call, kind);
+      onAnswered(kind);
+    }
     return isTaken;
   };
   const answering = answeringOf(call, answer);
@@ -30,19 +36,24 @@ export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: 
   return (
     <article class="card" aria-label={`${call.tool} waits`}>
       <header>
-        <a href={linkTo("inbox", call.callId)}>
+        {isAt("inbox", call.callId) ? (
           <strong>{call.tool}</strong>
-        </a>
+        ) : (
+          <a href={linkTo("inbox", call.callId)}>
+            <strong>{call.tool}</strong>
+          </a>
+        )}
         <span class="quiet">
           {call.agent} · since {clockOf(msOf(call.createTime))}
-          {timeLeft(call)}
+          {expiryText(call)}
         </span>
-        {call.runId && !hasCallKey() && (
+        {call.runId && !hasCallKey() && !isAt("runs", call.runId) && (
           <a class="quiet" href={linkTo("runs", call.runId)}>
             run
           </a>
         )}
       </header>
+      {call.spaceId !== "" && !hasCallKey() && <AskedWhom spaceId={call.spaceId} />}
       {isForPeople(call) && questionOf(call).url === "" ? (
         <DrawnQuestion question={componentQuestionOf(call, answering)}>{plain}</DrawnQuestion>
       ) : (
@@ -59,6 +70,8 @@ export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: 
   );
 }
 
+type AnswerCall = (outcome: Outcome, kind: AnswerKind) => Promise<boolean>;
+
 interface Answering {
   /** With the answer as JSON text. */
   accept(json: string): Promise<boolean>;
@@ -66,17 +79,21 @@ interface Answering {
 }
 
 /** What a server asks is answered with what became of it beside the content. */
-function answeringOf(call: ToolCall, answer: (outcome: Outcome) => Promise<boolean>): Answering {
-  const result = (value: string) => answer({ case: "resultJson", value });
+function answeringOf(call: ToolCall, answer: AnswerCall): Answering {
+  const result = (value: string, kind: AnswerKind = "answered") => answer({ case: "resultJson", value }, kind);
   if (call.question !== undefined)
     return {
       accept: (json) => result(`{"action":"accept"${json && `,"content":${json}`}}`),
-      decline: () => result('{"action":"decline"}'),
+      decline: () => result('{"action":"decline"}', "declined"),
     };
   return {
-    accept: result,
-    decline: (reason) => answer({ case: "error", value: reason || "a person declined in the console" }),
+    accept: (json) => result(json),
+    decline: (reason) => answer({ case: "error", value: declinedText(reason) }, "declined"),
   };
+}
+
+function declinedText(reason = ""): string {
+  return reason === "" ? "a person declined in the console" : `a person declined in the console: ${reason}`;
 }
 
 interface PlainQuestionProps {
@@ -93,25 +110,33 @@ function PlainQuestion({ call, answering, isBusy }: PlainQuestionProps) {
     <>
       {message && <p>{message}</p>}
       {url && <OpenUrl url={url} />}
-      {!isQuestion && call.argumentsJson !== "{}" && <TextBlock label="asked" text={prettyJson(call.argumentsJson)} />}
+      {!isQuestion && call.argumentsJson !== "{}" && <AskedArguments json={call.argumentsJson} />}
       {isForPeople(call) ? (
-        <>
-          {url ? (
-            <button type="button" class="main" disabled={isBusy} onClick={() => answering.accept("")}>
-              done
-            </button>
-          ) : (
-            <SchemaForm
-              schemaJson={schemaJson}
-              submitLabel="answer"
-              isBusy={isBusy}
-              onAnswer={(json) => answering.accept(json)}
-            />
-          )}
-          <button type="button" disabled={isBusy} onClick={() => answering.decline()}>
-            decline
-          </button>
-        </>
+        <Declinable
+          told={isQuestion ? "the server is told so" : "the agent is told that nobody will answer this"}
+          hasReason={!isQuestion}
+          isBusy={isBusy}
+          onDecline={(reason) => answering.decline(reason)}
+        >
+          {(beside) =>
+            url ? (
+              <div class="buttons">
+                <button type="button" class="main" disabled={isBusy} onClick={() => answering.accept("")}>
+                  done
+                </button>
+                {beside}
+              </div>
+            ) : (
+              <SchemaForm
+                schemaJson={schemaJson}
+                submitLabel="answer"
+                isBusy={isBusy}
+                onAnswer={(json) => answering.accept(json)}
+                beside={beside}
+              />
+            )
+          }
+        </Declinable>
       ) : (
         <p class="quiet">
           A program that watches for {call.tool} answers it
@@ -149,11 +174,6 @@ async function submit(call: ToolCall, submissionId: string, outcome: Outcome): P
   if (call.question === undefined && call.executionType === ExecutionType.SPACE && !hasCallKey())
     await clientOf(SpaceService).answerToolCall({ spaceId, callId, submissionId, outcome });
   else await clientOf(ToolCallService).submitToolResult({ callId, submissionId, outcome });
-}
-
-function timeLeft({ expireTime }: ToolCall): string {
-  const end = msOf(expireTime);
-  return end === undefined ? "" : ` · ${durationOf(Math.max(0, end - Date.now()))} left`;
 }
 
 /** Only what a browser opens as a page: a server could ask for anything. */

@@ -1,33 +1,25 @@
-import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { isForPeople } from "#runtime/content/questions.ts";
-import { inboxMs, listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { waitingForPeople } from "../inbox/waiting-calls.ts";
 import { useClock } from "../parts/clock.ts";
-import { Badge, Empty, Fault } from "../parts/notice.tsx";
+import { Empty, Fault } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { Screen, Section } from "../parts/screen.tsx";
 import { clockOf, durationOf, msOf } from "../parts/words.ts";
-import { RunBadge } from "../runs/states.tsx";
-import { clientOf } from "../suite/connection.ts";
+import { RunBadge, waitingText } from "../runs/states.tsx";
 import { useFollowed } from "../suite/live.ts";
-import { usePolled } from "../suite/polled.ts";
 import { countedRuns, followOverview } from "./followed-overview.ts";
+import { McpServers, Services } from "./suite-health.tsx";
 
 /** What goes on, what waits, what failed, and whether the suite is well. */
 export function OverviewScreen() {
   const { model, fault } = useFollowed("overview", followOverview);
-  const waiting = usePolled(
-    "waiting",
-    async (signal) => (await listWaitingCalls(signal)).filter(isForPeople).length,
-    inboxMs,
-  );
   useClock(1_000);
   if (!model.hasBegun) return <Screen title="Overview">{<Fault text={fault} />}</Screen>;
   const [open, failed] = [[...model.openRuns.values()], [...model.failed.values()].reverse()];
   const inState = (state: RunState) => open.filter((run) => run.state === state).length;
   return (
     <Screen title="Overview">
-      <Fault text={fault ?? waiting.fault} />
+      <Fault text={fault} />
       <div class="figures">
         <Figure
           label="in progress"
@@ -35,9 +27,9 @@ export function OverviewScreen() {
           href={linkTo("runs", "", { state: "going on" })}
         />
         <Figure label="queued" value={inState(RunState.QUEUED)} href={linkTo("runs", "", { state: "going on" })} />
-        <Figure label="wait for people" value={waiting.value ?? 0} href={linkTo("inbox")} />
+        <Figure label="wait for people" value={waitingForPeople.value.length} href={linkTo("inbox")} />
         <Figure
-          label="failed, an hour"
+          label="failed in the last hour"
           value={failed.filter(isOfLastHour).length}
           href={linkTo("runs", "", { state: "failed" })}
         />
@@ -48,8 +40,11 @@ export function OverviewScreen() {
       <Section title="Failed last">
         <RunLines runs={failed.slice(0, 8)} none="No run that is stored has failed." />
       </Section>
-      <Section title="Services">
-        <Services />
+      <Section title="The suite">
+        <div class="toolbar">
+          <Services />
+          <McpServers />
+        </div>
       </Section>
     </Screen>
   );
@@ -76,39 +71,13 @@ function RunLines({ runs, none }: { runs: readonly Run[]; none: string }) {
     <ul class="list">
       {runs.map((run) => (
         <li key={run.id}>
-          <RunBadge state={run.state} />
+          <RunBadge id={run.id} state={run.state} />
           <a class="grow clip" href={linkTo("runs", run.id)}>
-            <strong>{run.agent}</strong> <span class="quiet">{run.error || run.id}</span>
+            <strong>{run.agent}</strong> <span class="quiet">{run.error || waitingText(run) || run.id}</span>
           </a>
           <span class="quiet">{run.endTime ? clockOf(msOf(run.endTime)) : durationOf(Date.now() - timeOf(run))}</span>
         </li>
       ))}
     </ul>
-  );
-}
-
-function Services() {
-  const { value, fault } = usePolled(
-    "health",
-    async (signal) => (await clientOf(Health).list({}, { signal })).statuses,
-    5_000,
-  );
-  const names = Object.keys(value ?? {})
-    .filter((name) => name !== "")
-    .sort();
-  return (
-    <>
-      <Fault text={fault} />
-      <ul class="list services">
-        {names.map((name) => {
-          const isUp = value?.[name]?.status === ServingStatus.SERVING;
-          return (
-            <li key={name}>
-              <Badge tone={isUp ? "good" : "bad"}>{isUp ? "serving" : "not there"}</Badge> {name}
-            </li>
-          );
-        })}
-      </ul>
-    </>
   );
 }

@@ -35,6 +35,11 @@ export function linkTo(screen: string, id = "", query: Readonly<Record<string, s
   return `#/${screen}${id === "" ? "" : `/${encodeURIComponent(id)}`}${search}`;
 }
 
+/** Whether the page shows this already. */
+export function isAt(screen: string, id: string): boolean {
+  return place.value.screen === screen && place.value.id === id;
+}
+
 export function goTo(link: string): void {
   location.hash = link;
 }

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
 /** Characters that are shown unless one asks for all. */
 const shownCharacters = 20_000;
@@ -30,8 +31,18 @@ export function TextBlock({ label, text }: { label: string; text: string }) {
   );
 }
 
+/** How long a button says what came of it. */
+const saidMs = 2_000;
+
 export function CopyButton({ text, label }: { text: string; label: string }) {
-  const said = useSignal(label);
+  const said = useSignal("");
+  useEffect(() => {
+    if (said.value === "") return;
+    const timer = setTimeout(() => {
+      said.value = "";
+    }, saidMs);
+    return () => clearTimeout(timer);
+  }, [said.value]);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -42,7 +53,7 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   };
   return (
     <button type="button" class="small" onClick={copy}>
-      {said.value}
+      {said.value || label}
     </button>
   );
 }

@@ -1,6 +1,7 @@
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunEndReason, type RunFork, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { Answered } from "../inbox/answered.tsx";
 import { WaitingCall } from "../inbox/waiting-call.tsx";
 import { listWaitingCalls } from "../inbox/waiting-calls.ts";
 import { useClock } from "../parts/clock.ts";
@@ -20,7 +21,7 @@ import { SpanDetail } from "./detail/span-detail.tsx";
 import { Waterfall } from "./detail/waterfall.tsx";
 import { OPENED, openedLog } from "./open-log-file.tsx";
 import { RequiredCalls } from "./required-calls.tsx";
-import { goingOn, RunBadge } from "./states.tsx";
+import { goingOn, RunBadge, waitingText } from "./states.tsx";
 import { followRun, timelineUpTo } from "./timeline/followed-run.ts";
 import { logFileFrom, saveFile } from "./timeline/log-file.ts";
 import { spentOf, type Timeline } from "./timeline/timeline.ts";
@@ -48,10 +49,19 @@ function LiveRun({ runId }: { runId: string }) {
   const isGoing = !isOver && events.length > 0;
   const clockMs = useClock(250, isGoing);
   const nowMs = isGoing ? Math.max(clockMs, timeline.lastMs) : timeline.lastMs;
+  const run = { id: runId, state: timeline.state };
+  const parkedMs = timeline.spans.findLast(({ id }) => id === "parked")?.startMs;
   return (
     <Screen
       title={timeline.agent ? `Run of ${timeline.agent}` : "Run"}
-      aside={events.length > 0 && <RunBadge state={timeline.state} />}
+      aside={
+        events.length > 0 && (
+          <>
+            <RunBadge {...run} />
+            <span class="quiet">{waitingText(run, parkedMs)}</span>
+          </>
+        )
+      }
       actions={
         events.length > 0 && (
           <>
@@ -63,6 +73,7 @@ function LiveRun({ runId }: { runId: string }) {
       }
     >
       <Fault text={fault} />
+      <Answered of={(call) => call.runId === runId} />
       {events.length > 0 && !isOver && <WaitsFor runId={runId} timeline={timeline} />}
       {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>
@@ -81,6 +92,7 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
   const at = Math.min(Number(query.get("at") || whole.lastSequence), whole.lastSequence);
   const isPast = at < whole.lastSequence;
   const timeline = isPast ? timelineUpTo(events, at) : whole;
+  const isGoing = goingOn.includes(timeline.state);
   const untilMs = isPast ? timeline.lastMs : nowMs;
   const chosen = timeline.spans.find(({ id }) => id === query.get("span"));
   const decisions = usePolled(
@@ -90,13 +102,23 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
   );
   return (
     <>
+      {whole.askedText && <p class="asked">{shortened(whole.askedText)}</p>}
+      {isPast && (
+        <p class="hint">
+          An earlier moment: the run as it was at {clockOf(timeline.lastMs)}.{" "}
+          <button type="button" class="small" onClick={() => choose({ at: "" })}>
+            as it is
+          </button>
+        </p>
+      )}
       <Facts
         of={{
           run: runId === OPENED ? "" : runId,
           session: whole.sessionId && <a href={linkTo("runs", "", { session: whole.sessionId })}>{whole.sessionId}</a>,
+          "forked from": whole.fork && <ForkedFrom fork={whole.fork} />,
           "started by": whole.principal,
           at: clockOf(timeline.startMs),
-          took: durationOf(untilMs - (timeline.startMs ?? untilMs)),
+          [isGoing ? "so far" : "took"]: durationOf(untilMs - (timeline.startMs ?? untilMs)),
           turns: `${timeline.turnCount}`,
           used: usageText(spentOf(timeline)),
           trace: whole.traceId,
@@ -135,11 +157,27 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
   );
 }
 
-function Answer({ timeline: { outputText } }: { timeline: Timeline }) {
+/** Characters of what was asked that stand at the head of a run. */
+const shownCharacters = 300;
+
+function shortened(text: string): string {
+  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+}
+
+function ForkedFrom({ fork: { runId, atSequence } }: { fork: RunFork }) {
+  return (
+    <>
+      <a href={linkTo("runs", runId)}>{runId}</a> after event {atSequence}
+    </>
+  );
+}
+
+function Answer({ timeline: { outputText, error, state } }: { timeline: Timeline }) {
   if (outputText === "") return <p class="quiet">Choose a line to see what it was given and what came of it.</p>;
   return (
     <div class="detail">
-      <h2>answer</h2>
+      <Fault text={error} />
+      <h2>{state === RunState.COMPLETED ? "answer" : "last said"}</h2>
       <p class="answer">{outputText}</p>
     </div>
   );

@@ -11,7 +11,7 @@ import { ChosenRuns } from "./chosen-runs.tsx";
 import { listRuns, matches } from "./listed-runs.ts";
 import { OpenLogFile } from "./open-log-file.tsx";
 import { filterFrom, RunFilters } from "./run-filters.tsx";
-import { goingOn, RunBadge } from "./states.tsx";
+import { goingOn, RunBadge, waitingText } from "./states.tsx";
 
 export function RunsScreen() {
   const { query } = place.value;
@@ -91,13 +91,13 @@ export function RunsScreen() {
 function RunRow({ run, isChosen, onToggle }: { run: Run; isChosen: boolean; onToggle: () => void }) {
   const start = msOf(run.createTime) ?? 0;
   const end = msOf(run.endTime);
-  const said = run.error || run.outputText;
+  const said = run.error || run.outputText || waitingText(run);
   return (
     <div class="run-row">
       <input type="checkbox" aria-label={`choose run ${run.id}`} checked={isChosen} onChange={onToggle} />
       <a href={linkTo("runs", run.id)}>
         <span class="run-state">
-          <RunBadge state={run.state} />
+          <RunBadge id={run.id} state={run.state} />
         </span>
         <strong>{run.agent}</strong>
         <span class="grow quiet clip">{said || (run.endReason ? wordFrom(RunEndReason, run.endReason) : run.id)}</span>

@@ -18,6 +18,10 @@ afterAll(() => stack.disposeAsync());
 
 const stateOf = async (runId: string) => (await stage.suite.connection.client(RunService).getRun({ runId })).run?.state;
 
+function fail(name: string): never {
+  throw new Error(`there is no ${name}`);
+}
+
 async function go(page: Page, place: string): Promise<void> {
   await page.evaluate((hash) => {
     location.hash = hash;
@@ -57,10 +61,21 @@ describe("a run that waits for a person", () => {
     await question.getByRole("button", { name: "answer" }).click();
     await page.getByText("completed", { exact: true }).waitFor();
     await page.getByRole("button", { name: "ship_order" }).click(); // puts the detail away
-    await page.getByText("The person said: by noon.").waitFor();
+    await page.getByText(/The person said: .*by noon/).waitFor();
     expect(await stateOf(runId)).toBe(RunState.COMPLETED);
 
+    const chosen = page.getByRole("button", { name: "ship_order" });
+    await chosen.click();
+    expect(await chosen.evaluate((row) => getComputedStyle(row).boxShadow), "is marked").not.toBe("none");
+    await chosen.click();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "copy as curl" }).click();
+    await page.getByRole("button", { name: "copied" }).waitFor();
+    await page.getByRole("button", { name: "copy as curl" }).waitFor();
+    await page.locator(".asked", { hasText: "4711" }).waitFor();
+
     await page.getByLabel(/^As it was after event/).fill("1");
+    await page.getByText("An earlier moment", { exact: false }).waitFor();
     await page.getByText("As it was after event 1").waitFor();
     expect(await page.getByRole("button", { name: /^turn 2/ }).count(), "not yet then").toBe(0);
 
@@ -70,7 +85,7 @@ describe("a run that waits for a person", () => {
     await go(page, "#/runs");
     await page.getByLabel("open a log…").setInputFiles(file);
     await page.getByRole("heading", { name: "Run of shop" }).waitFor();
-    await page.getByText("The person said: by noon.").waitFor();
+    await page.getByText(/The person said: .*by noon/).waitFor();
     await page.context().close();
   });
 
@@ -91,15 +106,69 @@ describe("a run that waits for a person", () => {
     await page.context().close();
   });
 
+  it("looks like one that waits, not like one that works: in the list, the overview and its header", async () => {
+    const runId = await stage.run("shop", "4716");
+    const page = await stage.open("#/runs");
+    const row = page.locator(".run-row", { has: page.locator(`a[href="#/runs/${runId}"]`) });
+    await row.locator(".badge.wait", { hasText: "waits for a person" }).waitFor();
+    await row.getByText(/^since \d/).waitFor();
+    await go(page, "#/overview");
+    const line = page.locator("li", { has: page.locator(`a[href="#/runs/${runId}"]`) });
+    await line.locator(".badge.wait", { hasText: "waits for a person" }).waitFor();
+    await line.getByText(/^since \d/).waitFor();
+    await go(page, `#/runs/${runId}`);
+    await page.locator(".screen-head .badge.wait", { hasText: "waits for a person" }).waitFor();
+    await page
+      .locator(".screen-head")
+      .getByText(/^since \d/)
+      .waitFor();
+    await stage.suite.connection.client(RunService).cancelRun({ runId, reason: "seen" });
+    await page.locator(".screen-head").getByText("canceled", { exact: true }).waitFor();
+    await page.context().close();
+  });
+
   it("is found in the inbox and declined from a link on a phone", async () => {
     const runId = await stage.run("shop", "4712");
     const page = await stage.open("#/inbox", { viewport: { width: 390, height: 844 } });
     await page.getByRole("link", { name: "confirm" }).click();
     await page.getByRole("heading", { name: "A question" }).waitFor();
-    await page.getByRole("button", { name: "decline" }).click();
+    const box = async (name: string) =>
+      (await page.getByRole("button", { name, exact: true }).boundingBox()) ?? fail(name);
+    const [answer, decline] = [await box("answer"), await box("decline…")];
+    expect([answer.height, decline.height].every((height) => height >= 44)).toBe(true);
+    expect(decline.x - answer.x - answer.width, "side by side, with space between").toBeGreaterThan(8);
+    await page.getByText("question: Shall order 4712 be shipped?").waitFor();
+    await page.getByRole("link", { name: "The desk" }).waitFor();
+    await page.getByRole("button", { name: "decline…" }).click();
+    await page.getByText("nobody will answer this", { exact: false }).waitFor();
+    expect(await stateOf(runId), "nothing at one click").toBe(RunState.IN_PROGRESS);
+    await page.getByLabel("Reason").fill("closed today");
+    await page.getByRole("button", { name: "decline", exact: true }).click();
+    await page.getByText(/^declined · confirm/).waitFor();
     await page.getByText("nothing is left to answer", { exact: false }).waitFor();
-    await expect.poll(() => stateOf(runId), { timeout: 10_000 }).not.toBe(RunState.IN_PROGRESS);
+    await expect.poll(() => stateOf(runId), { timeout: 10_000 }).toBe(RunState.COMPLETED);
+    await page.getByRole("link", { name: `run ${runId}` }).click();
+    await page
+      .getByText(/The person said: .*closed today/)
+      .first()
+      .waitFor();
     await page.context().close();
+  });
+
+  it("has times that are whole on a phone, and says that they go on", async () => {
+    const runId = await stage.run("shop", "4717");
+    const page = await stage.open(`#/runs/${runId}`, { viewport: { width: 390, height: 844 } });
+    await page.getByRole("button", { name: "ship_order" }).waitFor();
+    await page.locator("dt", { hasText: "so far" }).waitFor();
+    const fits = await page.locator(".span-time").evaluateAll((times) =>
+      times.every((time) => {
+        time.textContent = "16 min 40 s …";
+        return time.scrollWidth <= time.clientWidth;
+      }),
+    );
+    expect(fits).toBe(true);
+    await page.context().close();
+    await stage.suite.connection.client(RunService).cancelRun({ runId, reason: "seen" });
   });
 
   it("is forked from a turn with other words", async () => {
@@ -110,6 +179,12 @@ describe("a run that waits for a person", () => {
     await page.getByRole("button", { name: "fork" }).click();
     await page.getByText("You said blue.").waitFor();
     expect(page.url()).not.toContain(runId);
+    await page
+      .getByText(/after event \d+$/)
+      .first()
+      .waitFor();
+    await page.getByRole("link", { name: runId }).waitFor();
+    await page.locator(".asked", { hasText: "red" }).waitFor();
     await page.context().close();
   });
 });
@@ -138,6 +213,9 @@ describe("lists of runs", () => {
 
   it("fill the overview: a run that waits counts as it begins to, and no more when it is canceled", async () => {
     const page = await stage.open("#/overview");
+    await page.getByText(/^\d+ services serving$/).waitFor();
+    await page.getByRole("link", { name: /^MCP servers: \d+ healthy|no MCP server in use/ }).waitFor();
+    await page.locator(".figure", { hasText: "failed in the last hour" }).waitFor();
     const figure = async () =>
       Number(await page.locator(".figure", { hasText: "in progress" }).locator("strong").textContent());
     await page.locator(".figure").first().waitFor();
@@ -218,7 +296,7 @@ describe("the suite as it stands", () => {
     await question.getByLabel("no", { exact: true }).check();
     await question.getByLabel("Note").fill("not today");
     await question.getByRole("button", { name: "answer" }).click();
-    await page.getByText("The person said: not today.").waitFor();
+    await page.getByText(/The person said: .*not today/).waitFor();
     await page.getByText("taken over by another process").waitFor();
     await page.context().close();
   });

@@ -1,1 +1,1 @@
-import{$ as e,At as t,D as n,t as r}from"./first.js";var i=document.getElementById(`app`);if(!i)throw Error(`the page has no place for the console`);await e(),t(n(r,{}),i);
+import{Mt as e,et as t,t as n,x as r}from"./first.js";var i=document.getElementById(`app`);if(!i)throw Error(`the page has no place for the console`);await t(),e(r(n,{}),i);

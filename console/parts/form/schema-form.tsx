@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useId, useMemo } from "preact/hooks";
 import { Fault } from "../notice.tsx";
 import { answerFrom, type Field, fieldsFrom, initialEntries } from "./fields.ts";
@@ -8,10 +9,12 @@ interface SchemaFormProps {
   submitLabel: string;
   isBusy: boolean;
   onAnswer: (json: string) => void;
+  /** What stands beside its button. */
+  beside?: ComponentChildren;
 }
 
 /** Asks a person for what a schema describes. */
-export function SchemaForm({ schemaJson, submitLabel, isBusy, onAnswer }: SchemaFormProps) {
+export function SchemaForm({ schemaJson, submitLabel, isBusy, onAnswer, beside }: SchemaFormProps) {
   const fields = useMemo(() => fieldsFrom(schemaJson), [schemaJson]);
   const entries = useSignal(initialEntries(fields));
   const fault = useSignal<string>();
@@ -38,9 +41,12 @@ export function SchemaForm({ schemaJson, submitLabel, isBusy, onAnswer }: Schema
         />
       ))}
       <Fault text={fault.value} />
-      <button type="submit" class="main" disabled={isBusy}>
-        {submitLabel}
-      </button>
+      <div class="buttons">
+        <button type="submit" class="main" disabled={isBusy}>
+          {submitLabel}
+        </button>
+        {beside}
+      </div>
     </form>
   );
 }

@@ -9,9 +9,9 @@ export function Copies({ runId }: { runId: string }) {
   const program = `import { createToolbus } from "toolbus";\n\nconst run = createToolbus({ url: ${JSON.stringify(url)} }).takeUp(${JSON.stringify(runId)});\nfor await (const { text } of run.text()) process.stdout.write(text);\n`;
   return (
     <span class="copies">
-      <CopyButton label="CLI" text={cli} />
-      <CopyButton label="curl" text={curl} />
-      <CopyButton label="TypeScript" text={program} />
+      <CopyButton label="copy as CLI" text={cli} />
+      <CopyButton label="copy as curl" text={curl} />
+      <CopyButton label="copy as TypeScript" text={program} />
     </span>
   );
 }

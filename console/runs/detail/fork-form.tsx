@@ -30,6 +30,7 @@ export function ForkForm({ runId, atSequence }: { runId: string; atSequence: num
     <form class="form" onSubmit={fork}>
       <div class="field">
         <label for="fork-text">Fork after event {atSequence}, and say</label>
+        <small>Starts another run that goes on from here, with these words in place of what came after.</small>
         <textarea
           id="fork-text"
           rows={3}

@@ -6,7 +6,14 @@
 
 import { create } from "@bufbuild/protobuf";
 import type { RunDelta, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type FunctionCall, type Item, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  type FunctionCall,
+  type Item,
+  Role,
+  RunEndReason,
+  type RunFork,
+  RunState,
+} from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CallExecution, Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { attemptText } from "#runtime/content/attempts.ts";
@@ -54,6 +61,10 @@ export interface Timeline {
   required: readonly FunctionCall[];
   error: string;
   outputText: string;
+  /** What a person or program first said to it. */
+  askedText: string;
+  /** The run that it goes on from, and after which event. */
+  fork: RunFork | undefined;
   agent: string;
   sessionId: string;
   principal: string;
@@ -82,6 +93,8 @@ export function createTimeline(): TimelineReader {
     required: [],
     error: "",
     outputText: "",
+    askedText: "",
+    fork: undefined,
     agent: "",
     sessionId: "",
     principal: "",
@@ -160,9 +173,10 @@ export function createTimeline(): TimelineReader {
   function take({ event }: RunEvent): void {
     switch (event.case) {
       case "accepted": {
-        const { agent, sessionId, principal, input, traceparent } = event.value;
+        const { agent, sessionId, principal, input, traceparent, fork } = event.value;
         const traceId = traceparent.split("-")[1] ?? "";
-        Object.assign(timeline, { agent, sessionId, principal, traceId, startMs: now, state: RunState.QUEUED });
+        Object.assign(timeline, { agent, sessionId, principal, traceId, fork, askedText: askedTextOf(input) });
+        Object.assign(timeline, { startMs: now, state: RunState.QUEUED });
         const span = add("queued", "queued", "queued", now);
         span.input = itemsText(input);
         break;
@@ -303,6 +317,11 @@ export function resultText(result: ToolResult | undefined): string {
   if (!result) return "";
   const blocks = result.content.map(({ blockJson }) => blockJson).filter((text) => text !== "");
   return [result.outputJson, ...blocks].filter((text) => text !== "").join("\n") || result.storedReference;
+}
+
+function askedTextOf(input: readonly Item[]): string {
+  const said = input.find(({ item }) => item.case === "message" && item.value.role === Role.USER);
+  return said ? itemText(said.item) : "";
 }
 
 /** What was said, in words: a line for who says it, then what. */
