@@ -2,13 +2,12 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import {
-  RunAcceptedSchema,
   RunDeltaSchema,
   type RunEvent,
   RunEventSchema,
   RunTextReplacedSchema,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunEndReason, RunForkSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { eventsFromFile, logFileFrom } from "./log-file.ts";
 import { createTimeline, spentOf } from "./timeline.ts";
@@ -132,10 +131,12 @@ describe("a run as spans (ORCH-12)", () => {
 
   it("says what the run was asked first, and from where it goes on", () => {
     const said = (role: Role, value: string) =>
-      ({ item: { case: "message", value: { role, content: [{ part: { case: "text", value } }] } } }) as const;
+      create(ItemSchema, {
+        item: { case: "message", value: { role, content: [{ part: { case: "text", value } }] } },
+      });
     const input = [said(Role.SYSTEM, "be kind"), said(Role.USER, "ship it"), said(Role.USER, "soon")];
-    const fork = { runId: "run_1", atSequence: 3 };
-    const { timeline } = read(eventsAt({ 0: { case: "accepted", value: create(RunAcceptedSchema, { input, fork }) } }));
+    const fork = create(RunForkSchema, { runId: "run_1", atSequence: 3 });
+    const { timeline } = read(eventsAt({ 0: { case: "accepted", value: { input, fork } } }));
     expect([timeline.askedText, timeline.fork?.runId, timeline.fork?.atSequence]).toEqual(["ship it", "run_1", 3]);
   });
 
