@@ -24,7 +24,7 @@ export function noteAnswered(call: ToolCall, kind: AnswerKind): void {
 /** Lines for what was answered here, of all calls or of those that are meant. */
 export function Answered({ of = () => true }: { of?: (call: ToolCall) => boolean }) {
   return (
-    <div role="status">
+    <div aria-live="polite">
       {answered.value
         .filter(({ call }) => of(call))
         .map(({ call, kind, atMs }) => (

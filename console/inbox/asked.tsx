@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { TextBlock } from "../parts/text-block.tsx";
 import { prettyJson } from "../parts/words.ts";
 
@@ -6,6 +7,7 @@ const shortCharacters = 500;
 
 /** What a tool is asked: short texts as lines, with the JSON behind a fold; all else as JSON. */
 export function AskedArguments({ json }: { json: string }) {
+  const isOpen = useSignal(false);
   const texts = textsFrom(json);
   if (!texts) return <TextBlock label="asked" text={prettyJson(json)} />;
   return (
@@ -15,9 +17,13 @@ export function AskedArguments({ json }: { json: string }) {
           <span class="quiet">{name}:</span> <span class="answer">{text}</span>
         </p>
       ))}
-      <details>
+      <details
+        onToggle={(event) => {
+          isOpen.value = event.currentTarget.open;
+        }}
+      >
         <summary>as JSON</summary>
-        <TextBlock label="asked" text={prettyJson(json)} />
+        {isOpen.value && <TextBlock label="asked" text={prettyJson(json)} />}
       </details>
     </>
   );

@@ -184,7 +184,7 @@ describe("a run that waits for a person", () => {
       .first()
       .waitFor();
     await page.getByRole("link", { name: runId }).waitFor();
-    await page.locator(".asked", { hasText: "red" }).waitFor();
+    await page.locator(".asked", { hasText: "blue" }).waitFor();
     await page.context().close();
   });
 });

@@ -2,15 +2,13 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import {
-  RunAcceptedSchema,
   RunDeltaSchema,
   type RunEvent,
   RunEventSchema,
   RunTextReplacedSchema,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ItemSchema, Role, RunEndReason, RunForkSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { textContent } from "#runtime/content/text.ts";
 import { eventsFromFile, logFileFrom } from "./log-file.ts";
 import { createTimeline, spentOf } from "./timeline.ts";
 
@@ -132,11 +130,13 @@ describe("a run as spans (ORCH-12)", () => {
   });
 
   it("says what the run was asked first, and from where it goes on", () => {
-    const said = (role: Role, text: string) =>
-      create(ItemSchema, { item: { case: "message", value: { role, content: textContent(text) } } });
+    const said = (role: Role, value: string) =>
+      create(ItemSchema, {
+        item: { case: "message", value: { role, content: [{ part: { case: "text", value } }] } },
+      });
     const input = [said(Role.SYSTEM, "be kind"), said(Role.USER, "ship it"), said(Role.USER, "soon")];
-    const accepted = create(RunAcceptedSchema, { input, fork: { runId: "run_1", atSequence: 3 } });
-    const { timeline } = read(eventsAt({ 0: { case: "accepted", value: accepted } }));
+    const fork = create(RunForkSchema, { runId: "run_1", atSequence: 3 });
+    const { timeline } = read(eventsAt({ 0: { case: "accepted", value: { input, fork } } }));
     expect([timeline.askedText, timeline.fork?.runId, timeline.fork?.atSequence]).toEqual(["ship it", "run_1", 3]);
   });
 
