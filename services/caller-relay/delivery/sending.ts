@@ -42,8 +42,6 @@ export interface Sending {
   isSent: boolean;
   /** Aborts when it is to be carried no further. */
   readonly over: AbortSignal;
-  /** D1: the open streams when the call came, until one of them was tried. */
-  found: readonly CallerStream[];
   /** Nobody waits for it any more, and why. */
   givenUp?: { why: unknown };
 }
@@ -53,9 +51,7 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
   const { sessionId } = request;
   let last: CallerStream | undefined;
   for (;;) {
-    const { found } = sending;
-    sending.found = [];
-    const [first, ...others] = found.length > 0 ? found : await findStreams(parts, sessionId, sending.over); // D1
+    const [first, ...others] = await findStreams(parts, sessionId, sending.over); // D1
     if (first === undefined || sending.givenUp) return { kind: sending.isSent ? "disconnected" : "not_attached" };
     const successor = [first, ...others].find(({ streamId }) => streamId !== "" && streamId === last?.streamId);
     last = successor ?? parts.turns.next(sessionId, [first, ...others]);
