@@ -8,7 +8,7 @@ import { Screen, Section } from "../parts/screen.tsx";
 import { wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
-import { Answered } from "./answered.tsx";
+import { Answered } from "./card/answered.tsx";
 import { WaitingCall } from "./waiting-call.tsx";
 import { inboxMs, listWaitingCalls } from "./waiting-calls.ts";
 

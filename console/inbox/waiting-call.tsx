@@ -11,13 +11,13 @@ import { isAt, linkTo } from "../parts/place.ts";
 import { clockOf, msOf } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf, hasCallKey } from "../suite/connection.ts";
-import { Declinable } from "./answer-buttons.tsx";
-import { type AnswerKind, noteAnswered } from "./answered.tsx";
-import { AskedArguments } from "./asked.tsx";
-import { AskedWhom, expiryText } from "./asked-whom.tsx";
+import { type AnswerKind, noteAnswered } from "./card/answered.tsx";
+import { AskedArguments } from "./card/asked-arguments.tsx";
+import { AskedWhom, expiryText } from "./card/asked-whom.tsx";
+import { Declinable } from "./card/declinable.tsx";
+import { LinkForOthers } from "./card/link-for-others.tsx";
 import type { ComponentQuestion } from "./component/contract.ts";
 import { DrawnQuestion } from "./component/drawn-question.tsx";
-import { LinkForOthers } from "./link-for-others.tsx";
 
 /** A call that waits, with what answers it. */
 export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: (kind: AnswerKind) => void }) {

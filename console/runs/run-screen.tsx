@@ -1,7 +1,7 @@
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, type RunFork, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { Answered } from "../inbox/answered.tsx";
+import { Answered } from "../inbox/card/answered.tsx";
 import { WaitingCall } from "../inbox/waiting-call.tsx";
 import { listWaitingCalls } from "../inbox/waiting-calls.ts";
 import { useClock } from "../parts/clock.ts";
@@ -37,6 +37,7 @@ function OpenedRun() {
   const timeline = timelineUpTo(log.events, Number.MAX_SAFE_INTEGER);
   return (
     <Screen title={`Run of ${timeline.agent}`} aside={<span class="quiet">from {log.name}</span>}>
+      <Asked timeline={timeline} />
       <RunView runId={OPENED} events={log.events} whole={timeline} nowMs={timeline.lastMs} />
     </Screen>
   );
@@ -72,6 +73,7 @@ function LiveRun({ runId }: { runId: string }) {
         )
       }
     >
+      <Asked timeline={timeline} />
       <Fault text={fault} />
       <Answered of={(call) => call.runId === runId} />
       {events.length > 0 && !isOver && <WaitsFor runId={runId} timeline={timeline} />}
@@ -102,7 +104,6 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
   );
   return (
     <>
-      {whole.askedText && <p class="asked">{shortened(whole.askedText)}</p>}
       {isPast && (
         <p class="hint">
           An earlier moment: the run as it was at {clockOf(timeline.lastMs)}.{" "}
@@ -160,8 +161,10 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
 /** Characters of what was asked that stand at the head of a run. */
 const shownCharacters = 300;
 
-function shortened(text: string): string {
-  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+function Asked({ timeline: { askedText } }: { timeline: Timeline }) {
+  if (askedText === "") return null;
+  const isLong = askedText.length > shownCharacters;
+  return <p class="asked">{isLong ? `${askedText.slice(0, shownCharacters)}…` : askedText}</p>;
 }
 
 function ForkedFrom({ fork: { runId, atSequence } }: { fork: RunFork }) {

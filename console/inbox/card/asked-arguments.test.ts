@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { textsFrom } from "./asked.tsx";
+import { textsFrom } from "./asked-arguments.tsx";
 
 it.each([
   [

@@ -2,12 +2,12 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { CreateCallKeyResponse } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { Fault } from "../parts/notice.tsx";
-import { linkTo } from "../parts/place.ts";
-import { CopyButton } from "../parts/text-block.tsx";
-import { msOf } from "../parts/words.ts";
-import { useActing } from "../suite/acting.ts";
-import { clientOf } from "../suite/connection.ts";
+import { Fault } from "../../parts/notice.tsx";
+import { linkTo } from "../../parts/place.ts";
+import { CopyButton } from "../../parts/text-block.tsx";
+import { msOf } from "../../parts/words.ts";
+import { useActing } from "../../suite/acting.ts";
+import { clientOf } from "../../suite/connection.ts";
 
 const lifetimes: Readonly<Record<string, bigint>> = { "an hour": 3_600n, "a day": 86_400n, "a week": 604_800n };
 

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
-import { TextBlock } from "../parts/text-block.tsx";
-import { prettyJson } from "../parts/words.ts";
+import { TextBlock } from "../../parts/text-block.tsx";
+import { prettyJson } from "../../parts/words.ts";
 
 /** Characters of a text that is read as a sentence. */
 const shortCharacters = 500;

@@ -1,9 +1,9 @@
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { linkTo } from "../parts/place.ts";
-import { clockOf, durationOf, msOf } from "../parts/words.ts";
-import { clientOf } from "../suite/connection.ts";
-import { usePolled } from "../suite/polled.ts";
+import { linkTo } from "../../parts/place.ts";
+import { clockOf, durationOf, msOf } from "../../parts/words.ts";
+import { clientOf } from "../../suite/connection.ts";
+import { usePolled } from "../../suite/polled.ts";
 
 /** Who may answer a question that a space shows. */
 export function AskedWhom({ spaceId }: Pick<ToolCall, "spaceId">) {

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { isAt, linkTo } from "../parts/place.ts";
-import { clockOf } from "../parts/words.ts";
+import { isAt, linkTo } from "../../parts/place.ts";
+import { clockOf } from "../../parts/words.ts";
 
 export type AnswerKind = "answered" | "declined";
 
