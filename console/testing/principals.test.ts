@@ -49,7 +49,9 @@ it.each(["bob", "olga"] as const)("%s, who did not, sees nothing of it at any pl
   await page.getByText("No runs here.", { exact: false }).waitFor();
   for (const place of ["overview", "inbox", "agents/clerk", "spaces/desk", "audit", "tools/clerk", `runs/${runId}`]) {
     await go(page, place);
-    await page.waitForLoadState("networkidle");
+    // streams stay open, so that the network is never idle: a fresh answer of the suite has come when the screen is drawn
+    await page.waitForResponse((response) => response.url().includes("/toolbus."));
+    await page.locator("main h1").waitFor();
     expect(await page.locator("body").textContent(), place).not.toContain(words);
   }
   await page.getByText("belongs to another caller", { exact: false }).first().waitFor();
