@@ -18,7 +18,7 @@ export interface RowsProps<T> {
 }
 
 /** Rows that are out of sight on either side and drawn all the same, so that scrolling meets no gap. */
-const spareRows = 12;
+const spareRows = 6;
 
 /** Any number of rows of one height, of which those in sight are drawn. */
 export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false, ...heights }: RowsProps<T>) {
