@@ -5,7 +5,7 @@ import { Empty, Fault } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { Screen, Section } from "../parts/screen.tsx";
 import { clockOf, durationOf, msOf } from "../parts/words.ts";
-import { RunBadge, waitingText } from "../runs/states.tsx";
+import { RunBadge, waitingText, waitsSinceMs } from "../runs/states.tsx";
 import { useFollowed } from "../suite/live.ts";
 import { countedRuns, followOverview } from "./followed-overview.ts";
 import { McpServers, Services } from "./suite-health.tsx";
@@ -16,7 +16,8 @@ export function OverviewScreen() {
   useClock(1_000);
   if (!model.hasBegun) return <Screen title="Overview">{<Fault text={fault} />}</Screen>;
   const [open, failed] = [[...model.openRuns.values()], [...model.failed.values()].reverse()];
-  const inState = (state: RunState) => open.filter((run) => run.state === state).length;
+  const inState = (state: RunState) =>
+    open.filter((run) => run.state === state && waitsSinceMs(run) === undefined).length;
   return (
     <Screen title="Overview">
       <Fault text={fault} />
@@ -28,6 +29,11 @@ export function OverviewScreen() {
         />
         <Figure label="queued" value={inState(RunState.QUEUED)} href={linkTo("runs", "", { state: "going on" })} />
         <Figure label="wait for people" value={waitingForPeople.value.length} href={linkTo("inbox")} />
+        <Figure
+          label="wait for clients"
+          value={inState(RunState.REQUIRES_ACTION)}
+          href={linkTo("runs", "", { state: "waits for its client" })}
+        />
         <Figure
           label="failed in the last hour"
           value={failed.filter(isOfLastHour).length}
@@ -73,7 +79,10 @@ function RunLines({ runs, none }: { runs: readonly Run[]; none: string }) {
         <li key={run.id}>
           <RunBadge id={run.id} state={run.state} />
           <a class="grow clip" href={linkTo("runs", run.id)}>
-            <strong>{run.agent}</strong> <span class="quiet">{run.error || waitingText(run) || run.id}</span>
+            <strong>{run.agent}</strong>{" "}
+            <span class="quiet">
+              {run.error || [waitingText(run), run.inputText].filter(Boolean).join(" · ") || run.id}
+            </span>
           </a>
           <span class="quiet">{run.endTime ? clockOf(msOf(run.endTime)) : durationOf(Date.now() - timeOf(run))}</span>
         </li>

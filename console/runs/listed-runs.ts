@@ -98,9 +98,10 @@ function startOf(run: Run | undefined): number {
   return msOf(run?.createTime) ?? 0;
 }
 
-/** Whether a run has all the words somewhere: its id, session, agent, end, error or answer. */
+/** Whether a run has all the words somewhere: its id, session, agent, question, end, error or answer. */
 export function matches(run: Run, words: string): boolean {
-  const text = [run.id, run.sessionId, run.agent, wordFrom(RunEndReason, run.endReason), run.error, run.outputText]
+  const { id, sessionId, agent, inputText, endReason, error, outputText } = run;
+  const text = [id, sessionId, agent, inputText, wordFrom(RunEndReason, endReason), error, outputText]
     .join(" ")
     .toLowerCase();
   return words

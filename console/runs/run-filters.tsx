@@ -7,7 +7,7 @@ import { goingOn } from "./states.tsx";
 const stateFilters: Readonly<Record<string, readonly RunState[]>> = {
   all: [],
   "going on": goingOn,
-  waiting: [RunState.REQUIRES_ACTION],
+  "waits for its client": [RunState.REQUIRES_ACTION],
   completed: [RunState.COMPLETED],
   incomplete: [RunState.INCOMPLETE],
   failed: [RunState.FAILED],

@@ -58,7 +58,7 @@ export function RunsScreen() {
           Words{" "}
           <input
             type="search"
-            placeholder="agent, id, error or answer, in what is listed"
+            placeholder="what was asked, answer, error, agent, id"
             value={words}
             onInput={(event) => choose({ words: event.currentTarget.value })}
           />
@@ -100,6 +100,7 @@ function RunRow({ run, isChosen, onToggle }: { run: Run; isChosen: boolean; onTo
           <RunBadge id={run.id} state={run.state} />
         </span>
         <strong>{run.agent}</strong>
+        <span class="grow clip wide-only">{run.inputText}</span>
         <span class="grow quiet clip">{said || (run.endReason ? wordFrom(RunEndReason, run.endReason) : run.id)}</span>
         <span class="quiet cell">{run.turnCount > 0 ? counted(run.turnCount, "turn") : ""}</span>
         <span class="quiet cell wide-only">{usageText(run.usage)}</span>

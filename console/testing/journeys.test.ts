@@ -3,9 +3,10 @@
 import axeCore from "axe-core";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { signalProcess } from "../../test/harness/processes.ts";
 import { openStage, type Stage } from "./stage.ts";
 
@@ -21,6 +22,8 @@ const stateOf = async (runId: string) => (await stage.suite.connection.client(Ru
 function fail(name: string): never {
   throw new Error(`there is no ${name}`);
 }
+
+const figure = (page: Page, label: string) => page.locator(".figure", { hasText: label });
 
 async function go(page: Page, place: string): Promise<void> {
   await page.evaluate((hash) => {
@@ -189,6 +192,36 @@ describe("a run that waits for a person", () => {
   });
 });
 
+describe("a run that waits for its client", () => {
+  it("says so everywhere, is answered in its client's place, and then by a person who has an hour", async () => {
+    const message = { role: Role.USER, content: textContent("parcel 12 to Lyon") };
+    const options = { functionTools: [{ name: "look_up", description: "where a parcel goes" }] };
+    const input = [{ item: { case: "message" as const, value: message } }];
+    await stage.suite.connection.client(RunService).createRun({ agent: "courier", input, options });
+    const page = await stage.open("#/overview");
+    await figure(page, "wait for clients").getByText("1", { exact: true }).waitFor();
+    await figure(page, "wait for clients").click();
+    const row = page.locator(".run-row", { hasText: "parcel 12 to Lyon" });
+    await row.getByText("waits for its client").waitFor();
+    await page.getByLabel("Words").fill("lyon nobody said");
+    await expect.poll(() => row.count()).toBe(0);
+    await page.getByLabel("Words").fill("to lyon");
+    await row.getByRole("link").click();
+    await page.locator(".screen-head .badge.wait", { hasText: "waits for its client" }).waitFor();
+    const asked = page.getByRole("article", { name: "look_up waits" });
+    await asked.getByLabel("Answer").fill('"12 Rue Royale"');
+    await asked.getByRole("button", { name: "answer in its place" }).click();
+
+    const question = page.getByRole("article", { name: "sign_off waits" });
+    await question.getByText("12 Rue Royale", { exact: false }).waitFor();
+    await question.getByText(/expires .*(59 min \d+ s|1 h 0 min) left/).waitFor();
+    await question.getByLabel("yes", { exact: true }).check();
+    await question.getByRole("button", { name: "answer" }).click();
+    await page.getByText('The person signed: {"signed":true}').waitFor();
+    await page.context().close();
+  });
+});
+
 describe("lists of runs", () => {
   it("are asked for once and follow what happens from there on, through the death of an orchestrator", async () => {
     const page = await stage.open("#/runs");
@@ -211,20 +244,22 @@ describe("lists of runs", () => {
     await page.context().close();
   });
 
-  it("fill the overview: a run that waits counts as it begins to, and no more when it is canceled", async () => {
+  it("fill the overview: a run that waits counts as one that waits, and no more when it is canceled", async () => {
     const page = await stage.open("#/overview");
-    await page.getByText(/^\d+ services serving$/).waitFor();
+    await page.getByText(/^\d+ services serving$/).click();
+    await page.locator(".services li", { hasText: "RunService" }).getByText("serving").waitFor();
     await page.getByRole("link", { name: /^MCP servers: \d+ healthy|no MCP server in use/ }).waitFor();
     await page.locator(".figure", { hasText: "failed in the last hour" }).waitFor();
-    const figure = async () =>
-      Number(await page.locator(".figure", { hasText: "in progress" }).locator("strong").textContent());
-    await page.locator(".figure").first().waitFor();
-    const before = await figure();
+    const count = async (label: string) => Number(await figure(page, label).locator("strong").textContent());
+    const counts = async () => ({ waiting: await count("wait for people"), working: await count("in progress") });
+    const { waiting, working } = await counts();
     const runId = await stage.run("shop", "4715");
-    await expect.poll(figure, { timeout: 10_000 }).toBe(before + 1);
-    await page.locator(`a[href="#/runs/${runId}"]`).waitFor();
+    await expect.poll(counts, { timeout: 10_000 }).toEqual({ waiting: waiting + 1, working });
+    await page.locator(`a[href="#/runs/${runId}"]`, { hasText: "4715" }).waitFor();
     await stage.suite.connection.client(RunService).cancelRun({ runId, reason: "enough" });
-    await expect.poll(figure, { timeout: 10_000 }).toBe(before);
+    await expect.poll(counts, { timeout: 10_000 }).toEqual({ waiting, working });
+    await go(page, `#/runs/${runId}`);
+    await page.getByRole("heading", { name: "last said" }).waitFor();
     await page.context().close();
   });
 });

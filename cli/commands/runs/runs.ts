@@ -129,9 +129,10 @@ async function listRuns(options: ListOptions, command: Command): Promise<void> {
     codeOfValue(RunEndReasonSchema, run.endReason),
     String(run.turnCount),
     run.createTime === undefined ? "" : timestampDate(run.createTime).toISOString(),
+    oneLine(run.inputText),
     oneLine(run.outputText || run.error),
   ]);
-  printTable(["RUN", "AGENT", "STATUS", "REASON", "TURNS", "ACCEPTED", "SAYS"], rows);
+  printTable(["RUN", "AGENT", "STATUS", "REASON", "TURNS", "ACCEPTED", "ASKED", "SAYS"], rows);
 }
 
 async function showRun(runId: string, _options: object, command: Command): Promise<void> {

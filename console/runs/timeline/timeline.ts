@@ -61,7 +61,7 @@ export interface Timeline {
   required: readonly FunctionCall[];
   error: string;
   outputText: string;
-  /** What a person or program first said to it. */
+  /** What a person or program said to it last. */
   askedText: string;
   /** The run that it goes on from, and after which event. */
   fork: RunFork | undefined;
@@ -320,7 +320,7 @@ export function resultText(result: ToolResult | undefined): string {
 }
 
 function askedTextOf(input: readonly Item[]): string {
-  const said = input.find(({ item }) => item.case === "message" && item.value.role === Role.USER);
+  const said = input.findLast(({ item }) => item.case === "message" && item.value.role === Role.USER);
   return said ? itemText(said.item) : "";
 }
 

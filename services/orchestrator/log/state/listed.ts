@@ -2,15 +2,22 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type FunctionCall, FunctionCallSchema, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import {
+  type FunctionCall,
+  FunctionCallSchema,
+  ItemSchema,
+  Role,
+  RunOptionsSchema,
+} from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import type { FoldedRun, Turn } from "./fold.ts";
-import { isFunctionToolCall } from "./view.ts";
+import { inputTextOf, isFunctionToolCall } from "./view.ts";
 
 export function listedFrom(state: FoldedRun): FoldedRun {
   return {
     ...state,
-    accepted: withoutInput(state.accepted),
+    accepted: withShortInput(state.accepted),
     turns: state.turns.map((turn) => listedTurns.get(turn) ?? listedTurn(state, turn)),
     shown: [],
     ...{ inbox: undefined, compaction: undefined, draft: undefined, lost: undefined },
@@ -20,12 +27,14 @@ export function listedFrom(state: FoldedRun): FoldedRun {
 const listedTurns = new WeakMap<Turn, Turn>();
 const listedAccepted = new WeakMap<RunAccepted, RunAccepted>();
 
-function withoutInput(accepted: RunAccepted): RunAccepted {
+function withShortInput(accepted: RunAccepted): RunAccepted {
   const known = listedAccepted.get(accepted);
   if (known !== undefined) return known;
   const functionTools = (accepted.options?.functionTools ?? []).map(({ name }) => ({ name }));
+  const message = { role: Role.USER, content: textContent(inputTextOf(accepted)) };
+  const asked = create(ItemSchema, { item: { case: "message", value: message } });
   const listed = create(RunAcceptedSchema, {
-    ...{ ...accepted, input: [], options: create(RunOptionsSchema, { functionTools }) },
+    ...{ ...accepted, input: [asked], options: create(RunOptionsSchema, { functionTools }) },
   });
   listedAccepted.set(accepted, listed);
   listedAccepted.set(listed, listed);

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type FunctionCall,
   type FunctionTool,
@@ -13,6 +14,7 @@ import {
 } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
+import { shortened } from "#runtime/content/shortened.ts";
 import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { type Amount, toldAmount } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls, type Turn } from "./fold.ts";
@@ -41,7 +43,19 @@ export function runFromState(state: FoldedRun): Run {
     ...(state.draft && ended === undefined && { draft: state.draft }),
     ...(accepted.parent && { parent: accepted.parent }),
     ...(accepted.fork && { fork: accepted.fork }),
+    inputText: inputTextOf(accepted),
   });
+}
+
+/** Characters of what a run was asked. */
+const mostAsked = 300;
+
+/** What the run was asked, shortened. */
+export function inputTextOf({ input }: RunAccepted): string {
+  for (const { item } of input.toReversed())
+    if (item.case === "message" && item.value.role === Role.USER)
+      return shortened(textOfContent(item.value.content), mostAsked);
+  return "";
 }
 
 /** Usage as clients see it. For a calling run, amounts in different currencies count as `maxCost`, all that it allowed. */

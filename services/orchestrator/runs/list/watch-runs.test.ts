@@ -1,8 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { WatchRunsRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { textContent } from "#runtime/content/text.ts";
 import { type Caller, callerNamed, SELF } from "#runtime/rpc/identity.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import type { EventBody } from "../../log/journal.ts";
@@ -141,6 +142,27 @@ test("BUS-1 who is slower than changes are dropped is told the gap, and goes on 
   expect(await next(watcher)).toBe("gap 2-4");
   expect(await next(watcher)).toBe("5 r in_progress");
 });
+
+test("ORCH-12 a change says what its run was asked last, in short, however long ago", async () => {
+  const { write, watch } = openStore();
+  const watcher = watch();
+  expect(await next(watcher)).toBe("start 1");
+  const said = (role: Role, text: string) =>
+    ({ item: { case: "message", value: { role, content: textContent(text) } } }) as const;
+  const input = [said(Role.USER, "First."), said(Role.ASSISTANT, "So?"), said(Role.USER, "y".repeat(10_000))];
+  await write("r", { case: "accepted", value: { sessionId: "s", agent: "a", principal: "ada", input } });
+  for (let turn = 1; turn <= 3; turn += 1) await write("r", { case: "turnCommitted", value: { turn, items: [] } });
+  for (let change = 0; change < 4; change += 1) {
+    const { value: update } = await watcher.next();
+    const { inputText, items } = (update?.case === "event" && update.value.run) || fail("change");
+    expect([inputText.slice(0, 9), inputText.length, items.length]).toEqual(["yyyyyyyyy", 300, 0]);
+    expect(inputText).toMatch(/10000 characters/);
+  }
+});
+
+function fail(name: string): never {
+  throw new Error(`there is no ${name}`);
+}
 
 test("ORCH-12 what ended runs said takes a bounded room", async () => {
   const { begin, write, watch } = openStore({ changes: 1_000, characters: 1_000 });

@@ -48,6 +48,11 @@ test.each(lists)("ORCH-12 a list of runs has %s", async (_, request, names) => {
   expect(runs.map(({ id }) => id)).toEqual(names.map((name) => ids[name]));
 });
 
+test("ORCH-12 a list of runs says what each was asked", async () => {
+  const { runs } = await world.runs.listRuns({});
+  expect(new Set(runs.map(({ inputText }) => inputText))).toEqual(new Set(["hi"]));
+});
+
 test("ORCH-12 list-1 pages go on under the same filters only", async () => {
   const first = await world.runs.listRuns({ agent: "echo", pageSize: 1 });
   expect(first.runs.map(({ id }) => id)).toEqual([ids.late]);

@@ -1373,7 +1373,10 @@ type Run struct {
 	// How many runs in a row started by themselves, this one included; 0 for one that a client started.
 	SelfWakeCount uint32 `protobuf:"varint,17,opt,name=self_wake_count,json=selfWakeCount,proto3" json:"self_wake_count,omitempty"`
 	// What the log has of the text of a turn that is not committed, whole; absent if none.
-	Draft         *TextCheckpoint `protobuf:"bytes,18,opt,name=draft,proto3" json:"draft,omitempty"`
+	Draft *TextCheckpoint `protobuf:"bytes,18,opt,name=draft,proto3" json:"draft,omitempty"`
+	// What it was asked: the text of the last message of a user in its input, up to 300 characters and, if it has more, how many; empty for
+	// a run that nobody spoke to.
+	InputText     string `protobuf:"bytes,19,opt,name=input_text,json=inputText,proto3" json:"input_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1534,6 +1537,13 @@ func (x *Run) GetDraft() *TextCheckpoint {
 	return nil
 }
 
+func (x *Run) GetInputText() string {
+	if x != nil {
+		return x.InputText
+	}
+	return ""
+}
+
 // Text that the model wrote so far in a turn that is not committed. In a log, only what the attempt's earlier checkpoints lack.
 type TextCheckpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1691,7 +1701,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\aRunFork\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1f\n" +
 	"\vat_sequence\x18\x02 \x01(\rR\n" +
-	"atSequence\"\x83\x06\n" +
+	"atSequence\"\xa2\x06\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -1716,7 +1726,9 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x06parent\x18\x0f \x01(\v2\x19.toolbus.run.v1.RunParentR\x06parent\x12+\n" +
 	"\x04fork\x18\x10 \x01(\v2\x17.toolbus.run.v1.RunForkR\x04fork\x12&\n" +
 	"\x0fself_wake_count\x18\x11 \x01(\rR\rselfWakeCount\x124\n" +
-	"\x05draft\x18\x12 \x01(\v2\x1e.toolbus.run.v1.TextCheckpointR\x05draft\"\x94\x01\n" +
+	"\x05draft\x18\x12 \x01(\v2\x1e.toolbus.run.v1.TextCheckpointR\x05draft\x12\x1d\n" +
+	"\n" +
+	"input_text\x18\x13 \x01(\tR\tinputText\"\x94\x01\n" +
 	"\x0eTextCheckpoint\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x1f\n" +

@@ -734,6 +734,7 @@ class Run(_message.Message):
     FORK_FIELD_NUMBER: _builtins.int
     SELF_WAKE_COUNT_FIELD_NUMBER: _builtins.int
     DRAFT_FIELD_NUMBER: _builtins.int
+    INPUT_TEXT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The run's id."""
     session_id: _builtins.str
@@ -754,6 +755,10 @@ class Run(_message.Message):
     """Sequence of the last stored event."""
     self_wake_count: _builtins.int
     """How many runs in a row started by themselves, this one included; 0 for one that a client started."""
+    input_text: _builtins.str
+    """What it was asked: the text of the last message of a user in its input, up to 300 characters and, if it has more, how many; empty for
+    a run that nobody spoke to.
+    """
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
         """Input and everything that came of it, in one message of at most 64 MiB. A run that has more is refused (`resource_exhausted`,
@@ -809,10 +814,11 @@ class Run(_message.Message):
         fork: Global___RunFork | None = ...,
         self_wake_count: _builtins.int = ...,
         draft: Global___TextCheckpoint | None = ...,
+        input_text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "draft", b"draft", "end_time", b"end_time", "fork", b"fork", "parent", b"parent", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_reason", b"end_reason", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "required_calls", b"required_calls", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "create_time", b"create_time", "draft", b"draft", "end_reason", b"end_reason", "end_time", b"end_time", "error", b"error", "fork", b"fork", "id", b"id", "input_text", b"input_text", "items", b"items", "last_sequence", b"last_sequence", "output_text", b"output_text", "parent", b"parent", "required_calls", b"required_calls", "self_wake_count", b"self_wake_count", "session_id", b"session_id", "state", b"state", "turn_count", b"turn_count", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
