@@ -76,6 +76,7 @@ function pageOfRuns(count: number, pageSize: number, pageToken: string) {
       agent: "clerk",
       state: RunState.COMPLETED,
       endReason: RunEndReason.FINAL_ANSWER,
+      inputText: `Question ${first + index}, in some words?`,
       outputText: `Answer ${first + index}, in some words.`,
       turnCount: 2,
       createTime: timestampFromMs(startMs - (first + index) * 1_000),
