@@ -31,7 +31,10 @@ test("SEC-6 WATCH-4 a watch costs no look at what else is watched", async () => 
   const leaving = new AbortController();
   const iterated = vi.spyOn(Map.prototype, "values");
   for (let index = 0; index < 100; index += 1)
-    void watches.watch(`file:///${index}`, "ada", leaving.signal).next().catch(() => {});
+    void watches
+      .watch(`file:///${index}`, "ada", leaving.signal)
+      .next()
+      .catch(() => {});
   expect(iterated).not.toHaveBeenCalled();
   iterated.mockRestore();
   leaving.abort();
