@@ -34,7 +34,7 @@ test("CLI bash completes what one has begun to write", async () => {
     await writeFile(join(directory, "toolbus"), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`);
     await chmod(join(directory, "toolbus"), 0o755);
     await writeFile(join(directory, "script"), await toolbus("completion", "bash"));
-    // As the package bash-completion has it, which the script needs.
+    // As the package bash-completion has it.
     const words = `_get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${COMP_WORDS[COMP_CWORD]}; }`;
     const begun = "COMP_WORDS=(toolbus runs can); COMP_CWORD=2; compopt() { :; }";
     const script = `${words}; source ${directory}/script; ${begun}; __toolbus_complete; echo "\${COMPREPLY[@]}"`;

@@ -15,12 +15,12 @@ import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { moduleBeside } from "#runtime/config/places.ts";
 import { libraryEnvironment, platformEnvironment } from "#runtime/config/platform-environment.ts";
-import type { Failure } from "#runtime/failure/failure.ts";
+import { type Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/service.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import { variablesOfService } from "./service-names.ts";
+import { listServices, variablesOfService } from "./service-names.ts";
 
 /** What a service says of itself when it is ready; the gateway its `url`. */
 export type Announcement = Record<string, unknown>;
@@ -121,7 +121,7 @@ export class ServicesProcess implements AsyncDisposable {
       { env: platformEnvironment(this.#options.env), stdio: stdioFor(services), detached: true }, // S4, S5
     );
     this.#child = child;
-    handEnvironment(child, this.#options).catch(() => {}); // no such service, as the process says itself; or no server
+    void this.#hand(child);
     const pid = child.pid ?? 0;
     for (const name of services) this.#options.onEvent({ kind: "started", ...name, pid });
     this.#readLines(child);
@@ -140,6 +140,23 @@ export class ServicesProcess implements AsyncDisposable {
     const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
     this.#child = undefined;
     return signal === null ? `exit code ${code}` : signal;
+  }
+
+  /** A process that is told nothing would wait for ever: it is ended, with the reason. */
+  async #hand(child: ChildProcess): Promise<void> {
+    const isThere = await this.#options.natsUrl.then(
+      () => true,
+      () => false, // whoever starts the server is told why there is none, and ends this process
+    );
+    if (!isThere) return;
+    try {
+      await handEnvironment(child, this.#options);
+    } catch (error) {
+      const service = this.services.map((name) => name.service).join(", ");
+      const message = `${service} cannot be told its settings: ${messageFromUnknown(error)}`;
+      this.#failure ??= { service, message };
+      child.kill("SIGKILL");
+    }
   }
 
   #readLines({ stdio }: ChildProcess): void {
@@ -170,7 +187,8 @@ export class ServicesProcess implements AsyncDisposable {
 /** S4. What is no setting of the suite's is for libraries and programs that a service uses. */
 async function handEnvironment(child: ChildProcess, { services, natsUrl, ...given }: ServicesProcessOptions) {
   const env = { ...given.env, NATS_URL: await natsUrl };
-  const own = services.map(async ({ service }) => [service, await variablesOfService(service, env)] as const);
+  const known = services.filter(({ service }) => listServices().includes(service)); // of another one, the process says so
+  const own = known.map(async ({ service }) => [service, await variablesOfService(service, env)] as const);
   const ofServices = Object.fromEntries(await Promise.all(own));
   const read = Object.values(ofServices).flatMap((variables) => Object.entries(variables));
   const others = read.filter(([name]) => !/^(TOOLBUS|NATS)_/.test(name));

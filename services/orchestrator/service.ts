@@ -103,7 +103,8 @@ export async function openOrchestrator(
   stack.use(await openHolderAnswers(bus, life, answers));
   const stopping = new AbortController();
   const retention = createStreamRetention(bus);
-  const changes = stack.use(createRunChanges({ log: shared.log, allRuns: createAllRuns(bus) }));
+  const onTrouble = (what: string, err: unknown) => logger.warn({ err }, what);
+  const changes = stack.use(createRunChanges({ log: shared.log, allRuns: createAllRuns(bus), onTrouble }));
   const routes = createRoutes({
     ...{ ...clients, ...acceptance, retention, pages: shared.queues, live: createLiveUpdates(bus) },
     ...{ changes, tellDeleted: createDeletedNews(bus) },

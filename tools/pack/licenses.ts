@@ -1,7 +1,15 @@
-import { glob, readFile, writeFile } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { extname, join, sep } from "node:path";
 
-const NAMES = "{LICENSE,LICENCE,COPYING,NOTICE,license,licence}{,.md,.txt,-MIT,.MIT}";
+/** A word of the name: `LICENSE-APACHE-2.0`, `MIT-LICENSE.txt`, `Licence.markdown`, `COPYING.LESSER`, `ThirdPartyNotices.txt`. */
+const NAMES = /(un)?licen[cs]es?|copying|copyright|notices?/i;
+/** A program of such a name is none, nor a list for programs. */
+const PROGRAMS = new Set([".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".map", ".json", ".yml", ".yaml"]);
+
+/** Whether a file's name says that it holds terms of use. */
+export function isLicenseText(name: string): boolean {
+  return NAMES.test(name) && !PROGRAMS.has(extname(name).toLowerCase());
+}
 
 /** Writes the licenses of all packages of which modules are in a bundle. Throws with the name of one that brings none and names none. */
 export async function writeLicenses(path: string, moduleIds: readonly string[]): Promise<void> {
@@ -20,10 +28,20 @@ function folderOfPackage(id: string): string | undefined {
   return join(id.slice(0, start), ...parts.slice(0, parts[0]?.startsWith("@") ? 2 : 1));
 }
 
-async function licenseOf(folder: string): Promise<string> {
+/** What a package says of its license, and all texts that it brings beside its `package.json` or in a folder for them. */
+export async function licenseOf(folder: string): Promise<string> {
   const { name, version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
   if (typeof license !== "string") throw new Error(`the package ${name} does not say what its license is`);
-  const paths = (await Array.fromAsync(glob(NAMES, { cwd: folder }))).sort();
-  const texts = await Promise.all(paths.map((path) => readFile(join(folder, path), "utf8")));
+  const paths = (await textsIn(folder)).sort();
+  const texts = await Promise.all(paths.map((path) => readFile(path, "utf8")));
   return `${name} ${version}, ${license}\n\n${texts.map((text) => text.trim()).join("\n\n")}\n`;
+}
+
+async function textsIn(folder: string): Promise<string[]> {
+  const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => isLicenseText(name));
+  const inner = found.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
+  const whole = await Promise.all(inner.map((path) => readdir(path, { withFileTypes: true })));
+  return [...found, ...whole.flat()]
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
 }

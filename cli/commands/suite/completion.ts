@@ -1,6 +1,8 @@
+import { script } from "@bomb.sh/tab";
 import tab from "@bomb.sh/tab/commander";
 import type { Command } from "commander";
 import { askedBy } from "../../completing/asked.ts";
+import { bashScript } from "../../completing/bash-script.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 
 const name = "completion";
@@ -10,7 +12,11 @@ export function addCompletionCommand(program: Command): void {
   const completed = tab(program, { completionCommandName: name });
   program.commands
     .find((command) => command.name() === name)
-    ?.description("Print a script that completes commands, options and names: for bash, zsh, fish or powershell")
+    ?.action((shell: string) => {
+      if (shell === "bash") process.stdout.write(bashScript(program.name()));
+      else script(shell, program.name(), program.name());
+    })
+    .description("Print a script that completes commands, options and names: for bash, zsh, fish or powershell")
     .addHelpText(
       "after",
       "\nbash, in ~/.bashrc:  source <(toolbus completion bash)\nzsh, in ~/.zshrc:    source <(toolbus completion zsh)",

@@ -6,11 +6,26 @@
 //
 // K1  The command sends the key to the address of a suite that runs, and to no other: when it has ended, another program of
 //     another user may listen there.
+// K2  A repository may bring a `suite.json`, and another user may write one into a folder that both use. So it counts only if it is
+//     this user's alone, and names this boot of the machine: what comes from elsewhere cannot know that, while process ids and the
+//     moments of their starts can be guessed.
 
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import {
+  bootId,
   identityOfProcess,
   isSameProcessAlive,
   type ProcessIdentity,
@@ -58,24 +73,43 @@ function refuseShared(path: string): void {
 /** A suite that runs, and the process that started it. */
 export interface RunningSuite extends ProcessIdentity {
   readonly url: string;
+  readonly boot: string;
 }
 
 /** Lets commands find a suite that runs; disposing takes it back. */
 export function announceSuite(directory: string, url: string): Disposable {
   const path = join(directory, record);
-  const suite: RunningSuite = { url, pid: process.pid, startedAt: "", ...identityOfProcess(process.pid) };
-  writeFileSync(path, `${JSON.stringify(suite)}\n`, { mode: 0o600 });
+  const own = { pid: process.pid, startedAt: "", ...identityOfProcess(process.pid) };
+  const suite: RunningSuite = { url, boot: bootId(), ...own };
+  rmSync(path, { force: true }); // one that is there keeps its mode and its owner
+  writeFileSync(path, `${JSON.stringify(suite)}\n`, { mode: 0o600, flag: "wx" });
   return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
 }
 
-/** The suite that runs with this directory. */
+/** The suite that runs with this directory (K2). */
 export function suiteIn(directory: string): RunningSuite | undefined {
   try {
-    const suite = JSON.parse(readFileSync(join(directory, record), "utf8")) as RunningSuite;
-    return isSameProcessAlive(suite) ? suite : undefined;
+    const suite = JSON.parse(readPrivate(join(directory, record))) as RunningSuite;
+    return suite.boot === bootId() && isSameProcessAlive(suite) ? suite : undefined;
   } catch {
     return undefined; // there is none
   }
+}
+
+/** Throws for what is not this user's alone, which is asked of the very file that is read. */
+function readPrivate(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    if (!isOwn(fstatSync(file))) throw new Error(`${path} is not this user's alone`);
+    return readFileSync(file, "utf8");
+  } finally {
+    closeSync(file);
+  }
+}
+
+function isOwn(stats: Stats): boolean {
+  if (process.geteuid === undefined) return true; // Windows has other rights
+  return stats.isFile() && stats.uid === process.geteuid() && (stats.mode & 0o077) === 0;
 }
 
 /** The key of the suite in the directory, if that is the one that runs at the address (K1). */

@@ -19,6 +19,11 @@ export function isSameProcessAlive(identity: ProcessIdentity): boolean {
   return running !== undefined && running.startedAt === identity.startedAt; // it is read from a file, which may name no start
 }
 
+/** The name of this boot of the machine, which nobody elsewhere knows; empty where the system gives it none. */
+export function bootId(): string {
+  return readOptional("/proc/sys/kernel/random/boot_id")?.trim() ?? "";
+}
+
 /** The words that the process was started with, parted by spaces; undefined when it does not run. */
 export function commandLineOf(pid: number): string | undefined {
   const words = readOptional(`/proc/${pid}/cmdline`);

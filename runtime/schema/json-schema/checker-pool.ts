@@ -14,8 +14,8 @@ import { CHECK_MS, COMPILE_MS } from "./limits.ts";
 const THREADS = 2;
 const IDLE_MS = 30_000;
 const HEAP_MB = 256;
-/** A thread that is not stopped by its own limits. Its start counts. */
-const HANGING_MS = COMPILE_MS + 8_000;
+/** A thread that is not stopped by its own limits, or that the machine gives no time. Its start counts. */
+const HANGING_MS = 2 * COMPILE_MS + 8_000;
 const MAX_WAITING = 200;
 const QUARANTINE_MS = 60_000;
 
@@ -43,6 +43,8 @@ const TOO_COSTLY =
   `the schema takes longer than ${COMPILE_MS} ms or more than ${HEAP_MB} MB to compile; ` +
   `it is tried again after ${QUARANTINE_MS / 1_000} s`;
 
+const HANGS = `there was no answer within ${HANGING_MS} ms; this machine may be too busy: try again`;
+
 /** Why no answer was found. */
 export class Unanswered extends Error {}
 
@@ -51,24 +53,26 @@ export async function askThread(question: Question, by: string): Promise<string 
   const digest = createHash("sha256").update(question.schemaJson).digest("base64");
   const finding = await queue.run(by, () => answered(question, digest));
   if (finding === undefined) throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
+  if (finding === "hangs") throw new Unanswered(HANGS);
   if (finding.kind === "found") return finding.fault;
   throw new Unanswered(finding.step === "check" ? `it takes longer than ${CHECK_MS} ms` : TOO_COSTLY);
 }
 
-async function answered(question: Question, digest: string): Promise<Finding> {
+async function answered(question: Question, digest: string): Promise<Finding | "hangs"> {
   if ((quarantine.get(digest) ?? 0) > Date.now()) return { kind: "slow", step: "compile" };
   const finding = await asked(question);
-  if (finding.kind === "slow" && finding.step === "compile") quarantine.set(digest, Date.now() + QUARANTINE_MS);
+  if (finding !== "hangs" && finding.kind === "slow" && finding.step === "compile")
+    quarantine.set(digest, Date.now() + QUARANTINE_MS);
   return finding;
 }
 
-/** A thread that ended has used too much memory, or hung. */
-async function asked(question: Question): Promise<Finding> {
+async function asked(question: Question): Promise<Finding | "hangs"> {
   try {
     return await threads().run(question, { signal: AbortSignal.timeout(HANGING_MS) });
   } catch (error) {
     const { name, code } = Object(error);
-    if (name === "AbortError" || code === "ERR_WORKER_OUT_OF_MEMORY") return { kind: "slow", step: "compile" };
+    if (name === "AbortError") return "hangs";
+    if (code === "ERR_WORKER_OUT_OF_MEMORY") return { kind: "slow", step: "compile" };
     throw error;
   }
 }

@@ -31,13 +31,18 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
   const limits = { compile: createTimeLimit(compileMs), check: createTimeLimit(checkMs) };
 
   /** A compiler that was stopped in its work is in no state that anybody knows. */
+  /** A compiler that was stopped in its work is in no state that anybody knows. */
+  function forget(): void {
+    strict.forget();
+    lenient.forget();
+    shapes = new Dialects();
+  }
+
   function compiling<T>(work: () => T): T {
     try {
-      return limits.compile.run(work);
+      return limits.compile.run(work, forget);
     } catch (error) {
-      strict.forget();
-      lenient.forget();
-      shapes = new Dialects();
+      forget();
       throw error instanceof OutOfTime ? new Slow("compile") : error;
     }
   }

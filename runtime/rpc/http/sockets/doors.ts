@@ -18,9 +18,11 @@ export interface TlsFiles {
   key: string;
 }
 
-/** How long a peer may take to say what it speaks, and to send the head of a request. */
-const FIRST_BYTES_TIMEOUT_MS = 10_000;
-const HEADERS_TIMEOUT_MS = 30_000;
+/**
+ * How long a peer may take to say what it speaks, and again to send the head of a request. A client that makes large requests, on a
+ * machine that has little time for it, is often connected for long before it writes: cut off, it could not be told why.
+ */
+const HEAD_TIMEOUT_MS = 30_000;
 
 /** Windows wide enough for results of many megabytes, and a bound on what one connection may have open. */
 const HTTP2_OPTIONS: ServerOptions = {
@@ -31,7 +33,7 @@ const CONNECTION_WINDOW_BYTES = 8 * 1024 * 1024;
 /** No time limit for a whole request, since a stream of messages may go on for hours. */
 const HTTP1_OPTIONS = {
   requestTimeout: 0,
-  headersTimeout: HEADERS_TIMEOUT_MS,
+  headersTimeout: HEAD_TIMEOUT_MS,
   shouldUpgradeCallback: asksForWebSocket,
 };
 
@@ -49,7 +51,7 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
   http1.on("connection", (socket: Socket) => {
     connections.trackSocket(socket);
     socket.setNoDelay(true);
-    tellVersion(socket, FIRST_BYTES_TIMEOUT_MS, (version) => {
+    tellVersion(socket, HEAD_TIMEOUT_MS, (version) => {
       if (version === "http2") {
         connections.trackHttp2(socket);
         socket.allowHalfOpen = false; // a peer that has ended its side is gone: its calls end with it
@@ -65,7 +67,7 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
 
 /** HTTP/1.1 and HTTP/2 over TLS, told apart by ALPN. */
 export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connections: Connections): Http2SecureServer {
-  const options = { ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, handshakeTimeout: FIRST_BYTES_TIMEOUT_MS, allowHTTP1: true };
+  const options = { ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, handshakeTimeout: HEAD_TIMEOUT_MS, allowHTTP1: true };
   const server = createSecureServer({ ...options, ...tls }, listener);
   serveUpgrades(server, listener);
   server.on("secureConnection", (socket) => {

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { until } from "#runtime/time/until.ts";
 import { bytes, openRaw, openServer, stack, textOf } from "../testing/echo-server.ts";
-import { decideVersion } from "./first-bytes.ts";
+import { decideVersion, tellVersion } from "./first-bytes.ts";
 
 describe("the first bytes", () => {
   test("are HTTP/2 when they are its whole preface, HTTP/1.1 as soon as they differ", () => {
@@ -48,6 +48,22 @@ describe("the first bytes", () => {
     });
     const [headers] = await once(session.request({ ":path": "/nothing" }), "response");
     expect(headers[":status"]).toBe(404);
+  });
+
+  test("count if they have arrived in time, however late a busy process reads them", async () => {
+    const told = Promise.withResolvers<string>();
+    await using server = createServer((socket) => {
+      socket.on("close", () => told.resolve("cut off"));
+      tellVersion(socket, 20, (version) => {
+        told.resolve(version);
+        socket.destroy();
+      });
+      client.write("GET / HTTP/1.1\r\n\r\n");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    expect(await told.promise).toBe("http1");
   });
 
   test("may be garbage: the connection ends, the server goes on", async () => {

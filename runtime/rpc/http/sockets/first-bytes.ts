@@ -14,7 +14,7 @@ export function decideVersion(bytes: Buffer): HttpVersion | undefined {
 
 /**
  * Reads as many bytes of a connection as tell the version, puts them back and hands the connection over. One that says
- * nothing decisive in time, or goes before, is destroyed.
+ * nothing decisive in time, or goes before, is destroyed. What has arrived in time counts, also where this process was too busy to read it.
  */
 export function tellVersion(
   socket: Socket,
@@ -25,6 +25,7 @@ export function tellVersion(
 
   function letGo(): void {
     clearTimeout(timer);
+    clearImmediate(late);
     socket.off("readable", onReadable);
     socket.off("end", onGone);
     socket.off("error", onGone);
@@ -48,7 +49,10 @@ export function tellVersion(
     take(version, socket);
   }
 
-  const timer = setTimeout(onGone, timeoutMs);
+  let late: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    late = setImmediate(onGone); // Node looks at timers before it reads
+  }, timeoutMs);
   socket.on("readable", onReadable);
   socket.on("end", onGone);
   socket.on("error", onGone);

@@ -35,6 +35,8 @@ const SOUND_MS = 30_000;
 export class ResourceWatches {
   readonly #server: string;
   readonly #watched = new Map<string, Watched>();
+  /** WATCH-4 */
+  readonly #countByPrincipal = new Map<string, number>();
   readonly #changes = createChanges();
   readonly #backoff = createBackoff({ initialMs: 500, maxMs: 60_000 });
   #subscriptions: ServerSubscriptions | undefined;
@@ -109,15 +111,24 @@ export class ResourceWatches {
     const watched = known ?? { principal, watchers: 0, version: 0, toldVersion: 0 };
     clearTimeout(watched.leaving);
     watched.watchers += 1;
-    this.#watched.set(uri, watched);
-    if (known === undefined) void this.#align();
+    if (known === undefined) {
+      this.#watched.set(uri, watched);
+      this.#count(principal, 1);
+      void this.#align();
+    }
     return watched;
   }
 
   #requireRoom(principal: string): void {
-    const own = [...this.#watched.values()].filter((watched) => watched.principal === principal);
-    if (own.length >= MOST_OF_PRINCIPAL) refuseMore(this.#server, `${MOST_OF_PRINCIPAL} resources of one principal`);
+    const own = this.#countByPrincipal.get(principal) ?? 0;
+    if (own >= MOST_OF_PRINCIPAL) refuseMore(this.#server, `${MOST_OF_PRINCIPAL} resources of one principal`);
     if (this.#watched.size >= MOST_WATCHED) refuseMore(this.#server, `${MOST_WATCHED} resources`);
+  }
+
+  #count(principal: string, change: 1 | -1): void {
+    const count = (this.#countByPrincipal.get(principal) ?? 0) + change;
+    if (count > 0) this.#countByPrincipal.set(principal, count);
+    else this.#countByPrincipal.delete(principal);
   }
 
   #detach(uri: string, watched: Watched, toldVersion: number): void {
@@ -126,6 +137,7 @@ export class ResourceWatches {
     watched.toldVersion = toldVersion;
     const leave = () => {
       this.#watched.delete(uri);
+      this.#count(watched.principal, -1);
       void this.#align();
     };
     // what was refused may be asked for anew

@@ -26,6 +26,8 @@ export interface RecentChanges {
   /** The number of the first that is held. */
   readonly firstNumber: number;
   add(change: RunChange): void;
+  /** What is stored there cannot be had: whoever has not read as far is told a gap up to it. */
+  passOver(sequence: number): void;
   /** The number of the first that is stored there or behind it. */
   numberAt(sequence: number): number;
   /** Some of those from a number on; none when there are none yet. */
@@ -63,6 +65,13 @@ export function createRecentChanges(start: number, bounds: Bounds): RecentChange
       changes.push(change);
       characters += charactersOf(change);
       while (held() > bounds.changes || (characters > bounds.characters && held() > 1)) drop();
+    },
+    passOver(sequence) {
+      forgotten += changes.length + 1; // who has read all there was is behind it, too
+      changes = [];
+      dropped = 0;
+      characters = 0;
+      first = sequence + 1;
     },
     numberAt(sequence) {
       let [low, high] = [dropped, changes.length];

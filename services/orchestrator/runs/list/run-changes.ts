@@ -6,11 +6,14 @@
  *     when its run is met in the middle.
  * changes-3  The latest changes are held once for all. Each follower reads them from where it stands and when it can: one that is so
  *     slow that they are dropped is told a gap.
- * changes-4  Who goes on from a little before what is stored last finds that too, also where nobody has followed runs before.
+ * changes-4  What cannot be read at present is read again. What stays unreadable is passed over, which everybody is told as a gap: of one log
+ *     all other runs do not depend. The feed itself ends with nothing but its followers.
+ * changes-5  Who goes on from a little before what is stored last finds that too, also where nobody has followed runs before.
  */
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldEvent, foldLog } from "../../log/state/fold.ts";
@@ -39,13 +42,15 @@ export interface ChangesOptions {
   readonly allRuns: AllRuns;
   readonly bounds?: Bounds;
   readonly lingerMs?: number;
+  /** Told what is read again, and what is passed over (changes-4). */
+  readonly onTrouble?: (what: string, error: unknown) => void;
 }
 
 export interface Following extends Disposable {
   /** The position that the store gave next when the following began. */
   readonly next: number;
   readonly recent: Omit<RecentChanges, "add">;
-  /** Resolves when there is more; rejects when the signal aborts, or when no more comes. */
+  /** Resolves when there is more; rejects when the signal aborts. */
   more(signal: AbortSignal): Promise<void>;
 }
 
@@ -55,12 +60,17 @@ export interface RunChanges extends Disposable {
 }
 
 const mostHeld: Bounds = { changes: 10_000, characters: 16 * 2 ** 20 };
-/** changes-4 */
+/** changes-5 */
 const mostBehind = 1_000;
 /** Of so many runs that go on it is kept how they stand; the log of one that was dropped is read again. */
 const mostKnown = 20_000;
 
-export function createRunChanges({ log, allRuns, bounds = mostHeld, lingerMs = 30_000 }: ChangesOptions): RunChanges {
+/** changes-4 */
+const mostReads = 5;
+const waits = { initialMs: 50, maxMs: 1_000 };
+
+export function createRunChanges(options: ChangesOptions): RunChanges {
+  const { log, allRuns, bounds = mostHeld, lingerMs = 30_000, onTrouble = () => {} } = options;
   let feed: Feed | undefined;
   let joined = 0;
   let stopLingering = () => {};
@@ -80,9 +90,8 @@ export function createRunChanges({ log, allRuns, bounds = mostHeld, lingerMs = 3
     async join(from, signal) {
       const next = await allRuns.next(signal);
       stopLingering();
-      if (feed?.hasFailed()) close();
       const start = from !== undefined && from <= next && next - from <= mostBehind ? Math.max(from, 1) : next;
-      feed ??= openFeed({ log, allRuns, bounds, start }); // changes-1
+      feed ??= openFeed({ log, allRuns, bounds, onTrouble, start }); // changes-1
       const { recent, more } = feed;
       joined += 1;
       let leaveOnce: () => void = leave;
@@ -99,14 +108,13 @@ export function createRunChanges({ log, allRuns, bounds = mostHeld, lingerMs = 3
 }
 
 type Feed = ReturnType<typeof openFeed>;
-type FeedOptions = Required<Pick<ChangesOptions, "log" | "allRuns" | "bounds">> & { readonly start: number };
+type FeedOptions = Required<Omit<ChangesOptions, "lingerMs">> & { readonly start: number };
 
-function openFeed({ log, allRuns, bounds, start }: FeedOptions) {
+function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
   const recent = createRecentChanges(start, bounds);
   const read = createReader(log);
   const closing = new AbortController();
   let news = Promise.withResolvers<void>();
-  let failure: { error: unknown } | undefined;
 
   function announce(): void {
     news.resolve();
@@ -118,25 +126,43 @@ function openFeed({ log, allRuns, bounds, start }: FeedOptions) {
     announce();
   }
 
-  let position = start - 1;
-  async function follow(): Promise<void> {
-    using _ = allRuns.onDeleted((deleted) => add({ ...deleted, ...nothing, sequence: position }));
-    for await (const stored of allRuns.follow(start, closing.signal)) {
-      position = stored.position;
-      const change = await read.change(stored);
+  /** changes-4 */
+  async function take(stored: StoredEvent): Promise<void> {
+    const onRetry = (error: unknown, attempt: number) => {
+      if (attempt === 1)
+        onTrouble(`the log of run ${stored.event.runId} is read again for those who watch runs`, error);
+    };
+    try {
+      const again = { ...waits, attempts: mostReads, signal: closing.signal, onRetry };
+      const change = await retryWhile(
+        () => true,
+        () => read.change(stored),
+        again,
+      );
       if (change !== undefined) add(change);
+    } catch (error) {
+      if (closing.signal.aborted) return;
+      onTrouble(`those who watch runs are told of a gap: the log of run ${stored.event.runId} cannot be read`, error);
+      recent.passOver(stored.position);
+      announce();
     }
   }
-  follow().catch((error: unknown) => {
-    failure = { error };
-    announce();
-  });
+
+  let position = start - 1;
+  async function follow(works: () => void): Promise<void> {
+    for await (const stored of allRuns.follow(position + 1, closing.signal)) {
+      position = stored.position;
+      await take(stored);
+      works();
+    }
+  }
+  const deletions = allRuns.onDeleted((deleted) => add({ ...deleted, ...nothing, sequence: position }));
+  const onError = (error: unknown) => onTrouble("the logs of all runs are followed again", error);
+  void repeatUntilAborted(follow, { ...waits, signal: closing.signal, onError });
 
   return {
     recent,
-    hasFailed: () => failure !== undefined,
     async more(signal: AbortSignal): Promise<void> {
-      if (failure !== undefined) throw failure.error;
       signal.throwIfAborted();
       const aborted = Promise.withResolvers<never>();
       const onAbort = () => aborted.reject(signal.reason);
@@ -147,7 +173,10 @@ function openFeed({ log, allRuns, bounds, start }: FeedOptions) {
         signal.removeEventListener("abort", onAbort);
       }
     },
-    close: () => closing.abort(),
+    close() {
+      deletions[Symbol.dispose]();
+      closing.abort();
+    },
   };
 }
 

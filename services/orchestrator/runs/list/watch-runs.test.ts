@@ -19,6 +19,7 @@ function openStore(bounds?: Bounds) {
   const log = createMemoryRunLog();
   const stored: StoredEvent[] = [];
   const counts = { reads: 0, followers: 0 };
+  const failures = { reads: 0, follows: 0 };
   const deletedListeners = new Set<(deleted: DeletedRun) => void>();
   let news = Promise.withResolvers<void>();
 
@@ -37,6 +38,7 @@ function openStore(bounds?: Bounds) {
 
   async function* follow(from: number, signal: AbortSignal) {
     counts.followers += 1;
+    if (failures.follows-- > 0) throw new Error("the consumer was refused");
     const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     for (let index = 0; !signal.aborted; ) {
       const next = stored[index];
@@ -48,8 +50,9 @@ function openStore(bounds?: Bounds) {
 
   const changes = createRunChanges({
     log: {
-      read: (...asked) => {
+      read: async (...asked) => {
         counts.reads += 1;
+        if (failures.reads-- > 0) throw new Error("no answer");
         return log.read(...asked);
       },
     },
@@ -67,6 +70,7 @@ function openStore(bounds?: Bounds) {
   return {
     write,
     counts,
+    failures,
     delete: (deleted: DeletedRun) => {
       for (const tell of deletedListeners) tell(deleted);
     },
@@ -173,4 +177,40 @@ test("ORCH-12 what ended runs said takes a bounded room", async () => {
     await write(runId, ended("x".repeat(600)));
   }
   await expect.poll(() => next(watch({ fromSequence: 1n }))).toBe("gap 1-6");
+});
+
+test("BUS-4 a log that cannot be read at once is read again, and no watcher is told of it", async () => {
+  const { begin, write, watch, failures } = openStore();
+  await begin("ada", "r");
+  const watchers = [watch(), watch()];
+  for (const watcher of watchers) expect(await next(watcher)).toBe("start 3");
+  failures.reads = 2;
+  await write("r", ended());
+  for (const watcher of watchers) expect(await next(watcher)).toBe("3 r completed");
+});
+
+test("BUS-4 a log that stays unreadable is passed over, which watchers are told as a gap, and other runs go on", async () => {
+  const { begin, write, watch, failures } = openStore();
+  await begin("ada", "broken");
+  const watchers = [watch(), watch()];
+  for (const watcher of watchers) expect(await next(watcher)).toBe("start 3");
+  failures.reads = 5;
+  await write("broken", { case: "turnCommitted", value: { turn: 1, items: [] } });
+  await begin("ada", "whole");
+  for (const watcher of watchers) {
+    expect(await next(watcher)).toBe("gap 3-3");
+    expect(await next(watcher)).toBe("4 whole queued");
+  }
+  await write("broken", ended());
+  for (const watcher of watchers) expect([await next(watcher), await next(watcher)]).toContain("6 broken completed");
+});
+
+test("BUS-4 the following of all runs begins again where it stood, and its watchers go on", async () => {
+  const { begin, watch, failures, counts } = openStore();
+  failures.follows = 2;
+  const watcher = watch();
+  expect(await next(watcher)).toBe("start 1");
+  await begin("ada", "r");
+  expect(await next(watcher)).toBe("1 r queued");
+  expect(counts.followers).toBe(3);
 });
