@@ -12,7 +12,7 @@ import { openStage, type Stage } from "./stage.ts";
 const stack = new AsyncDisposableStack();
 let stage: Stage;
 beforeAll(async () => {
-  stage = stack.use(await openStage({ isolate: true }));
+  stage = stack.use(await openStage({ isolate: true, restart: false }));
 });
 afterAll(() => stack.disposeAsync());
 
@@ -20,6 +20,14 @@ const stateOf = async (runId: string) => (await stage.suite.connection.client(Ru
 
 function fail(name: string): never {
   throw new Error(`there is no ${name}`);
+}
+
+/** Kills the orchestrator, which is the only one and so has every run, and starts another one. */
+async function replaceOrchestrator(): Promise<void> {
+  const running = stage.suite.services.filter(({ service, pid }) => service === "orchestrator" && pid !== undefined);
+  expect(running).toHaveLength(1);
+  signalProcess({ pid: running[0]?.pid }, "SIGKILL");
+  await stage.suite.start("orchestrator");
 }
 
 async function go(page: Page, place: string): Promise<void> {
@@ -202,9 +210,7 @@ describe("lists of runs", () => {
     await stage.run("clerk", "green");
     await line("You said green.").getByText("completed").waitFor();
     expect(listed).toBe(1);
-    const orchestrator = stage.suite.services.find(({ service }) => service === "orchestrator");
-    signalProcess({ pid: orchestrator?.pid }, "SIGKILL");
-    await stage.suite.start("orchestrator");
+    await replaceOrchestrator();
     await stage.run("clerk", "violet");
     await line("You said violet.").getByText("completed").waitFor();
     expect(await line("You said green.").count(), "what was there stays").toBe(1);
@@ -290,9 +296,7 @@ describe("the suite as it stands", () => {
     const page = await stage.open(`#/runs/${runId}`);
     const question = page.getByRole("article", { name: "confirm waits" });
     await question.waitFor();
-    const orchestrator = stage.suite.services.find(({ service }) => service === "orchestrator");
-    signalProcess({ pid: orchestrator?.pid }, "SIGKILL");
-    await stage.suite.start("orchestrator");
+    await replaceOrchestrator();
     await question.getByLabel("no", { exact: true }).check();
     await question.getByLabel("Note").fill("not today");
     await question.getByRole("button", { name: "answer" }).click();
