@@ -23,6 +23,9 @@ export interface Stage extends AsyncDisposable {
   run(agent: string, text: string, traceparent?: string): Promise<string>;
 }
 
+/** A page is waited for as long as a machine with other work may take. */
+const pageMs = 60_000;
+
 export const executablePath = process.env.TOOLBUS_CHROMIUM ?? "/usr/bin/chromium";
 const folder = (name: string) => fileURLToPath(new URL(`project/${name}`, import.meta.url));
 
@@ -52,6 +55,7 @@ export async function openStage({ key: operatorKey, ...options }: StageOptions =
     complaints,
     async open(place = "", { key = suite.key?.key, ...contextOptions } = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...contextOptions });
+      context.setDefaultTimeout(pageMs);
       const page = await context.newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
       page.on("console", (message) => {
