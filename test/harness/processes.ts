@@ -68,3 +68,9 @@ export async function stillRunning(pids: readonly number[]): Promise<number[]> {
   const processes = await listProcesses();
   return processes.filter(({ pid, hasEnded }) => !hasEnded && pids.includes(pid)).map(({ pid }) => pid);
 }
+
+/** Waits until none of them runs: the watchdog of a process looks for what that has left, and then ends itself. */
+export async function untilEnded(pids: readonly number[]): Promise<void> {
+  const areEnded = async () => (await stillRunning(pids)).length === 0;
+  await until(areEnded, { timeoutMs: 40_000, what: "all processes to have ended" });
+}
