@@ -6,7 +6,8 @@ const { pure, broker, system } = testsByProject();
 const cores = availableParallelism();
 
 // Three layers. `pure` starts nothing, so its files share workers and what these have imported. `broker` starts NATS or another
-// process for itself. `system` needs several services, and is the last, as each of its files keeps the machine busy by itself.
+// process for itself. `system` needs several services, and is the last, as each of its files keeps the machine busy by itself. Time
+// limits are for what hangs: a machine with other work to do makes every test many times slower.
 export default defineConfig({
   test: {
     globalSetup: ["./test/harness/binaries.ts"],
@@ -29,8 +30,8 @@ export default defineConfig({
           include: [...broker],
           // They wait for others much of the time.
           maxWorkers: cores + 1,
-          testTimeout: 20_000,
-          hookTimeout: 60_000,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
       },
@@ -40,8 +41,8 @@ export default defineConfig({
           name: "system",
           include: [...system],
           maxWorkers: cores,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: 180_000,
+          hookTimeout: 240_000,
           sequence: { groupOrder: 2 },
         },
       },

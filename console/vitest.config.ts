@@ -6,10 +6,10 @@ export default defineConfig({
     root: new URL("..", import.meta.url).pathname,
     include: ["console/testing/**/*.test.ts"],
     globalSetup: ["./test/harness/binaries.ts"],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 180_000,
+    hookTimeout: 240_000,
     fileParallelism: false,
     // A page is waited for as long as a machine with other work may take.
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 60_000 } },
   },
 });

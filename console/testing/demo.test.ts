@@ -20,7 +20,7 @@ it("the demo waits for the person, who answers in the page, and ends well", asyn
   });
   const ended = once(demo, "close");
   const [, address = "", keyPath = ""] =
-    (await until(() => /answer at (\S+); its key is in (.+)/.exec(said) ?? undefined, { timeoutMs: 60_000 })) ?? [];
+    (await until(() => /answer at (\S+); its key is in (.+)/.exec(said) ?? undefined, { timeoutMs: 120_000 })) ?? [];
   const browser = stack.use(await chromium.launch({ executablePath, args: ["--headless", "--no-sandbox"] }));
   const page = await browser.newPage();
   await page.goto(address);

@@ -63,7 +63,7 @@ it("a login comes back to where the page stood, goes on with later tokens, and i
   const exchanges = () => issuer.tokenRequests.map((request) => request.get("grant_type"));
   expect(exchanges()).toEqual(["authorization_code"]);
 
-  await expect.poll(exchanges, { timeout: 20_000 }).toContain("refresh_token");
+  await expect.poll(exchanges).toContain("refresh_token");
   await page.reload();
   await page.getByText("clerk").first().waitFor();
 

@@ -10,6 +10,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { resultOfToolCall } from "../../cli/requests/tool-call.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 const stack = new AsyncDisposableStack();
@@ -42,7 +43,7 @@ describe("many runs", () => {
     await page.getByLabel("Agent").press("Enter");
     await page.getByLabel("Tool").fill("everything__get-sum");
     await page.getByLabel("Tool").press("Enter");
-    await expect.poll(() => rows(page).count(), { timeout: 20_000 }).toBe(2); // as soon as it is called
+    await expect.poll(() => rows(page).count()).toBe(2); // as soon as it is called
     await page.getByLabel("Accepted").selectOption("in the last hour");
     await page.reload();
     await expect.poll(() => rows(page).count()).toBe(2);
@@ -75,7 +76,7 @@ const turncoat = fileURLToPath(new URL("../../test/system/security/turncoat-serv
 
 it("SEC-4 a tool that changed is seen beside what was approved, and approved in the page", async () => {
   const { connection } = stage.suite;
-  const config = { name: "sums", stdio: { command: process.execPath, args: [turncoat, "5000"] } };
+  const config = { name: "sums", stdio: { command: process.execPath, args: [turncoat] } };
   const sources = [{ name: "sums", provider: "mcp", pin: true, config }];
   const agent = {
     name: "adder",
@@ -90,7 +91,9 @@ it("SEC-4 a tool that changed is seen beside what was approved, and approved in 
     const listed = await tools.listTools({ scope: { case: "session", value: { sessionId: "adder" } } });
     return listed.tools.some(({ reference, callable }) => reference === "@sums/add" && callable);
   };
-  await until(isThere, { timeoutMs: 30_000, what: "the tool to be there" });
+  await until(isThere, { timeoutMs: 60_000, what: "the tool to be there" });
+  const turn = { sessionId: "adder", name: "@sums/turn", argumentsJson: "{}" };
+  expect(await resultOfToolCall(connection, turn, AbortSignal.timeout(60_000))).toMatchObject({ isError: false });
 
   const page = await stage.open("#/tools/adder");
   const change = page.getByRole("article", { name: "@sums/add has changed" });

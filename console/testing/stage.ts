@@ -1,11 +1,14 @@
 // What the journeys play on: the suite as processes of its own with a project of this folder, and Chromium.
 
+import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { openConnection } from "../../cli/connection.ts";
 import { openTestSuite, type TestSuite, type TestSuiteOptions } from "../../test/harness/suite.ts";
 
@@ -19,6 +22,9 @@ export interface Stage extends AsyncDisposable {
   /** Starts a run, in a trace if one is named; gives its id. */
   run(agent: string, text: string, traceparent?: string): Promise<string>;
 }
+
+/** A page is waited for as long as a machine with other work may take. */
+const pageMs = 60_000;
 
 export const executablePath = process.env.TOOLBUS_CHROMIUM ?? "/usr/bin/chromium";
 const folder = (name: string) => fileURLToPath(new URL(`project/${name}`, import.meta.url));
@@ -40,7 +46,7 @@ export async function openStage({ key: operatorKey, ...options }: StageOptions =
   const args = ["--headless", "--no-sandbox", "--disable-gpu"];
   const browser = stack.use(await chromium.launch({ executablePath, args }));
   const connection = operatorKey ? openConnection({ url: suite.url, apiKey: operatorKey }) : suite.connection;
-  await connection.client(SpaceService).createSpace({ spaceId: "desk", title: "The desk" });
+  await retried(() => connection.client(SpaceService).createSpace({ spaceId: "desk", title: "The desk" }));
   const complaints: string[] = [];
   const owned = stack.move();
   return {
@@ -49,6 +55,7 @@ export async function openStage({ key: operatorKey, ...options }: StageOptions =
     complaints,
     async open(place = "", { key = suite.key?.key, ...contextOptions } = {}) {
       const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...contextOptions });
+      context.setDefaultTimeout(pageMs);
       const page = await context.newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
       page.on("console", (message) => {
@@ -64,9 +71,15 @@ export async function openStage({ key: operatorKey, ...options }: StageOptions =
       const message = { role: Role.USER, content: textContent(text) };
       const input = [{ item: { case: "message", value: message } as const }];
       const headers = traceparent === undefined ? {} : { traceparent };
-      const { run } = await connection.client(RunService).createRun({ agent, input }, { headers });
+      const request = { agent, input, idempotencyKey: randomUUID() };
+      const { run } = await retried(() => connection.client(RunService).createRun(request, { headers }));
       return run?.id ?? "";
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** A suite that has a busy machine to start on may be away for a moment once more. */
+function retried<T>(ask: () => Promise<T>): Promise<T> {
+  return retryWhile(isUnavailable, ask, { initialMs: 100, maxMs: 1_000, patienceMs: 30_000 });
 }

@@ -227,7 +227,7 @@ describe("an open bus", () => {
     await local.server.kill();
     const startedAt = performance.now();
     await bus[Symbol.asyncDispose]();
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
     await expect(bus.link.whenUp()).rejects.toMatchObject({ reason: "BUS_UNAVAILABLE" });
   });
 

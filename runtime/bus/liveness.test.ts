@@ -1,6 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import { expect, test } from "vitest";
 import { openTestBus } from "../../test/harness/bus.ts";
+import { freezeProcess, signalProcess } from "../../test/harness/processes.ts";
 import { until } from "../time/until.ts";
 import { askOnceWhetherAlive, askWhetherAlive } from "./liveness.ts";
 
@@ -40,12 +41,12 @@ test("BUS-4 liveness-4 it is unsure while the server is away and just after, and
 
 test("liveness-3 a server that does not answer either proves nothing", async () => {
   await using bus = await openTestBus();
-  process.kill(bus.server.pid, "SIGSTOP");
+  await freezeProcess(bus.server);
   const asked = askOnceWhetherAlive(bus, { subject: "asked.echo", silenceMs: 200 });
-  const thaw = setTimeout(() => process.kill(bus.server.pid, "SIGCONT"), 10_000);
+  const thaw = setTimeout(() => signalProcess(bus.server, "SIGCONT"), 10_000);
   expect(await asked).toEqual({ kind: "unsure" });
   clearTimeout(thaw);
-  process.kill(bus.server.pid, "SIGCONT");
+  signalProcess(bus.server, "SIGCONT");
 });
 
 test("liveness-2 an answer counts that takes longer than the time between two questions", async () => {

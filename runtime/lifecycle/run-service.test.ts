@@ -30,7 +30,7 @@ function startTiny(behaviour: string, env: Record<string, string> = {}, stdio: S
   const ends = [child.stdout, child.stderr].map((stream) => stream && once(stream, "end"));
   const exit = Promise.all([once(child, "exit"), ...ends]).then(([codes]) => codes) as Tiny["exit"];
   const untilSays = async (text: string) => {
-    await until(() => output.includes(text), { what: `"${text}" in ${JSON.stringify(output)}`, timeoutMs: 10_000 });
+    await until(() => output.includes(text), { what: `"${text}" in ${JSON.stringify(output)}`, timeoutMs: 30_000 });
   };
   return { process: child, output: () => output, untilSays, exit };
 }

@@ -65,6 +65,6 @@ describe("an ending", () => {
     await new Promise(setImmediate);
     collectGarbage();
     for (const source of sources) source.abort();
-    await until(() => reached === sources.length, { timeoutMs: 1_000, what: "all to be told" });
+    await until(() => reached === sources.length, { what: "all to be told" });
   });
 });

@@ -163,7 +163,7 @@ describe("the tool router on the bus", () => {
     });
     suite.use(await suite.startMcp());
     suite.mcp.offer([readFile, removeFile], [{ source: "files", available: true }]);
-    await until(async () => (await namesOf()).includes("files__remove_file"), { timeoutMs: 2_000 });
+    await until(async () => (await namesOf()).includes("files__remove_file"));
   });
 
   test("the tools of an agent without a session, and of the whole catalogue, can be listed", async () => {

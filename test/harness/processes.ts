@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { until } from "#runtime/time/until.ts";
 
 const execute = promisify(execFile);
 
@@ -7,6 +9,21 @@ const execute = promisify(execFile);
 export function signalProcess({ pid }: { readonly pid: number | undefined }, signal: NodeJS.Signals): void {
   if (pid === undefined || pid <= 0) throw new Error(`a process that does not run cannot get ${signal}`);
   process.kill(pid, signal);
+}
+
+/** Stops a process, and waits until none of its threads runs: they go on for a moment after the signal, and may answer meanwhile. */
+export async function freezeProcess({ pid }: { readonly pid: number }): Promise<void> {
+  signalProcess({ pid }, "SIGSTOP");
+  await until(async () => (await statesOfThreads(pid)).every((state) => state === "T"), {
+    what: `process ${pid} stopped`,
+  });
+}
+
+async function statesOfThreads(pid: number): Promise<string[]> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const statOf = (thread: string) => readFile(`/proc/${pid}/task/${thread}/stat`, "utf8").catch(() => ""); // it has just ended
+  const stats = await Promise.all(threads.map(statOf));
+  return stats.map((stat) => stat.charAt(stat.lastIndexOf(")") + 2));
 }
 
 /** Whether there is such a process; one that has ended is there until its parent has read its end. */
@@ -50,4 +67,10 @@ export async function descendantsOf(pid: number): Promise<number[]> {
 export async function stillRunning(pids: readonly number[]): Promise<number[]> {
   const processes = await listProcesses();
   return processes.filter(({ pid, hasEnded }) => !hasEnded && pids.includes(pid)).map(({ pid }) => pid);
+}
+
+/** Waits until none of them runs: the watchdog of a process looks for what that has left, and then ends itself. */
+export async function untilEnded(pids: readonly number[]): Promise<void> {
+  const areEnded = async () => (await stillRunning(pids)).length === 0;
+  await until(areEnded, { timeoutMs: 40_000, what: "all processes to have ended" });
 }

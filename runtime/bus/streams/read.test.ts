@@ -39,7 +39,7 @@ describe("reading a subject", () => {
     await local.server.kill();
     await local.server.restart();
     await appendMany(local, subject, 5, 10);
-    await until(() => seen.length === 15, { timeoutMs: 2_000, what: "the messages after the restart" });
+    await until(() => seen.length === 15, { timeoutMs: 5_000, what: "the messages after the restart" });
     end.abort();
     await following;
     expect(seen).toEqual(Array.from({ length: 15 }, (_, index) => `${index}`));

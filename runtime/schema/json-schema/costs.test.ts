@@ -28,5 +28,5 @@ test("SEC-5 a schema that takes too long or too much memory is refused with the 
   expect(first).toMatchObject({ kind: "invalid", message: expect.stringMatching(refusal) });
   const startedAt = performance.now();
   expect(await validator.parseArguments(hugeSchema, "{}", "alice")).toEqual(first);
-  expect(performance.now() - startedAt).toBeLessThan(1_000);
+  expect(performance.now() - startedAt).toBeLessThan(2_500); // another try would take 3,000
 }, 60_000);

@@ -58,5 +58,5 @@ test("ORCH-2 advice on the longest name among 1,000 tools takes little time", ()
   closestNames(wide, "warm");
   const startedAt = performance.now();
   closestNames(wide, "long_name_".repeat(51));
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
 });

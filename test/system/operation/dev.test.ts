@@ -8,7 +8,7 @@ import { projectRoot } from "../../architecture/source-files.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { runCommand, type StartedCommand, startCommand } from "../../harness/commands/command.ts";
 import { until } from "../../harness/commands/commands-at.ts";
-import { descendantsOf, stillRunning } from "../../harness/processes.ts";
+import { descendantsOf, untilEnded } from "../../harness/processes.ts";
 
 const agent = (name: string) => ({ name, model: { provider: "scripted", model: "hello" }, tools: { use: ["echo"] } });
 const project = {
@@ -39,7 +39,7 @@ it("PROD-2 `dev` opens the console, tells what happens, follows files, and start
   await times(dev, /toolbus is up/, 1);
   const [, url = ""] = /at (http:\S+)/.exec(dev.written.stdout) ?? [];
   const key = (await readFile(join(directory, ".toolbus", "keys", "local"), "utf8")).trim();
-  expect(dev.written.stderr).toContain(`The console asks for this key: ${key}\n`);
+  await times(dev, new RegExp(`The console asks for this key: ${key}\n`), 1);
   expect(await until(() => readFile(join(directory, "opened"), "utf8").catch(() => undefined))).toBe(`${url}/\n`);
 
   expect(await toolbus("run", "first", "go", "--url", url)).toMatchObject({ exitCode: 0 });
@@ -62,5 +62,5 @@ it("PROD-2 `dev` opens the console, tells what happens, follows files, and start
   const family = await descendantsOf(dev.pid);
   dev.signal("SIGINT");
   expect((await dev.ended).exitCode).toBe(0);
-  expect(await stillRunning(family)).toEqual([]);
+  await untilEnded(family);
 });

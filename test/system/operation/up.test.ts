@@ -18,7 +18,7 @@ import { listServices } from "../../../cli/suite/service-names.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";
 import { runCommand, type StartedCommand, startCommand } from "../../harness/commands/command.ts";
-import { descendantsOf, stillRunning } from "../../harness/processes.ts";
+import { descendantsOf, untilEnded } from "../../harness/processes.ts";
 
 interface StartedSuite extends StartedCommand {
   readonly directory: string;
@@ -49,12 +49,17 @@ function readyUrl(suite: StartedCommand): Promise<string> {
   return until(find, { timeoutMs: 60_000, what: "the suite to be ready" });
 }
 
+/** What goes to standard error may come after the line on standard output that says that all is ready. */
+async function untilNoted({ written }: StartedCommand, text: string): Promise<void> {
+  await until(() => written.stderr.includes(text), { what: `"${text}" on standard error` });
+}
+
 it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and leaves nothing behind", async () => {
   await using suite = await startSuite();
   const url = await readyUrl(suite);
   expect(suite.written.stdout).toContain("survives the end of any process");
   expect(suite.written.stdout).toContain("Try: npx toolbus agents");
-  for (const service of listServices()) expect(suite.written.stderr).toContain(`${service}-1 ready (`);
+  for (const service of listServices()) await untilNoted(suite, `${service}-1 ready (`);
   expect(
     await runCommand(["run", "plain", "hello", "--url", url], { env: { TOOLBUS_DIRECTORY: suite.directory } }),
   ).toMatchObject({ exitCode: 0 });
@@ -66,7 +71,7 @@ it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and l
   expect(stderr).toContain("stopping: what is in flight is finished first");
   expect(stderr).not.toContain("ended (");
   expect(exitCode).toBe(0);
-  expect(await stillRunning(family)).toEqual([]);
+  await untilEnded(family);
 });
 
 it("PROD-1 a second `up` says where the first one is, and `down` stops that one", async () => {
@@ -155,8 +160,7 @@ it("`up` that is killed takes everything with it, and its directory serves the n
   expect(family.length, "each service, and the server").toBeGreaterThan(listServices().length);
   suite.signal("SIGKILL");
   await suite.ended;
-  const areGone = async () => (await stillRunning(family)).length === 0;
-  await until(areGone, { timeoutMs: 40_000, what: "the services and the server to follow" });
+  await untilEnded(family);
 
   const args = ["up", "--port", "0", "--directory", suite.directory, "--only", "tool-router", "gateway"];
   await using next = startCommand(args, { env: plainAgent });
@@ -227,7 +231,7 @@ it("`up` says which files are refused, and what is wrong with each", async () =>
   const args = ["up", "--port", "0", "--directory", join(tools, "state"), "--only", "tool-router", "gateway"];
   await using suite = startCommand(args, { env: { ...plainAgent, TOOLBUS_TOOLS: tools } });
   await readyUrl(suite);
-  expect(suite.written.stderr).toContain("bent.json: visible: a space tool is always visible");
+  await untilNoted(suite, "bent.json: visible: a space tool is always visible");
   suite.signal("SIGTERM");
   await suite.ended;
   await rm(tools, { recursive: true, force: true, maxRetries: 20 });

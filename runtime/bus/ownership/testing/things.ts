@@ -24,7 +24,7 @@ export type Things = Ownership<Thing, string>;
 export const openThings = (
   on: Bus,
   instance: string,
-  more: { open?: (key: string) => Promise<Thing> } = {},
+  more: { open?: (key: string) => Promise<Thing>; silenceMs?: number } = {},
 ): Promise<Things> =>
   openOwnership<Thing, string>(on, {
     kind: "thing",

@@ -1,6 +1,7 @@
 import { Code, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
+import { freezeProcess, signalProcess } from "../../../../test/harness/processes.ts";
 import { deliveryOf } from "../call/delivery.ts";
 import { createNatsTransport } from "../client/transport.ts";
 import { serveOnNats } from "../server/server.ts";
@@ -105,14 +106,14 @@ describe("a broker that fails", () => {
   test("BUS-2 requests that a frozen broker delivers after their time are refused and not started", async () => {
     await using counting = await openCounting({ heartbeatMs: 100, silenceMs: 400 });
     await counting.client.unary({ value });
-    process.kill(world.server.pid, "SIGSTOP");
+    await freezeProcess(world.server);
     const headers = { "x-late": "1" };
     const calls = [
       ...Array.from({ length: 10 }, () => failureOf(counting.client.unary({ value }, { headers }))),
       ...Array.from({ length: 10 }, () => failureOf(counting.client.unary({ value }, { headers, timeoutMs: 200 }))),
     ];
     const codes = (await Promise.all(calls)).map((error) => [error.code, deliveryOf(error)]);
-    process.kill(world.server.pid, "SIGCONT");
+    signalProcess(world.server, "SIGCONT");
     expect(codes.slice(0, 10)).toEqual(Array(10).fill([Code.Unavailable, "UNKNOWN"]));
     expect(codes.slice(10)).toEqual(Array(10).fill([Code.DeadlineExceeded, "UNKNOWN"]));
     await until(() =>
