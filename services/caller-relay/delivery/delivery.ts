@@ -18,6 +18,8 @@
  * D7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
  *     that carries it: the caller is told nothing, and its answer counts, also when it came before. What no stream carries any
  *     more is sent again only to a caller that asked for a grace.
+ * D8  Whoever made the call is told of that grace before the request is sent, and when it changes: for so long the router asks for the
+ *     next instance, while none is there.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -28,7 +30,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { recordAnswered } from "../requests/answered-requests.ts";
-import type { TellProgress } from "../requests/calls.ts";
+import type { TellCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
 import { keyOfRecord, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
@@ -54,8 +56,8 @@ export interface HeldCall {
   isCapped: boolean;
   /** Whether an instance that was lost held it before. */
   isResumed: boolean;
-  /** Is told how far the caller says that it has come. */
-  tell: TellProgress;
+  /** Is told how far the caller says that it has come, and how long the call may be without an instance. */
+  tell: TellCall;
 }
 
 export interface DeliveryParts extends SendingParts {
@@ -69,7 +71,7 @@ type Outcome = Sent | { kind: "timed_out" };
 /** Gives the caller's answer, or the error that the agent is told instead. */
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
   const over = new AbortController();
-  const sending: Sending = { over: over.signal, isSent: false };
+  const sending: Sending = { over: over.signal, isSent: false, graceMs: 0, tell: call.tell };
   try {
     return await hold(parts, call, sending, signal);
   } finally {
@@ -81,7 +83,9 @@ export async function deliver(parts: DeliveryParts, call: HeldCall, signal: Abor
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
   using _ = parts.holders.announce(sessionId, requestId);
-  using open = parts.requests.open(keyOfRequest(sessionId, requestId), call.tell);
+  using open = parts.requests.open(keyOfRequest(sessionId, requestId), (progress) =>
+    call.tell({ case: "progress", value: progress }),
+  );
   const outcomes = Promise.race<Outcome>([
     open.answered.then((result) => ({ kind: "answered", result })),
     (call.isResumed ? takeOver : send)(parts, call.request, sending),

@@ -7,7 +7,7 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool } from "../declarations/declaration.ts";
-import type { Calls, StartCall, TellProgress } from "../requests/calls.ts";
+import type { Calls, StartCall, TellCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import { keyOfRequest } from "../requests/requests.ts";
 import type { Declarations } from "./declarations.ts";
@@ -16,7 +16,7 @@ import type { HeldCall } from "./delivery.ts";
 /** Who waits for a call. */
 export interface Waiter {
   signal: AbortSignal;
-  tell: TellProgress;
+  tell: TellCall;
 }
 
 export interface RelayParts {
