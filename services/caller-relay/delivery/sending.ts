@@ -55,6 +55,8 @@ export interface Sending {
   readonly tell: TellCall;
   /** Aborts when it is to be carried no further. */
   readonly over: AbortSignal;
+  /** D1: the open streams when the call came, until one of them was tried. */
+  found: readonly CallerStream[];
   /** Nobody waits for it any more, and why. */
   givenUp?: { why: unknown };
 }
@@ -64,8 +66,7 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
   const { sessionId } = request;
   let last: CallerStream | undefined;
   for (;;) {
-    const onRecord = (record: StreamRecord) => tellGrace(sending, graceOf(record));
-    const [first, ...others] = await findStreams(parts, sessionId, sending.over, onRecord); // D1
+    const [first, ...others] = await nextStreams(parts, sessionId, sending);
     if (first === undefined || sending.givenUp) return { kind: sending.isSent ? "disconnected" : "not_attached" };
     const successor = [first, ...others].find(({ streamId }) => streamId !== "" && streamId === last?.streamId);
     last = successor ?? parts.turns.next(sessionId, [first, ...others]);
@@ -74,12 +75,25 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
   }
 }
 
+/** D1. */
+async function nextStreams(parts: SendingParts, sessionId: string, sending: Sending): Promise<readonly CallerStream[]> {
+  const { found } = sending;
+  sending.found = [];
+  if (found.length === 0)
+    return findStreams(parts, sessionId, sending.over, (record) => tellGrace(sending, graceOf(record)));
+  tellGrace(sending, longestGraceOf(found));
+  return found;
+}
+
 /** D7: goes on with a request that an instance which is lost may have sent. */
 export async function takeOver(parts: SendingParts, request: CallerToolRequest, sending: Sending): Promise<Sent> {
   const { sessionId, requestId } = request;
-  const standing = await parts.answered.read(keyOfRecord(sessionId, requestId));
+  const [standing, found] = await Promise.all([
+    parts.answered.read(keyOfRecord(sessionId, requestId)),
+    parts.records.read(sessionId),
+  ]);
   if (standing !== undefined) return { kind: "answered", result: keptResult(standing.value, requestId) };
-  const record = (await parts.records.read(sessionId))?.value;
+  const record = found?.value;
   const graceMs = graceOf(record);
   tellGrace(sending, graceMs);
   for (const stream of streamsOf(record)) {
@@ -92,7 +106,11 @@ export async function takeOver(parts: SendingParts, request: CallerToolRequest, 
 }
 
 function graceOf(record: StreamRecord | undefined): number {
-  return record?.kind === "away" ? record.graceMs : Math.max(0, ...streamsOf(record).map((stream) => stream.graceMs));
+  return record?.kind === "away" ? record.graceMs : longestGraceOf(streamsOf(record));
+}
+
+function longestGraceOf(streams: readonly CallerStream[]): number {
+  return Math.max(0, ...streams.map(({ graceMs }) => graceMs));
 }
 
 /** D8. */
