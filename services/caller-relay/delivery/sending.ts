@@ -147,7 +147,7 @@ async function carry(parts: SendingParts, { request, sending, stream, mode }: Ca
 /** An answer that was taken by an instance which died with it is lost. */
 function keptResult(standing: AnsweredRequest | undefined, requestId: string): ToolResult {
   const message = `request ${requestId} was resolved, and the instance that took its answer is lost`;
-  return standing?.keptResult ?? refuse("unavailable", message, { reason: "OUTCOME_UNKNOWN" });
+  return standing?.keptResult ?? refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
 }
 
 /** D6. */

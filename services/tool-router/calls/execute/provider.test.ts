@@ -184,11 +184,23 @@ describe("calls of providers", () => {
       expect(await call(Effect.AT_MOST_ONCE, [fails(lost), resumes], options)).toEqual({ text: '"ok"', made: 2 });
     });
 
-    test("one that took it over and is lost, too, is followed by a third; the word of one that did not is the end", async () => {
-      const again = [isHeldUntilLost(5_000), isHeldUntilLost(5_000), fails(nobody), resumes];
-      expect(await call(Effect.AT_MOST_ONCE, again, options)).toEqual({ text: '"ok"', made: 4 });
-      const refused = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(5_000), fails(lost)], options);
+    test("one that is lost, too, is followed by a third, whatever it has said; an answer is the end", async () => {
+      const again = [isHeldUntilLost(5_000), isHeldUntilLost(5_000), fails(lost), fails(nobody), resumes];
+      expect(await call(Effect.AT_MOST_ONCE, again, options)).toEqual({ text: '"ok"', made: 5 });
+      const gone = new Failure("data_loss", "the answer is lost", { reason: "OUTCOME_UNKNOWN" });
+      const refused = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(5_000), fails(gone)], options);
       expect(refused).toEqual({ text: expect.stringContaining("outcome_unknown"), made: 2 });
+    });
+
+    test("the time begins anew with each loss of one that held the call", async () => {
+      const slowly: Attempt = async function* (...asked) {
+        await delay(900);
+        yield* isHeldUntilLost(1_000)(...asked);
+      };
+      expect(await call(Effect.AT_MOST_ONCE, [slowly, slowly, fails(nobody), resumes], options)).toEqual({
+        text: '"ok"',
+        made: 4,
+      });
     });
 
     test("the grace, the call's own time and its cancellation end the asking", async () => {

@@ -20,7 +20,7 @@ import type { Deadline } from "./deadline.ts";
 import { openProviderStream, type ProviderControl, type ProviderStream } from "./input/provider-stream.ts";
 import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
-import { createHolding, type Holding, isLoss, takeOver } from "./takeover.ts";
+import { createHolding, type Holding, isUnavailable, takeOver } from "./takeover.ts";
 import { openTimeLimit, type TimeLimit } from "./time-limit.ts";
 
 export interface ProviderCall {
@@ -108,7 +108,6 @@ export function createProviderExecution(options: ProvidersOptions) {
     let attemptCount = 0;
     const tryOnce: TryOnce = (options = {}) => {
       attemptCount += 1;
-      holding.begin();
       return attempt(client, call, { ...ends, ...options });
     };
     const answer = await answered(call, { tryOnce, holding, signal: limit.signal }, control, limit);
@@ -170,7 +169,7 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
     return failure(`nothing was started: ${text}`);
   }
-  const isResumed = call.executor.isResumable === true && isLoss(cause);
+  const isResumed = call.executor.isResumable === true && isUnavailable(cause) && !wasNotStarted;
   if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
   try {
     if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);
