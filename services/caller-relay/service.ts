@@ -67,7 +67,7 @@ export async function openService(
   const held = { ...sending, requests, holders, late };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
-    ...{ instance, defaultTimeoutMs, declarations, calls, holders, clock },
+    ...{ instance, defaultTimeoutMs, declarations, records, calls, holders, clock },
     hold: (call, abandoned) => deliver(held, call, abandoned),
     join: peers.join,
   });

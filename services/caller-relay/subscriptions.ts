@@ -2,6 +2,7 @@ import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { codecOf, jsonCodec } from "#runtime/bus/buckets/bucket.ts";
 import { openFollower } from "#runtime/bus/buckets/follower.ts";
+import { withSharedReads } from "#runtime/bus/buckets/reading/shared-reads.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { lateRequest } from "./requests/late-requests.ts";
@@ -27,10 +28,10 @@ const ANSWERED = { bucket: "toolbus_answers", prefix: "", codec: codecOf(Answere
 export function createStores(bus: Bus, instance: string) {
   const unreadable = "absent";
   return {
-    declared: createBucket(bus, { ...DECLARATIONS, unreadable }),
+    declared: withSharedReads(createBucket(bus, { ...DECLARATIONS, unreadable })),
     late: createBucket(bus, { ...LATE, unreadable }),
     answered: createBucket(bus, ANSWERED),
-    records: createBucket(bus, { ...RECORDS, unreadable }),
+    records: withSharedReads(createBucket(bus, { ...RECORDS, unreadable })),
     holders: createBusHolders(bus, instance),
   };
 }

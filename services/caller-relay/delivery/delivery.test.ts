@@ -46,7 +46,7 @@ function openRelay() {
     ...{ clock, requests, records, late },
     attach: (graceMs = 0, streamId = "") =>
       attachCaller({ attachments, records, clock, instance: "here" }, "s", { streamId, graceMs }),
-    call: (requestId: string, signal = new AbortController().signal, isCapped = false) => {
+    call: (requestId: string, signal = new AbortController().signal, more: Partial<HeldCall> = {}) => {
       const request = create(CallerToolRequestSchema, { requestId, sessionId: "s", tool: "ask" });
       const call: HeldCall = {
         request,
@@ -54,9 +54,11 @@ function openRelay() {
         tool: "app_ask",
         expiresAtMs: clock.now() + 60_000,
         timeoutMs: 60_000,
-        isCapped,
+        isCapped: false,
         isResumed: false,
+        streams: [],
         tell: () => {},
+        ...more,
       };
       return deliver(parts, call, signal);
     },
@@ -170,6 +172,16 @@ describe("a call that is held", () => {
     expect(await relay.records.keys()).toEqual(new Set());
   });
 
+  test("CTR-7 whose stream has moved since the call came is sent by the one that the record names by then", async () => {
+    const relay = openRelay();
+    const gone = { instance: "here", attachmentId: "gone", streamId: "", graceMs: 0 };
+    const { attachment } = await relay.attach();
+    const result = relay.call("r", new AbortController().signal, { streams: [gone] });
+    expect(await nextOf(attachment)).toBe("r");
+    await relay.answer("r", '"there"');
+    expect((await result).outputJson).toBe('"there"');
+  });
+
   test("CTR-7 moves to the newer of two streams of one name, whichever of them is told first", async () => {
     const relay = openRelay();
     const older = await relay.attach(0, "window");
@@ -234,7 +246,7 @@ describe("a call that is held", () => {
       const relay = openRelay();
       const { attachment } = await relay.attach();
       const givingUp = new AbortController();
-      const given = relay.call("r", givingUp.signal, true).catch(() => "given up");
+      const given = relay.call("r", givingUp.signal, { isCapped: true }).catch(() => "given up");
       expect(await nextOf(attachment)).toBe("r");
       await relay.clock.advance(by === "by the relay" ? 60_000 : 59_950);
       if (by === "by who made it") givingUp.abort("enough");

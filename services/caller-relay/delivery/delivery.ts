@@ -4,7 +4,7 @@
  *
  *   find the stream's record ──▶ have the request carried there ──▶ stream ended ──▶ find it again, or give up
  *
- * D1  The record decides where the caller's stream is. It is read again before every sending.
+ * D1  The record decides where the caller's stream is. It is read when the call comes, and again before every further sending.
  * D2  Changes are subscribed to before the record is read, so that a caller that comes back is never missed.
  * D3  A request keeps its id and its time, however often it is sent.
  * D4  A stream that another one of its name replaced hands its requests over to that one. A stream that ended otherwise hands them
@@ -18,6 +18,8 @@
  * D7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
  *     that carries it: the caller is told nothing, and its answer counts, also when it came before. What no stream carries any
  *     more is sent again only to a caller that asked for a grace.
+ * D8  Whoever made the call is told of that grace before the request is sent, and when it changes: for so long the router asks for the
+ *     next instance, while none is there.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -28,10 +30,11 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { recordAnswered } from "../requests/answered-requests.ts";
-import type { TellProgress } from "../requests/calls.ts";
+import type { TellCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
 import { keyOfRecord, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
+import type { CallerStream } from "../streams/stream-record.ts";
 import {
   type Sending,
   type SendingParts,
@@ -54,8 +57,10 @@ export interface HeldCall {
   isCapped: boolean;
   /** Whether an instance that was lost held it before. */
   isResumed: boolean;
-  /** Is told how far the caller says that it has come. */
-  tell: TellProgress;
+  /** The caller's open streams when the call came. */
+  streams: readonly CallerStream[];
+  /** Is told how far the caller says that it has come, and how long the call may be without an instance. */
+  tell: TellCall;
 }
 
 export interface DeliveryParts extends SendingParts {
@@ -69,19 +74,25 @@ type Outcome = Sent | { kind: "timed_out" };
 /** Gives the caller's answer, or the error that the agent is told instead. */
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
   const over = new AbortController();
-  const sending: Sending = { over: over.signal, isSent: false };
+  const found = call.isResumed ? [] : call.streams;
+  const sending: Sending = { over: over.signal, isSent: false, graceMs: 0, tell: call.tell, found };
   try {
     return await hold(parts, call, sending, signal);
   } finally {
     if (sending.givenUp !== undefined) await tellGivenUp(parts, call.request, sending, sending.givenUp.why);
-    over.abort();
+    over.abort(CALL_OVER);
   }
 }
+
+/** Made once: errors with a stack for each call that ends well would cost more than all else of its ending. */
+const CALL_OVER = new Failure("canceled", "the call is over", { reason: "CANCELED" });
 
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
   using _ = parts.holders.announce(sessionId, requestId);
-  using open = parts.requests.open(keyOfRequest(sessionId, requestId), call.tell);
+  using open = parts.requests.open(keyOfRequest(sessionId, requestId), (progress) =>
+    call.tell({ case: "progress", value: progress }),
+  );
   const outcomes = Promise.race<Outcome>([
     open.answered.then((result) => ({ kind: "answered", result })),
     (call.isResumed ? takeOver : send)(parts, call.request, sending),

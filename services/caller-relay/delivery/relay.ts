@@ -7,22 +7,24 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool } from "../declarations/declaration.ts";
-import type { Calls, StartCall, TellProgress } from "../requests/calls.ts";
+import type { Calls, StartCall, TellCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import { keyOfRequest } from "../requests/requests.ts";
+import { type CallerStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
 import type { Declarations } from "./declarations.ts";
 import type { HeldCall } from "./delivery.ts";
 
 /** Who waits for a call. */
 export interface Waiter {
   signal: AbortSignal;
-  tell: TellProgress;
+  tell: TellCall;
 }
 
 export interface RelayParts {
   instance: string;
   defaultTimeoutMs: number;
   declarations: Declarations;
+  records: StreamRecords;
   calls: Calls;
   holders: Holders;
   clock: Clock;
@@ -39,7 +41,7 @@ export interface Relay {
 }
 
 export function createRelay(parts: RelayParts): Relay {
-  const { calls, holders, instance, declarations } = parts;
+  const { calls, holders, instance, declarations, records } = parts;
   const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
   const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: "CALL_NOT_FOUND" });
 
@@ -49,21 +51,33 @@ export function createRelay(parts: RelayParts): Relay {
     return request.resumed ? located.catch(() => undefined) : located;
   }
 
+  async function readCaller(sessionId: string): Promise<CallersState> {
+    const [declaration, record] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
+    return { declaration, streams: streamsOf(record?.value) };
+  }
+
   return {
     async call(request, waiter) {
       const key = keyOf(request);
-      if (!calls.has(key)) {
-        const holder = await locate(request);
-        if (holder !== undefined && holder !== instance) return parts.join(holder, request, waiter);
-      }
+      if (calls.has(key)) return calls.run(key, nothingHere, waiter);
+      const reading = readCaller(sessionOf(request)); // while it is found out whether somebody holds the call
+      reading.catch(() => {}); // told to who starts the call
+      const holder = await locate(request);
+      if (holder !== undefined && holder !== instance) return parts.join(holder, request, waiter);
       const start: StartCall = async (abandoned, tell) => {
-        const declaration = await declarations.read(sessionOf(request));
-        return parts.hold({ ...heldCall(request, declaration, parts), tell }, abandoned);
+        const { declaration, streams } = await reading;
+        return parts.hold({ ...heldCall(request, declaration, parts), streams, tell }, abandoned);
       };
       return calls.run(key, start, waiter);
     },
     joinHere: (request, waiter) => calls.run(keyOf(request), nothingHere, waiter),
   };
+}
+
+/** What is recorded of a session's caller. */
+interface CallersState {
+  readonly declaration: CallerDeclaration | undefined;
+  readonly streams: readonly CallerStream[];
 }
 
 function sessionOf(request: ExecuteToolRequest): string {
@@ -77,7 +91,7 @@ export function heldCall(
   request: ExecuteToolRequest,
   declaration: CallerDeclaration | undefined,
   { clock, defaultTimeoutMs }: Pick<RelayParts, "clock" | "defaultTimeoutMs">,
-): Omit<HeldCall, "tell"> {
+): Omit<HeldCall, "tell" | "streams"> {
   const sessionId = sessionOf(request);
   const tool = declaration && findTool(declaration, request.tool);
   if (!tool)

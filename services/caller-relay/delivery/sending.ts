@@ -1,14 +1,24 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { AnsweredRequests } from "../requests/answered-requests.ts";
+import type { TellCall } from "../requests/calls.ts";
 import { keyOfRecord } from "../requests/requests.ts";
 import type { Carriage, CarryMode } from "../streams/attachments.ts";
 import type { Changes } from "../streams/changes.ts";
-import { type CallerStream, endStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
+import {
+  type CallerStream,
+  endStream,
+  type StreamRecord,
+  type StreamRecords,
+  streamsOf,
+} from "../streams/stream-record.ts";
 import type { Turns } from "../streams/turns.ts";
 
 export interface CarriedBy {
@@ -40,8 +50,13 @@ export interface Sending {
   stream?: CallerStream | undefined;
   /** Whether a stream that has ended carried it. */
   isSent: boolean;
+  /** D8: how long the call may be without an instance, as it was told last. */
+  graceMs: number;
+  readonly tell: TellCall;
   /** Aborts when it is to be carried no further. */
   readonly over: AbortSignal;
+  /** D1: the open streams when the call came, until one of them was tried. */
+  found: readonly CallerStream[];
   /** Nobody waits for it any more, and why. */
   givenUp?: { why: unknown };
 }
@@ -51,7 +66,7 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
   const { sessionId } = request;
   let last: CallerStream | undefined;
   for (;;) {
-    const [first, ...others] = await findStreams(parts, sessionId, sending.over); // D1
+    const [first, ...others] = await nextStreams(parts, sessionId, sending);
     if (first === undefined || sending.givenUp) return { kind: sending.isSent ? "disconnected" : "not_attached" };
     const successor = [first, ...others].find(({ streamId }) => streamId !== "" && streamId === last?.streamId);
     last = successor ?? parts.turns.next(sessionId, [first, ...others]);
@@ -60,21 +75,49 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
   }
 }
 
+/** D1. */
+async function nextStreams(parts: SendingParts, sessionId: string, sending: Sending): Promise<readonly CallerStream[]> {
+  const { found } = sending;
+  sending.found = [];
+  if (found.length === 0)
+    return findStreams(parts, sessionId, sending.over, (record) => tellGrace(sending, graceOf(record)));
+  tellGrace(sending, longestGraceOf(found));
+  return found;
+}
+
 /** D7: goes on with a request that an instance which is lost may have sent. */
 export async function takeOver(parts: SendingParts, request: CallerToolRequest, sending: Sending): Promise<Sent> {
   const { sessionId, requestId } = request;
-  const standing = await parts.answered.read(keyOfRecord(sessionId, requestId));
+  const [standing, found] = await Promise.all([
+    parts.answered.read(keyOfRecord(sessionId, requestId)),
+    parts.records.read(sessionId),
+  ]);
   if (standing !== undefined) return { kind: "answered", result: keptResult(standing.value, requestId) };
-  const record = (await parts.records.read(sessionId))?.value;
-  const streams = streamsOf(record);
-  for (const stream of streams) {
+  const record = found?.value;
+  const graceMs = graceOf(record);
+  tellGrace(sending, graceMs);
+  for (const stream of streamsOf(record)) {
     const sent = await carry(parts, { request, sending, stream, mode: "adopt" });
     if (sent !== undefined) return sent;
     if (sending.isSent) return send(parts, request, sending); // it was there, and its stream has ended
   }
   sending.isSent = true;
-  const graceMs = record?.kind === "away" ? record.graceMs : Math.max(0, ...streams.map((stream) => stream.graceMs));
   return graceMs > 0 ? send(parts, request, sending) : { kind: "disconnected" };
+}
+
+function graceOf(record: StreamRecord | undefined): number {
+  return record?.kind === "away" ? record.graceMs : longestGraceOf(streamsOf(record));
+}
+
+function longestGraceOf(streams: readonly CallerStream[]): number {
+  return Math.max(0, ...streams.map(({ graceMs }) => graceMs));
+}
+
+/** D8. */
+function tellGrace(sending: Sending, graceMs: number): void {
+  if (graceMs === sending.graceMs) return;
+  sending.graceMs = graceMs;
+  sending.tell({ case: "held", value: create(CallHeldSchema, { takeoverGrace: durationFromMs(graceMs) }) });
 }
 
 interface Carrying {
@@ -104,7 +147,7 @@ async function carry(parts: SendingParts, { request, sending, stream, mode }: Ca
 /** An answer that was taken by an instance which died with it is lost. */
 function keptResult(standing: AnsweredRequest | undefined, requestId: string): ToolResult {
   const message = `request ${requestId} was resolved, and the instance that took its answer is lost`;
-  return standing?.keptResult ?? refuse("unavailable", message, { reason: "OUTCOME_UNKNOWN" });
+  return standing?.keptResult ?? refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
 }
 
 /** D6. */
@@ -128,6 +171,7 @@ async function findStreams(
   { records, changes, clock }: SendingParts,
   sessionId: string,
   signal: AbortSignal,
+  onRecord: (record: StreamRecord) => void = () => {},
 ): Promise<CallerStream[]> {
   for (;;) {
     signal.throwIfAborted();
@@ -135,6 +179,7 @@ async function findStreams(
     const found = await records.read(sessionId);
     if (found === undefined) return [];
     const { value: record, revision } = found;
+    onRecord(record);
     if (record.kind === "open") return record.streams;
     const leftMs = record.endedAtMs + record.graceMs - clock.now();
     if (leftMs <= 0) {

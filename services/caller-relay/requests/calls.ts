@@ -1,15 +1,21 @@
+import type { CallHeld } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolProgress, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
-/** Is told how far a call has come. */
-export type TellProgress = (progress: ToolProgress) => void;
+/** How far a call has come, or how long it may be without an instance. */
+export type CallEvent = { case: "progress"; value: ToolProgress } | { case: "held"; value: CallHeld };
+
+/** Is told what happens to a call before its result. */
+export type TellCall = (event: CallEvent) => void;
 
 /** Starts a call; the signal aborts when nobody waits for it any more. */
-export type StartCall = (abandoned: AbortSignal, tell: TellProgress) => Promise<ToolResult>;
+export type StartCall = (abandoned: AbortSignal, tell: TellCall) => Promise<ToolResult>;
 
 interface SharedCall {
   result: Promise<ToolResult>;
-  waiters: Set<TellProgress>;
+  waiters: Set<TellCall>;
+  /** For those who join later. */
+  held?: CallEvent;
   /** Aborts when nobody waits for the result any more. */
   abandoned: AbortController;
 }
@@ -18,7 +24,7 @@ interface SharedCall {
 export interface Calls {
   has(key: string): boolean;
   /** An aborted signal ends this waiting; the call goes on while anybody waits for it. */
-  run(key: string, start: StartCall, waiter: { signal: AbortSignal; tell: TellProgress }): Promise<ToolResult>;
+  run(key: string, start: StartCall, waiter: { signal: AbortSignal; tell: TellCall }): Promise<ToolResult>;
 }
 
 export function createCalls(): Calls {
@@ -29,9 +35,10 @@ export function createCalls(): Calls {
   };
   const open = (key: string, start: StartCall): SharedCall => {
     const abandoned = new AbortController();
-    const waiters = new Set<TellProgress>();
-    const tell: TellProgress = (progress) => {
-      for (const waiter of waiters) waiter(progress);
+    const waiters = new Set<TellCall>();
+    const tell: TellCall = (event) => {
+      if (event.case === "held") call.held = event;
+      for (const waiter of waiters) waiter(event);
     };
     const result = start(abandoned.signal, tell).finally(() => forget(key, call));
     result.catch(() => {}); // those who still wait are told
@@ -44,8 +51,9 @@ export function createCalls(): Calls {
     has: (key) => callsByKey.has(key),
     async run(key, start, { signal, tell }) {
       const call = callsByKey.get(key) ?? open(key, start);
-      const waiter: TellProgress = (progress) => tell(progress); // one of its own
+      const waiter: TellCall = (event) => tell(event); // one of its own
       call.waiters.add(waiter);
+      if (call.held !== undefined) waiter(call.held);
       try {
         return await unlessAborted(call.result, signal);
       } finally {

@@ -6,17 +6,17 @@ import {
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
-import type { TellProgress } from "../requests/calls.ts";
+import type { TellCall } from "../requests/calls.ts";
 
 /** How much progress may wait for a slow reader; the oldest gives way. */
 const MOST_EVENTS = 100;
 
-/** Progress as it comes, then the result. */
-export function eventsOf(call: (tell: TellProgress) => Promise<ToolResult>): AsyncIterable<ExecuteToolResponse> {
+/** What happens as it comes, then the result. */
+export function eventsOf(call: (tell: TellCall) => Promise<ToolResult>): AsyncIterable<ExecuteToolResponse> {
   const queue = createEventQueue<ExecuteToolResponse>({ limit: MOST_EVENTS });
   const push = (event: NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>) =>
     queue.push(create(ExecuteToolResponseSchema, { event }));
-  const result = call((progress) => push({ case: "progress", value: progress }));
+  const result = call(push);
   result.then(
     (value) => {
       push({ case: "result", value: providedResult(value) });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Clients, closeSession, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
@@ -51,6 +52,37 @@ describe("a caller that goes away, and one that comes back", () => {
     await app.answer("s11", "meanwhile", 2);
     expect([(await before).value, (await meanwhile).value]).toEqual([1, 2]);
     second.close();
+  });
+
+  test("CTR-7 whoever waits for a call is told its caller's grace before the caller has the request, and when it changes", async () => {
+    const sessions = Array.from({ length: 6 }, (_, index) => `told-${index}`);
+    await Promise.all(
+      sessions.map(async (sessionId) => {
+        const gracesTo = async function* () {
+          const call = { callId: "held", tool: "app_ask", scope: { sessionId } };
+          for await (const { event } of app.provider.executeTool(call)) {
+            yield event.case === "held" ? msFromDuration(event.value.takeoverGrace) : event.case;
+          }
+        };
+        const first = await app.openCaller(sessionId, 5_000, "window");
+        const [waiter, joining] = [gracesTo(), gracesTo()];
+        const told = waiter.next();
+        await first.next();
+        expect((await told).value).toBe(5_000);
+        expect((await joining.next()).value, "whichever instance was asked").toBe(5_000);
+        const second = await app.attach(sessionId, 0, "window");
+        await second.next();
+        expect((await waiter.next()).value).toBe(0);
+        await app.answer(sessionId, "held", 1);
+        expect([(await waiter.next()).value, (await waiter.next()).done]).toEqual(["result", true]);
+        const graceless = gracesTo();
+        const result = graceless.next();
+        const { requestId } = await second.next();
+        await app.answer(sessionId, requestId, 2);
+        expect((await result).value, "of a caller without a grace nothing is told").toBe("result");
+        second.close();
+      }),
+    );
   });
 
   test("CTR-7 an answer counts during the grace too", async () => {

@@ -8,6 +8,7 @@ const death = testsOf("services/caller-relay/testing/death.test.ts");
 const callerDeath = testsOf("test/system/runs/caller-death.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
 const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
+const relayDeath = testsOf("test/system/runs/relay-death.test.ts");
 const runs = testsOf("test/system/runs/runs.test.ts");
 const socket = testsOf("test/system/tools/caller-socket.test.ts");
 const demo = testsOf("test/system/operation/demo.test.ts");
@@ -128,6 +129,12 @@ export const ctr: Proofs = {
       death(
         "a request outlives the instance that holds its call: asked for again it goes on, whenever its answer came",
       ),
+    ),
+    shown(
+      "calls outlive the only instance, for as long as their caller is waited for, however slowly the next one starts",
+      relayDeath("calls outlive a relay that is killed"),
+      execution("the next one is asked for as long as the grace that was told, also while nobody serves"),
+      reconnecting("whoever waits for a call is told its caller's grace before the caller has the request"),
     ),
     shown(
       "without a grace, which is the default, nothing waits; with one nothing waits longer than that",

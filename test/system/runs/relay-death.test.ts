@@ -12,7 +12,7 @@ import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 import { beginCall } from "../fixtures/begun-calls.ts";
 
 const AT_ONCE = 12;
-/** What an answer may take besides: the way over the gateway, on a machine that does other things too. */
+/** What an answer may take besides: the way over the gateway, or what the requests took for theirs a moment before, on a busy machine. */
 const WAY_MS = 500;
 
 let suite: TestSuite;
@@ -64,9 +64,10 @@ async function openCaller(sessionId: string, graceMs: number) {
 }
 
 async function midway(caller: Awaited<ReturnType<typeof openCaller>>, sessionId: string) {
+  const begunAtMs = performance.now();
   const calls = Array.from({ length: AT_ONCE }, () => beginCall(suite.connection, sessionId, { name: "app_ask" }));
   await until(() => caller.sent.size === AT_ONCE, { timeoutMs: 30_000, what: "the requests" });
-  return calls;
+  return { calls, wayMs: Math.max(WAY_MS, performance.now() - begunAtMs) };
 }
 
 function killRelay(): number {
@@ -78,7 +79,7 @@ function killRelay(): number {
 it("CTR-7 calls outlive a relay that is killed: a caller that comes back answers them, and is asked nothing new", async () => {
   const sessionId = "comes-back";
   await using caller = await openCaller(sessionId, 20_000);
-  const calls = await midway(caller, sessionId);
+  const { calls } = await midway(caller, sessionId);
   killRelay();
   await until(() => caller.streams() > 1, { timeoutMs: 30_000, what: "the caller to come back" });
   for (const requestId of caller.sent.keys()) {
@@ -93,11 +94,11 @@ it("CTR-7 calls outlive a relay that is killed: a caller that comes back answers
 it("CTR-7 whose caller is waited for by nobody are told within 3 s that a relay was killed", async () => {
   const sessionId = "stays-away";
   await using caller = await openCaller(sessionId, 0);
-  const calls = await midway(caller, sessionId);
+  const { calls, wayMs } = await midway(caller, sessionId);
   const killedAtMs = killRelay();
   for (const { ended } of calls) {
     const { isError, text, atMs } = await ended;
     expect([isError, text]).toEqual([true, expect.stringMatching(/^Connection lost|^outcome_unknown/)]);
-    expect(atMs - killedAtMs).toBeLessThan(3_000 + WAY_MS);
+    expect(atMs - killedAtMs).toBeLessThan(3_000 + wayMs);
   }
 }, 120_000);

@@ -25,12 +25,12 @@ const result = create(ExecuteToolResponseSchema, { event: { case: "result", valu
 
 type Attempt = (signal: AbortSignal, request: ExecuteToolRequest) => AsyncIterable<ExecuteToolResponse>;
 
-function entryFor(effect: Effect, timeoutMs = 60, executionType?: ExecutionType) {
+function entryFor(effect: Effect, timeoutMs = 60, executionType?: ExecutionType, resumable = false) {
   const offered = offer("mcp", { files: [] });
   const tools = [
     {
       $typeName: "toolbus.provider.v1.OfferedTool" as const,
-      resumable: false,
+      resumable,
       source: "files",
       tool: tool("read", { effect, timeout: durationFromMs(timeoutMs), ...(executionType && { executionType }) }),
     },
@@ -42,13 +42,14 @@ interface CallOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
   readonly type?: ExecutionType;
+  readonly resumable?: boolean;
 }
 
 /** One call, whose provider makes the given attempts one after the other. */
 async function call(
   effect: Effect,
   attempts: Attempt[],
-  { signal = new AbortController().signal, timeoutMs = 60, type }: CallOptions = {},
+  { signal = new AbortController().signal, timeoutMs = 60, type, resumable }: CallOptions = {},
 ) {
   const unused = () => Promise.reject(new Error("not asked for"));
   let made = 0;
@@ -59,7 +60,7 @@ async function call(
     callTool: (request, options) => attempts[made++]!(options.signal, request),
     releaseScope: unused,
   };
-  const entry = entryFor(effect, timeoutMs, type);
+  const entry = entryFor(effect, timeoutMs, type, resumable);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
   const { execute } = createProviderExecution({ ...noQuestions, find: () => client, graceMs: () => 20 });
@@ -153,6 +154,68 @@ describe("calls of providers", () => {
     expect((await call(Effect.IDEMPOTENT, [fails(lost), fails(refusal)])).text).toContain("outcome_unknown");
     expect((await call(Effect.IDEMPOTENT, [fails(refusal), fails(lost)])).text).toContain("outcome_unknown");
     expect(await call(Effect.IDEMPOTENT, [fails(refusal), succeeds])).toEqual({ text: '"ok"', made: 2 });
+  });
+
+  describe("CTR-7 that outlive the instance which holds them", () => {
+    const nobody = new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" });
+    const held = (graceMs: number) =>
+      create(ExecuteToolResponseSchema, {
+        event: { case: "held", value: { takeoverGrace: durationFromMs(graceMs) } },
+      });
+    const isHeldUntilLost = (graceMs: number): Attempt =>
+      async function* () {
+        yield held(graceMs);
+        throw lost;
+      };
+    const resumes: Attempt = async function* (_, request) {
+      expect(request.resumed).toBe(true);
+      yield result;
+    };
+    const options = { timeoutMs: 10_000, resumable: true };
+
+    test("the next one is asked for as long as the grace that was told, also while nobody serves", async () => {
+      const attempts = [isHeldUntilLost(5_000), fails(nobody), fails(nobody), fails(nobody), resumes];
+      expect(await call(Effect.AT_MOST_ONCE, attempts, options)).toEqual({ text: '"ok"', made: 5 });
+    });
+
+    test("without a grace it is asked for once", async () => {
+      const { text, made } = await call(Effect.AT_MOST_ONCE, [fails(lost), fails(nobody)], options);
+      expect([made, text]).toEqual([2, expect.stringContaining("outcome_unknown")]);
+      expect(await call(Effect.AT_MOST_ONCE, [fails(lost), resumes], options)).toEqual({ text: '"ok"', made: 2 });
+    });
+
+    test("one that is lost, too, is followed by a third, whatever it has said; an answer is the end", async () => {
+      const again = [isHeldUntilLost(5_000), isHeldUntilLost(5_000), fails(lost), fails(nobody), resumes];
+      expect(await call(Effect.AT_MOST_ONCE, again, options)).toEqual({ text: '"ok"', made: 5 });
+      const gone = new Failure("data_loss", "the answer is lost", { reason: "OUTCOME_UNKNOWN" });
+      const refused = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(5_000), fails(gone)], options);
+      expect(refused).toEqual({ text: expect.stringContaining("outcome_unknown"), made: 2 });
+    });
+
+    test("the time begins anew with each loss of one that held the call", async () => {
+      const slowly: Attempt = async function* (...asked) {
+        await delay(900);
+        yield* isHeldUntilLost(1_000)(...asked);
+      };
+      expect(await call(Effect.AT_MOST_ONCE, [slowly, slowly, fails(nobody), resumes], options)).toEqual({
+        text: '"ok"',
+        made: 4,
+      });
+    });
+
+    test("the grace, the call's own time and its cancellation end the asking", async () => {
+      const nobodyComes = Array.from({ length: 100 }, () => fails(nobody));
+      const short = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(100), ...nobodyComes], options);
+      expect(short.text).toContain("outcome_unknown");
+      const late = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(60_000), ...nobodyComes], {
+        ...options,
+        timeoutMs: 200,
+      });
+      expect(late.text).toContain("timed out after 200ms");
+      const signal = AbortSignal.timeout(100);
+      const left = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(60_000), ...nobodyComes], { ...options, signal });
+      expect(left.text).toBe('{"error":"outcome_unknown: the call was canceled"}');
+    });
   });
 
   test("KIND-4 a provider that hangs is given up after the tool's own time", async () => {

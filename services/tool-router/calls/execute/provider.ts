@@ -17,9 +17,10 @@ import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answe
 import type { CallControl, CallEvent } from "../in-flight.ts";
 import type { Begun, Records } from "../records/records.ts";
 import type { Deadline } from "./deadline.ts";
-import { openProviderStream, type ProviderStream } from "./input/provider-stream.ts";
+import { openProviderStream, type ProviderControl, type ProviderStream } from "./input/provider-stream.ts";
 import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
+import { createHolding, type Holding, isUnavailable, takeOver } from "./takeover.ts";
 import { openTimeLimit, type TimeLimit } from "./time-limit.ts";
 
 export interface ProviderCall {
@@ -102,24 +103,20 @@ export function createProviderExecution(options: ProvidersOptions) {
       control.emit(event);
     };
     const { sample, used } = options.sampling(call);
-    const ends = { ...control, emit, signal: limit.signal, limit, sample };
+    const holding = createHolding();
+    const ends = { ...control, emit, signal: limit.signal, limit, sample, onHeld: holding.onHeld };
     let attemptCount = 0;
     const tryOnce: TryOnce = (options = {}) => {
       attemptCount += 1;
       return attempt(client, call, { ...ends, ...options });
     };
-    const answer = await answered(call, tryOnce, control, limit);
+    const answer = await answered(call, { tryOnce, holding, signal: limit.signal }, control, limit);
     return { execution: executionBy(call.executor, call.entry.tool, attemptCount), ...answer, ...used() };
   }
 
-  async function answered(
-    call: ProviderCall,
-    tryOnce: TryOnce,
-    control: CallControl,
-    limit: TimeLimit,
-  ): Promise<Answer> {
+  async function answered(call: ProviderCall, trying: Trying, control: CallControl, limit: TimeLimit): Promise<Answer> {
     try {
-      return await tryOnce();
+      return await tried(call, trying); // all attempts are under the same limit
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
       if (limit.isOver)
@@ -127,7 +124,7 @@ export function createProviderExecution(options: ProvidersOptions) {
           `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms${whose(call)}`,
           "DEADLINE_EXCEEDED",
         );
-      return await lost(call, tryOnce, error); // under the same limit
+      throw error;
     }
   }
 
@@ -140,11 +137,29 @@ function whose({ deadline: { of } }: ProviderCall): string {
 
 type TryOnce = (options?: Pick<Control, "isResumed">) => Promise<Answer>;
 
+interface Trying {
+  readonly tryOnce: TryOnce;
+  readonly holding: Holding;
+  /** Aborts when nothing more is to be tried. */
+  readonly signal: AbortSignal;
+}
+
+/** Rejects only when nothing more is to be tried. */
+async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
+  try {
+    return await trying.tryOnce();
+  } catch (error) {
+    if (trying.signal.aborted) throw error;
+    return lost(call, trying, error);
+  }
+}
+
 /**
- * LOOP-14: what may be repeated, or resumed, is tried once more, on whoever serves the provider by then. What changes something and may have
- * happened is told as unknown: the model's next try has an id of its own, under which a provider knows nothing of this one.
+ * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; what may be resumed, as takeover.ts says. What
+ * changes something and may have happened is told as unknown: the model's next try has an id of its own, under which a provider knows
+ * nothing of this one.
  */
-async function lost(call: ProviderCall, tryOnce: TryOnce, cause: unknown): Promise<Answer> {
+async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, cause: unknown): Promise<Answer> {
   const code = cause instanceof Failure ? cause.code : "unknown";
   const whoseTime = code === "deadline_exceeded" ? whose(call) : "";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
@@ -154,18 +169,20 @@ async function lost(call: ProviderCall, tryOnce: TryOnce, cause: unknown): Promi
   if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
     return failure(`nothing was started: ${text}`);
   }
-  const isResumed = call.executor.isResumable === true && code === "unavailable" && !wasNotStarted;
+  const isResumed = call.executor.isResumable === true && isUnavailable(cause) && !wasNotStarted;
   if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
   try {
-    return await tryOnce({ isResumed });
+    if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);
+    return await tryOnce();
   } catch (error) {
+    if (signal.aborted) throw error;
     const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
     if (wasNotStarted && startedNothing(error)) return failure(`nothing was started: ${text}`);
     return call.entry.effect === Effect.PURE ? failure(text) : outcomeUnknown(text);
   }
 }
 
-interface Control extends CallControl {
+interface Control extends ProviderControl {
   readonly limit: TimeLimit;
   readonly sample: Sample;
   /** Whether an instance that is lost was asked for the call before. */

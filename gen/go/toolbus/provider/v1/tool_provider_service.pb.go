@@ -119,7 +119,7 @@ type OfferedTool struct {
 	// The tool.
 	Tool *v1.Tool `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
-	// and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect.
+	// and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says.
 	Resumable     bool `protobuf:"varint,3,opt,name=resumable,proto3" json:"resumable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -600,6 +600,7 @@ type ExecuteToolResponse struct {
 	//	*ExecuteToolResponse_Log
 	//	*ExecuteToolResponse_Result
 	//	*ExecuteToolResponse_InputRequired
+	//	*ExecuteToolResponse_Held
 	Event         isExecuteToolResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -678,6 +679,15 @@ func (x *ExecuteToolResponse) GetInputRequired() *InputRequired {
 	return nil
 }
 
+func (x *ExecuteToolResponse) GetHeld() *CallHeld {
+	if x != nil {
+		if x, ok := x.Event.(*ExecuteToolResponse_Held); ok {
+			return x.Held
+		}
+	}
+	return nil
+}
+
 type isExecuteToolResponse_Event interface {
 	isExecuteToolResponse_Event()
 }
@@ -703,6 +713,11 @@ type ExecuteToolResponse_InputRequired struct {
 	InputRequired *InputRequired `protobuf:"bytes,4,opt,name=input_required,json=inputRequired,proto3,oneof"`
 }
 
+type ExecuteToolResponse_Held struct {
+	// The call waits for somebody who stays when the instance is lost. A later one takes the place of an earlier one.
+	Held *CallHeld `protobuf:"bytes,5,opt,name=held,proto3,oneof"`
+}
+
 func (*ExecuteToolResponse_Progress) isExecuteToolResponse_Event() {}
 
 func (*ExecuteToolResponse_Log) isExecuteToolResponse_Event() {}
@@ -710,6 +725,55 @@ func (*ExecuteToolResponse_Log) isExecuteToolResponse_Event() {}
 func (*ExecuteToolResponse_Result) isExecuteToolResponse_Event() {}
 
 func (*ExecuteToolResponse_InputRequired) isExecuteToolResponse_Event() {}
+
+func (*ExecuteToolResponse_Held) isExecuteToolResponse_Event() {}
+
+// Of a call of a tool that is offered as `resumable`: said before whoever is to answer is asked.
+type CallHeld struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For how long the call may be without an instance: when the one that holds it is lost, the next one is asked for it (`resumed`) for so
+	// long, also while none serves the provider. Absent and zero: once.
+	TakeoverGrace *durationpb.Duration `protobuf:"bytes,1,opt,name=takeover_grace,json=takeoverGrace,proto3" json:"takeover_grace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallHeld) Reset() {
+	*x = CallHeld{}
+	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallHeld) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallHeld) ProtoMessage() {}
+
+func (x *CallHeld) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallHeld.ProtoReflect.Descriptor instead.
+func (*CallHeld) Descriptor() ([]byte, []int) {
+	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CallHeld) GetTakeoverGrace() *durationpb.Duration {
+	if x != nil {
+		return x.TakeoverGrace
+	}
+	return nil
+}
 
 // The scope is over: its session was closed, or was given another agent, or its run ended.
 type ReleaseScopeRequest struct {
@@ -722,7 +786,7 @@ type ReleaseScopeRequest struct {
 
 func (x *ReleaseScopeRequest) Reset() {
 	*x = ReleaseScopeRequest{}
-	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[8]
+	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +798,7 @@ func (x *ReleaseScopeRequest) String() string {
 func (*ReleaseScopeRequest) ProtoMessage() {}
 
 func (x *ReleaseScopeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[8]
+	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +811,7 @@ func (x *ReleaseScopeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseScopeRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseScopeRequest) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{8}
+	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReleaseScopeRequest) GetScope() *Scope {
@@ -768,7 +832,7 @@ type ReleaseScopeResponse struct {
 
 func (x *ReleaseScopeResponse) Reset() {
 	*x = ReleaseScopeResponse{}
-	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[9]
+	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +844,7 @@ func (x *ReleaseScopeResponse) String() string {
 func (*ReleaseScopeResponse) ProtoMessage() {}
 
 func (x *ReleaseScopeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[9]
+	mi := &file_toolbus_provider_v1_tool_provider_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +857,7 @@ func (x *ReleaseScopeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseScopeResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseScopeResponse) Descriptor() ([]byte, []int) {
-	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{9}
+	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReleaseScopeResponse) GetClosedCount() uint32 {
@@ -851,13 +915,16 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x0flongest_timeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x0elongestTimeout\x12\x18\n" +
 	"\aresumed\x18\f \x01(\bR\aresumed\x12X\n" +
 	"\x0faccepted_inputs\x18\r \x03(\x0e2\x1e.toolbus.provider.v1.InputKindB\x0f\xbaH\f\x92\x01\t\x10d\"\x05\x82\x01\x02 \x00R\x0eacceptedInputs\x12L\n" +
-	"\x0finput_responses\x18\x0e \x01(\v2#.toolbus.provider.v1.InputResponsesR\x0einputResponses\"\x95\x02\n" +
+	"\x0finput_responses\x18\x0e \x01(\v2#.toolbus.provider.v1.InputResponsesR\x0einputResponses\"\xca\x02\n" +
 	"\x13ExecuteToolResponse\x12;\n" +
 	"\bprogress\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.ToolProgressH\x00R\bprogress\x12,\n" +
 	"\x03log\x18\x02 \x01(\v2\x18.toolbus.tool.v1.ToolLogH\x00R\x03log\x12=\n" +
 	"\x06result\x18\x03 \x01(\v2#.toolbus.provider.v1.ProvidedResultH\x00R\x06result\x12K\n" +
-	"\x0einput_required\x18\x04 \x01(\v2\".toolbus.provider.v1.InputRequiredH\x00R\rinputRequiredB\a\n" +
-	"\x05event\"O\n" +
+	"\x0einput_required\x18\x04 \x01(\v2\".toolbus.provider.v1.InputRequiredH\x00R\rinputRequired\x123\n" +
+	"\x04held\x18\x05 \x01(\v2\x1d.toolbus.provider.v1.CallHeldH\x00R\x04heldB\a\n" +
+	"\x05event\"]\n" +
+	"\bCallHeld\x12Q\n" +
+	"\x0etakeover_grace\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\rtakeoverGrace\"O\n" +
 	"\x13ReleaseScopeRequest\x128\n" +
 	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n" +
 	"\x14ReleaseScopeResponse\x12!\n" +
@@ -881,7 +948,7 @@ func file_toolbus_provider_v1_tool_provider_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_provider_v1_tool_provider_service_proto_rawDescData
 }
 
-var file_toolbus_provider_v1_tool_provider_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_toolbus_provider_v1_tool_provider_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*Scope)(nil),                      // 0: toolbus.provider.v1.Scope
 	(*OfferedTool)(nil),                // 1: toolbus.provider.v1.OfferedTool
@@ -891,59 +958,62 @@ var file_toolbus_provider_v1_tool_provider_service_proto_goTypes = []any{
 	(*WatchProvidedToolsResponse)(nil), // 5: toolbus.provider.v1.WatchProvidedToolsResponse
 	(*ExecuteToolRequest)(nil),         // 6: toolbus.provider.v1.ExecuteToolRequest
 	(*ExecuteToolResponse)(nil),        // 7: toolbus.provider.v1.ExecuteToolResponse
-	(*ReleaseScopeRequest)(nil),        // 8: toolbus.provider.v1.ReleaseScopeRequest
-	(*ReleaseScopeResponse)(nil),       // 9: toolbus.provider.v1.ReleaseScopeResponse
-	(*v1.Tool)(nil),                    // 10: toolbus.tool.v1.Tool
-	(*v1.Source)(nil),                  // 11: toolbus.tool.v1.Source
-	(*v1.SourceStatus)(nil),            // 12: toolbus.tool.v1.SourceStatus
-	(*timestamppb.Timestamp)(nil),      // 13: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),            // 14: google.protobuf.Struct
-	(*v1.BuiltinPolicy)(nil),           // 15: toolbus.tool.v1.BuiltinPolicy
-	(*durationpb.Duration)(nil),        // 16: google.protobuf.Duration
-	(InputKind)(0),                     // 17: toolbus.provider.v1.InputKind
-	(*InputResponses)(nil),             // 18: toolbus.provider.v1.InputResponses
-	(*v1.ToolProgress)(nil),            // 19: toolbus.tool.v1.ToolProgress
-	(*v1.ToolLog)(nil),                 // 20: toolbus.tool.v1.ToolLog
-	(*ProvidedResult)(nil),             // 21: toolbus.provider.v1.ProvidedResult
-	(*InputRequired)(nil),              // 22: toolbus.provider.v1.InputRequired
+	(*CallHeld)(nil),                   // 8: toolbus.provider.v1.CallHeld
+	(*ReleaseScopeRequest)(nil),        // 9: toolbus.provider.v1.ReleaseScopeRequest
+	(*ReleaseScopeResponse)(nil),       // 10: toolbus.provider.v1.ReleaseScopeResponse
+	(*v1.Tool)(nil),                    // 11: toolbus.tool.v1.Tool
+	(*v1.Source)(nil),                  // 12: toolbus.tool.v1.Source
+	(*v1.SourceStatus)(nil),            // 13: toolbus.tool.v1.SourceStatus
+	(*timestamppb.Timestamp)(nil),      // 14: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),            // 15: google.protobuf.Struct
+	(*v1.BuiltinPolicy)(nil),           // 16: toolbus.tool.v1.BuiltinPolicy
+	(*durationpb.Duration)(nil),        // 17: google.protobuf.Duration
+	(InputKind)(0),                     // 18: toolbus.provider.v1.InputKind
+	(*InputResponses)(nil),             // 19: toolbus.provider.v1.InputResponses
+	(*v1.ToolProgress)(nil),            // 20: toolbus.tool.v1.ToolProgress
+	(*v1.ToolLog)(nil),                 // 21: toolbus.tool.v1.ToolLog
+	(*ProvidedResult)(nil),             // 22: toolbus.provider.v1.ProvidedResult
+	(*InputRequired)(nil),              // 23: toolbus.provider.v1.InputRequired
 }
 var file_toolbus_provider_v1_tool_provider_service_proto_depIdxs = []int32{
-	10, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
+	11, // 0: toolbus.provider.v1.OfferedTool.tool:type_name -> toolbus.tool.v1.Tool
 	0,  // 1: toolbus.provider.v1.GetProvidedToolsRequest.scope:type_name -> toolbus.provider.v1.Scope
-	11, // 2: toolbus.provider.v1.GetProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
+	12, // 2: toolbus.provider.v1.GetProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
 	1,  // 3: toolbus.provider.v1.GetProvidedToolsResponse.tools:type_name -> toolbus.provider.v1.OfferedTool
-	12, // 4: toolbus.provider.v1.GetProvidedToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	13, // 4: toolbus.provider.v1.GetProvidedToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	0,  // 5: toolbus.provider.v1.WatchProvidedToolsRequest.scope:type_name -> toolbus.provider.v1.Scope
-	11, // 6: toolbus.provider.v1.WatchProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
+	12, // 6: toolbus.provider.v1.WatchProvidedToolsRequest.sources:type_name -> toolbus.tool.v1.Source
 	1,  // 7: toolbus.provider.v1.WatchProvidedToolsResponse.tools:type_name -> toolbus.provider.v1.OfferedTool
-	12, // 8: toolbus.provider.v1.WatchProvidedToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	13, // 8: toolbus.provider.v1.WatchProvidedToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
 	0,  // 9: toolbus.provider.v1.ExecuteToolRequest.scope:type_name -> toolbus.provider.v1.Scope
-	11, // 10: toolbus.provider.v1.ExecuteToolRequest.source:type_name -> toolbus.tool.v1.Source
-	13, // 11: toolbus.provider.v1.ExecuteToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	14, // 12: toolbus.provider.v1.ExecuteToolRequest.config:type_name -> google.protobuf.Struct
-	15, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
-	16, // 14: toolbus.provider.v1.ExecuteToolRequest.timeout:type_name -> google.protobuf.Duration
-	16, // 15: toolbus.provider.v1.ExecuteToolRequest.longest_timeout:type_name -> google.protobuf.Duration
-	17, // 16: toolbus.provider.v1.ExecuteToolRequest.accepted_inputs:type_name -> toolbus.provider.v1.InputKind
-	18, // 17: toolbus.provider.v1.ExecuteToolRequest.input_responses:type_name -> toolbus.provider.v1.InputResponses
-	19, // 18: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	20, // 19: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	21, // 20: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
-	22, // 21: toolbus.provider.v1.ExecuteToolResponse.input_required:type_name -> toolbus.provider.v1.InputRequired
-	0,  // 22: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
-	2,  // 23: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
-	4,  // 24: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
-	6,  // 25: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
-	8,  // 26: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
-	3,  // 27: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
-	5,  // 28: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
-	7,  // 29: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
-	9,  // 30: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
-	27, // [27:31] is the sub-list for method output_type
-	23, // [23:27] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	12, // 10: toolbus.provider.v1.ExecuteToolRequest.source:type_name -> toolbus.tool.v1.Source
+	14, // 11: toolbus.provider.v1.ExecuteToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	15, // 12: toolbus.provider.v1.ExecuteToolRequest.config:type_name -> google.protobuf.Struct
+	16, // 13: toolbus.provider.v1.ExecuteToolRequest.builtin_policy:type_name -> toolbus.tool.v1.BuiltinPolicy
+	17, // 14: toolbus.provider.v1.ExecuteToolRequest.timeout:type_name -> google.protobuf.Duration
+	17, // 15: toolbus.provider.v1.ExecuteToolRequest.longest_timeout:type_name -> google.protobuf.Duration
+	18, // 16: toolbus.provider.v1.ExecuteToolRequest.accepted_inputs:type_name -> toolbus.provider.v1.InputKind
+	19, // 17: toolbus.provider.v1.ExecuteToolRequest.input_responses:type_name -> toolbus.provider.v1.InputResponses
+	20, // 18: toolbus.provider.v1.ExecuteToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	21, // 19: toolbus.provider.v1.ExecuteToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	22, // 20: toolbus.provider.v1.ExecuteToolResponse.result:type_name -> toolbus.provider.v1.ProvidedResult
+	23, // 21: toolbus.provider.v1.ExecuteToolResponse.input_required:type_name -> toolbus.provider.v1.InputRequired
+	8,  // 22: toolbus.provider.v1.ExecuteToolResponse.held:type_name -> toolbus.provider.v1.CallHeld
+	17, // 23: toolbus.provider.v1.CallHeld.takeover_grace:type_name -> google.protobuf.Duration
+	0,  // 24: toolbus.provider.v1.ReleaseScopeRequest.scope:type_name -> toolbus.provider.v1.Scope
+	2,  // 25: toolbus.provider.v1.ToolProviderService.GetProvidedTools:input_type -> toolbus.provider.v1.GetProvidedToolsRequest
+	4,  // 26: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:input_type -> toolbus.provider.v1.WatchProvidedToolsRequest
+	6,  // 27: toolbus.provider.v1.ToolProviderService.ExecuteTool:input_type -> toolbus.provider.v1.ExecuteToolRequest
+	9,  // 28: toolbus.provider.v1.ToolProviderService.ReleaseScope:input_type -> toolbus.provider.v1.ReleaseScopeRequest
+	3,  // 29: toolbus.provider.v1.ToolProviderService.GetProvidedTools:output_type -> toolbus.provider.v1.GetProvidedToolsResponse
+	5,  // 30: toolbus.provider.v1.ToolProviderService.WatchProvidedTools:output_type -> toolbus.provider.v1.WatchProvidedToolsResponse
+	7,  // 31: toolbus.provider.v1.ToolProviderService.ExecuteTool:output_type -> toolbus.provider.v1.ExecuteToolResponse
+	10, // 32: toolbus.provider.v1.ToolProviderService.ReleaseScope:output_type -> toolbus.provider.v1.ReleaseScopeResponse
+	29, // [29:33] is the sub-list for method output_type
+	25, // [25:29] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_provider_v1_tool_provider_service_proto_init() }
@@ -958,6 +1028,7 @@ func file_toolbus_provider_v1_tool_provider_service_proto_init() {
 		(*ExecuteToolResponse_Log)(nil),
 		(*ExecuteToolResponse_Result)(nil),
 		(*ExecuteToolResponse_InputRequired)(nil),
+		(*ExecuteToolResponse_Held)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -965,7 +1036,7 @@ func file_toolbus_provider_v1_tool_provider_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_provider_v1_tool_provider_service_proto_rawDesc), len(file_toolbus_provider_v1_tool_provider_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

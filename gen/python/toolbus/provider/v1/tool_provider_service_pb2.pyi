@@ -76,7 +76,7 @@ class OfferedTool(_message.Message):
     """Name of the source; empty for tools that are called by their bare name."""
     resumable: _builtins.bool
     """Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
-    and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect.
+    and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says.
     """
     @_builtins.property
     def tool(self) -> _tool_pb2.Tool:
@@ -337,6 +337,7 @@ class ExecuteToolResponse(_message.Message):
     LOG_FIELD_NUMBER: _builtins.int
     RESULT_FIELD_NUMBER: _builtins.int
     INPUT_REQUIRED_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def progress(self) -> _tool_pb2.ToolProgress:
         """How far the call has come."""
@@ -355,6 +356,10 @@ class ExecuteToolResponse(_message.Message):
         `input_responses`. What follows in this stream, `live` says.
         """
 
+    @_builtins.property
+    def held(self) -> Global___CallHeld:
+        """The call waits for somebody who stays when the instance is lost. A later one takes the place of an earlier one."""
+
     def __init__(
         self,
         *,
@@ -362,16 +367,43 @@ class ExecuteToolResponse(_message.Message):
         log: _tool_pb2.ToolLog | None = ...,
         result: _provided_result_pb2.ProvidedResult | None = ...,
         input_required: _input_pb2.InputRequired | None = ...,
+        held: Global___CallHeld | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "input_required", b"input_required", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "held", b"held", "input_required", b"input_required", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "input_required", b"input_required", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "held", b"held", "input_required", b"input_required", "log", b"log", "progress", b"progress", "result", b"result"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result", "input_required"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["progress", "log", "result", "input_required", "held"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___ExecuteToolResponse: _TypeAlias = ExecuteToolResponse  # noqa: Y015
+
+@_typing.final
+class CallHeld(_message.Message):
+    """Of a call of a tool that is offered as `resumable`: said before whoever is to answer is asked."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TAKEOVER_GRACE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def takeover_grace(self) -> _duration_pb2.Duration:
+        """For how long the call may be without an instance: when the one that holds it is lost, the next one is asked for it (`resumed`) for so
+        long, also while none serves the provider. Absent and zero: once.
+        """
+
+    def __init__(
+        self,
+        *,
+        takeover_grace: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["takeover_grace", b"takeover_grace"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["takeover_grace", b"takeover_grace"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallHeld: _TypeAlias = CallHeld  # noqa: Y015
 
 @_typing.final
 class ReleaseScopeRequest(_message.Message):

@@ -1,5 +1,5 @@
 import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
-import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { CallHeld, ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -20,13 +20,18 @@ export interface ProviderStream extends Disposable {
   mute(): void;
 }
 
+export interface ProviderControl extends CallControl {
+  /** Told how long the call may be without an instance. */
+  readonly onHeld: (held: CallHeld) => void;
+}
+
 /** So many events of one call are heard in so long; a provider that tells more waits on its side of the stream. */
 const PACE = { events: 100, perMs: 50 };
 
 export function openProviderStream(
   client: ProviderClient,
   request: ExecuteToolRequest,
-  control: CallControl,
+  control: ProviderControl,
 ): ProviderStream {
   const ending = openEnding(control.signal);
   const messages = client.callTool(request, { signal: ending.signal })[Symbol.asyncIterator]();
@@ -47,7 +52,8 @@ export function openProviderStream(
       const { event } = message.value;
       if (event.case === "result") return { kind: "answer", answer: answerFromProvider(event.value) };
       if (event.case === "inputRequired") return { kind: "required", required: event.value };
-      if (event.case !== undefined && !isMuted) control.emit(boundedEvent(event satisfies CallEvent));
+      if (event.case === "held") control.onHeld(event.value);
+      else if (event.case !== undefined && !isMuted) control.emit(boundedEvent(event satisfies CallEvent));
     }
   }
 

@@ -1,0 +1,63 @@
+/*
+ * A call that outlives the instance of its provider.
+ *
+ * TAKEOVER-1  A provider says how long a call may be without an instance, before it asks anybody for the call's answer (`held`). For so
+ *             long after the loss of the instance the next one is asked for, however often nobody serves the provider meanwhile: an
+ *             instance may start more slowly than its loss is noticed. Without such a word it is asked for once.
+ * TAKEOVER-2  A call that is asked for again starts nothing twice, so that an instance which is lost before it has said anything is
+ *             followed by the next. One that has said that it holds the call can be lost with it, and then the time begins anew. What an
+ *             instance answers ends the call.
+ * TAKEOVER-3  The call's time and its cancellation end the asking.
+ */
+
+import type { CallHeld } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { msFromDuration } from "#runtime/time/duration.ts";
+import { createBackoff } from "#runtime/time/retry/backoff.ts";
+import type { Answer } from "../answers/answer.ts";
+
+/** How long a call may be without an instance, as its provider has said. */
+export interface Holding {
+  onHeld(held: CallHeld): void;
+  /** From now on without an instance. */
+  lose(): void;
+  /** Whether it is without one for longer than it may be. */
+  isOver(): boolean;
+}
+
+export function createHolding(clock = systemClock): Holding {
+  let graceMs = 0;
+  let endsAtMs = 0;
+  let isHeld = true;
+  return {
+    onHeld(held) {
+      graceMs = msFromDuration(held.takeoverGrace) ?? 0;
+      isHeld = true;
+    },
+    lose() {
+      if (isHeld) endsAtMs = clock.now() + graceMs;
+      isHeld = false;
+    },
+    isOver: () => clock.now() >= endsAtMs,
+  };
+}
+
+/** Asks for a call whose instance was lost, until one has it and ends it. `resume` asks once. */
+export async function takeOver(resume: () => Promise<Answer>, holding: Holding, signal: AbortSignal): Promise<Answer> {
+  const backoff = createBackoff({ initialMs: 50, maxMs: 500 });
+  holding.lose();
+  for (;;) {
+    try {
+      return await resume();
+    } catch (error) {
+      holding.lose();
+      if (signal.aborted || !isUnavailable(error) || holding.isOver()) throw error;
+    }
+    await systemClock.delay(backoff.next(), signal);
+  }
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof Failure && error.code === "unavailable";
+}
