@@ -19,9 +19,6 @@ test.each([
 
 test("CALL-1 what is spelled in another way altogether is not meant, and the nearest stands first", () => {
   expect(among("nobody", "demo", "assistant")).toEqual([]);
-  expect(among("weather_now", "weather_mow", "weather_won", "weather")).toEqual([
-    "weather_mow",
-    "weather_won",
-    "weather",
-  ]);
+  const names = ["weather_won", "weather", "weather_mow"];
+  expect(among("weather_now", ...names)).toEqual(["weather_mow", "weather", "weather_won"]);
 });
