@@ -18,7 +18,7 @@ const quiet: Moment = {
 
 test("PROD-2 a quiet suite is told in few lines", () => {
   expect(linesOfMoment(quiet)).toEqual([
-    "toolbus http://127.0.0.1:7480  12:30:05 UTC  1 services serve",
+    "toolbus http://127.0.0.1:7480  12:30:05 UTC  all services serve",
     "runs  0 in progress  0 queued  0 wait for outputs  0 wait for people (toolbus answers)  0 failed in an hour",
     "mcp   0 connections  0 unhealthy",
     "",

@@ -35,7 +35,7 @@ export function linesOfMoment(moment: Moment): string[] {
 function servicesText(services: ReadonlyMap<string, boolean>): string {
   const down = [...services].filter(([, isUp]) => !isUp).map(([name]) => name);
   if (down.length > 0) return colors.red(`not there: ${down.join(", ")}`);
-  return colors.green(`${services.size} services serve`);
+  return colors.green("all services serve"); // of the contract: no number that anybody has seen elsewhere
 }
 
 function figures({ runs, isMore, failed, waiting }: Moment): string {

@@ -3,6 +3,7 @@
 import { Command, Help, InvalidArgumentError, Option } from "commander";
 import { VERSION } from "#runtime/config/version.ts";
 import { exitCodes } from "../faults/exit-codes.ts";
+import { refuseUnknownSubcommands, withMeantChoice } from "../faults/meant.ts";
 import { defaultUrl, faultOfKey, globalOptionsOf, ownUrl } from "../global-options.ts";
 import { colors, printError } from "../printing/terminal.ts";
 import { loadProjectVariables } from "../project/project.ts";
@@ -54,6 +55,7 @@ Examples:
   toolbus audit --since 10m --follow               what the suite decides`,
   );
 
+program.configureOutput({ outputError: (text, write) => write(withMeantChoice(text)) });
 program.hook("preAction", takeContext);
 await addCommands(words);
 program.commands.forEach(exitOnUsage);
@@ -104,8 +106,11 @@ async function end(error: unknown): Promise<void> {
     return;
   }
   const { toldFromError } = await import("../faults/fault.ts");
-  const { message, exitCode } = toldFromError(error, globalOptionsOf(program).url);
-  printError(`${colors.red("toolbus:")} ${message}`);
+  const { suggestAgent } = await import("../faults/suggestions.ts");
+  const options = globalOptionsOf(program);
+  const { message, exitCode } = toldFromError(error, options.url);
+  const lines = [message, await suggestAgent(error, options)].filter((line) => line !== undefined);
+  printError(`${colors.red("toolbus:")} ${lines.join("\n")}`);
   process.exitCode = exitCode;
 }
 
@@ -129,5 +134,6 @@ function key(text: string): string {
 
 function exitOnUsage(command: Command): void {
   command.exitOverride();
+  refuseUnknownSubcommands(command);
   command.commands.forEach(exitOnUsage);
 }

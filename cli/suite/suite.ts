@@ -9,7 +9,7 @@ import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { busUsersFromProcess } from "./bus-users/bus-users.ts";
+import { readBusUsers } from "./bus-users/bus-users.ts";
 import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
 import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";
 import { openLogFiles } from "./log-files.ts";
@@ -132,7 +132,7 @@ async function findOrStartNats(
 ): Promise<Suite["nats"]> {
   if (options.natsUrl) {
     const isGiven = credentials !== join(directory, "bus");
-    if (!isGiven) await writeCredentials(credentials, busUsersFromProcess); // for a server that asks for no keys
+    if (!isGiven) await writeCredentials(credentials, readBusUsers); // for a server that asks for no keys
     return { url: options.natsUrl };
   }
   options.onProgress?.("starting nats-server");
@@ -140,7 +140,7 @@ async function findOrStartNats(
     await openKeptNats({
       directory: join(directory, "nats"),
       credentials,
-      users: busUsersFromProcess,
+      users: readBusUsers,
       binary: process.env.TOOLBUS_NATS_SERVER,
       syncInterval: options.syncInterval ?? "default",
       onEnded: (how) =>

@@ -47,7 +47,7 @@ export async function runServices(starts: readonly ServiceStart[]): Promise<void
   await openProbesOf(services, () => notReady === 0 && !stop.signal.aborted); // L6
   const onReady = () => {
     notReady -= 1;
-    if (notReady === 0 && services.length > 1) collectGarbageOfStart();
+    if (notReady === 0) collectGarbageOfStart();
   };
   const exitCodes = await Promise.all(services.map((service) => runToEnd(service, stop, onReady)));
   process.exit(Math.max(...exitCodes)); // L4

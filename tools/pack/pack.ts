@@ -1,5 +1,6 @@
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { busUsers } from "../../services/bus-users.ts";
 import { observeCommand, projectRoot as root, runCommand } from "../gen/command.ts";
 import { bundlePrograms } from "./bundle.ts";
 
@@ -40,6 +41,7 @@ export async function packPackage(directory: string): Promise<string> {
   await writeFile(join(compiled, "package.json"), JSON.stringify(await manifest()));
   await bundlePrograms(compiled, directory);
   await compile(LIBRARY, directory);
+  await writeFile(join(directory, "cli/suite/bus-users/bus-users.json"), JSON.stringify(busUsers()));
   for await (const file of glob(FILES, { cwd: root }))
     await cp(join(root, file), join(directory, file), { recursive: true });
   const readme = await readFile(join(root, "tools/pack/package-readme.md"), "utf8");

@@ -1,8 +1,10 @@
 import { once } from "node:events";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Command } from "commander";
-import { globalOptionsOf } from "../../connection.ts";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { type GlobalOptions, globalOptionsOf, openConnection } from "../../connection.ts";
 import { printNote } from "../../printing/terminal.ts";
 import { openInterruption } from "../../requests/interruption.ts";
 import { connect } from "./bridge.ts";
@@ -15,9 +17,13 @@ const reconnectionOptions = {
   maxRetries: 30,
 };
 
-/** Is the agent's MCP server on stdin and stdout, until the client closes stdin. */
+/** Nobody waits longer for a word on the agent's name. */
+const CHECK_MS = 5_000;
+
+/** Is the agent's MCP server on stdin and stdout, until the client closes stdin. Throws `not_found` for an agent that is not there. */
 export async function serveStdio(agent: string, command: Command): Promise<void> {
-  const { url, apiKey } = globalOptionsOf(command);
+  const global = globalOptionsOf(command);
+  const { url, apiKey } = global;
   using interruption = openInterruption();
   const near = new StdioServerTransport();
   const far = new StreamableHTTPClientTransport(new URL(`/mcp/${encodeURIComponent(agent)}`, url), {
@@ -28,8 +34,24 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   connect(near, far);
   await far.start();
   await near.start();
-  await Promise.race([once(process.stdin, "close"), once(process.stdin, "end"), once(interruption.signal, "abort")]);
+  const ended = [once(process.stdin, "close"), once(process.stdin, "end"), once(interruption.signal, "abort")];
+  const checked = missingAgent(agent, global);
+  const isMissing = checked.then((fault) => fault ?? new Promise(() => {}));
+  await Promise.race([...ended, isMissing]);
   if (far.sessionId !== undefined) await far.terminateSession().catch(() => {}); // it goes unused otherwise
   await far.close();
   await near.close();
+  const fault = await checked;
+  if (fault !== undefined) throw fault;
+}
+
+/** The gateway's word that there is no such agent. One that is away, or says anything else, is asked again by the client's requests. */
+async function missingAgent(agent: string, global: GlobalOptions): Promise<ConnectError | undefined> {
+  if (agent.startsWith("~")) return undefined; // the suite's own: see mcp-door.ts
+  try {
+    await openConnection(global).client(AgentService).getAgent({ name: agent }, { timeoutMs: CHECK_MS });
+    return undefined;
+  } catch (error) {
+    return error instanceof ConnectError && error.code === Code.NotFound ? error : undefined;
+  }
 }

@@ -1,5 +1,5 @@
-import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
-import { type BusLogin, inboxPrefixOf } from "./login.ts";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { type BusLogin, inboxPrefixOf, publicKeyOf, signNonce } from "./login.ts";
 
 export interface ConnectOptions {
   /** One server, or several of a cluster with commas between. */
@@ -14,7 +14,7 @@ export function connectOnce({ url, login, name }: ConnectOptions): Promise<NatsC
   return connect({
     servers: url.split(",").map((server) => server.trim()),
     name,
-    authenticator: nkeyAuthenticator(Buffer.from(login.seed)),
+    authenticator: (nonce) => ({ nkey: publicKeyOf(login), sig: nonce === undefined ? "" : signNonce(login, nonce) }),
     inboxPrefix: inboxPrefixOf(login),
     timeout: 2_000,
     maxReconnectAttempts: -1,

@@ -33,12 +33,11 @@ export type UsersOf = (logins: readonly string[]) => readonly BusUser[] | Promis
 export async function writeCredentials(directory: string, usersOf: UsersOf): Promise<CredentialsDirectory> {
   const path = resolve(directory);
   await mkdir(path, { recursive: true, mode: 0o700 });
-  const known = [];
   const admin: BusUser = { name: ADMIN, speaksFor: "everybody" };
-  for (const user of [admin, ...(await usersOf(await listLogins(path)))]) {
-    const login = await readOrCreateLogin(path, user.name);
-    known.push({ ...user, publicKey: publicKeyOf(login) });
-  }
+  const users = [admin, ...(await usersOf(await listLogins(path)))];
+  const known = await Promise.all(
+    users.map(async (user) => ({ ...user, publicKey: publicKeyOf(await readOrCreateLogin(path, user.name)) })),
+  );
   const file = join(path, usersFile);
   await writePrivateFile(file, textOfUsers(known));
   const trusted = known.flatMap(({ name, publicKey, speaksFor }) =>

@@ -75,6 +75,12 @@ describe("PROD-1 the packed package", () => {
     expect(suite.written.stdout + suite.written.stderr).not.toContain("no source");
   });
 
+  it("SEC-1 knows the users of the bus without reading the contract, and they are those of the contract", async () => {
+    const folder = join(project, "node_modules", "toolbus", "cli", "suite", "bus-users");
+    const read = await runProgram(process.execPath, [join(folder, "bus-users-program.js")], { cwd: root });
+    expect(JSON.parse(await readFile(join(folder, "bus-users.json"), "utf8"))).toEqual(JSON.parse(read));
+  });
+
   it("PROD-3 ends the suite with the npx that started it", { timeout: 240_000 }, async () => {
     const npx = spawn("npx", ["toolbus", "up", "--port", "0"], {
       env: { ...process.env, ...options.env },

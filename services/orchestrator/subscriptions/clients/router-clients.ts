@@ -118,7 +118,10 @@ function agentsFrom({ agents }: Clients): RememberedAgents {
       const read = () => agents.getAgent({ name }, { signal, timeoutMs: readTimeoutMs });
       const { agent: stored } = await asFailures(principal, read);
       if (stored?.agent === undefined)
-        return refuse("not_found", `there is no agent ${name}`, { reason: "AGENT_NOT_FOUND" });
+        return refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
+          reason: "AGENT_NOT_FOUND",
+          metadata: { agent: name },
+        });
       known.keep(stored);
       return stored.agent;
     },
