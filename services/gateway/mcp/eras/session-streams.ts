@@ -1,4 +1,5 @@
 import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport } from "@modelcontextprotocol/server";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
@@ -78,7 +79,7 @@ async function followSession(
     ...partsOfSession(parts, exchange, sessionId),
     argumentsJsonOf: (call) => JSON.stringify(call.arguments),
     knowsLinks: false,
-    logs: false,
+    logs: { from: LogLevel.UNSPECIFIED }, // of no call
   });
   await server.connect(transport);
   const response = await transport.handleRequest(withoutPlace(exchange.request));

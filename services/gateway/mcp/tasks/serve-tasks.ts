@@ -68,7 +68,7 @@ export function serveTasks(server: Server, options: TasksOptions): void {
   async function result(taskId: string, context: ServerContext): Promise<CallToolResult> {
     using ending = openEnding(context.mcpReq.signal, left, stopping);
     await tasks.require(taskId);
-    using _ = held.listen(taskId, teller(context.mcpReq, false));
+    using _ = held.listen(taskId, teller(context.mcpReq, options.logs));
     let told = "";
     const tellStatus = async (task: Task) => {
       const isTold = told === task.status;

@@ -38,7 +38,7 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       callTool: callInStanding(parts, exchange),
       asking: askingOf(parts, exchange),
       knowsLinks: true,
-      logs: true,
+      logs: "by request" as const,
     };
     const tasks = { ...own, ...tasksParts(parts, exchange) };
     const isDeclared = knowsTasks(metaOf(exchange));
