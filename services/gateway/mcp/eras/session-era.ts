@@ -141,7 +141,7 @@ function placeOf(eventId: string): EventStore {
   return { storeEvent: async () => eventId, replayEventsAfter };
 }
 
-type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "isTask">;
+type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "task">;
 
 function callFrom({ id, method, params }: Message): CalledByMessage | undefined {
   if (method !== "tools/call" || !isObject(params) || !isId(id) || typeof params.name !== "string") return undefined;
@@ -150,7 +150,7 @@ function callFrom({ id, method, params }: Message): CalledByMessage | undefined 
   const given = isObject(params.arguments) ? params.arguments : {};
   const place = {
     ...(progressToken !== undefined && { progressToken }),
-    ...(isObject(params.task) && { isTask: true }),
+    ...(isObject(params.task) && { task: typeof params.task.ttl === "number" ? { ttl: params.task.ttl } : {} }),
   };
   return { id, name: params.name, arguments: given, ...place };
 }

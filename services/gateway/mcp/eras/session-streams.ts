@@ -37,10 +37,10 @@ async function resumeCall(
   exchange: McpExchange,
   { sessionId, call }: { sessionId: string; call: PlacedCall },
 ): Promise<Response> {
-  const { id, name, progressToken, isTask } = call;
+  const { id, name, progressToken } = call;
   const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callIdOf(sessionId, id)));
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
-  const task = isTask ? `"task":{},` : "";
+  const task = call.task ? `"task":${JSON.stringify(call.task)},` : "";
   const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
   const bodyText = `{"jsonrpc":"2.0","id":${JSON.stringify(id satisfies RequestId)},"method":"tools/call","params":${params}}`;
   const headers = new Headers(exchange.request.headers);

@@ -374,7 +374,7 @@ export type ListToolCallsRequest = Message<"toolbus.tool.v1.ListToolCallsRequest
 
   /**
    * Only calls that their caller asked for as tasks (`CallToolRequest.task`), in the order of their creation: those of the one who
-   * asks alone, without those whose `ttl` is over. However many calls others have, it costs what its page holds.
+   * asks alone, also where it may see others'. However many calls there are, a page costs what it holds.
    *
    * @generated from field: bool only_tasks = 5;
    */

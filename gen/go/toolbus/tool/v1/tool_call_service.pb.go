@@ -684,7 +684,7 @@ type ListToolCallsRequest struct {
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only calls that their caller asked for as tasks (`CallToolRequest.task`), in the order of their creation: those of the one who
-	// asks alone, without those whose `ttl` is over. However many calls others have, it costs what its page holds.
+	// asks alone, also where it may see others'. However many calls there are, a page costs what it holds.
 	OnlyTasks     bool `protobuf:"varint,5,opt,name=only_tasks,json=onlyTasks,proto3" json:"only_tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

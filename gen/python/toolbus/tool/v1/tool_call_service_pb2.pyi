@@ -338,7 +338,7 @@ class ListToolCallsRequest(_message.Message):
     """The `next_page_token` of the previous page; empty for the first page."""
     only_tasks: _builtins.bool
     """Only calls that their caller asked for as tasks (`CallToolRequest.task`), in the order of their creation: those of the one who
-    asks alone, without those whose `ttl` is over. However many calls others have, it costs what its page holds.
+    asks alone, also where it may see others'. However many calls there are, a page costs what it holds.
     """
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_tool_call_pb2.ToolCallState.ValueType]:
