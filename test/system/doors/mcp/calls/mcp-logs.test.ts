@@ -4,8 +4,8 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openOldClient, type Where } from "../fixtures/clients.ts";
-import { type Door, keys, openDoor } from "../fixtures/door.ts";
+import { openOldClient, type Where } from "../../fixtures/clients.ts";
+import { type Door, keys, openDoor } from "../../fixtures/door.ts";
 
 let door: Door;
 let here: Where;
