@@ -70,6 +70,7 @@ export const ACCESS = {
       TOOLBUS_OFFERS: "owns",
       TOOLBUS_AUDIT: "owns",
       toolbus_calls: "owns",
+      toolbus_tasks: "owns",
       toolbus_agents: "owns",
       toolbus_tools: "owns",
       toolbus_sessions: "owns",

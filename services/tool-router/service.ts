@@ -36,6 +36,7 @@ import { createAnswerers } from "./calls/requests/answerers.ts";
 import { createCallKeys } from "./calls/requests/call-keys.ts";
 import { createResults } from "./calls/requests/results.ts";
 import { createSubmissions } from "./calls/requests/submissions.ts";
+import { createTasks } from "./calls/requests/tasks.ts";
 import type { Audit } from "./catalogue/audit/audit.ts";
 import { type CatalogueFiles, openCatalogueFiles } from "./catalogue/files/files.ts";
 import type { Config } from "./config.ts";
@@ -107,7 +108,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, find, audit });
   const { questionMs } = config;
-  const records = new Records({ ...recorded, waiters, executing });
+  const records = new Records({ ...recorded, tasks: recorded.taskIndex, waiters, executing });
   const questions = createQuestions({ ...recorded, waiters, messages, spaces, audit, clock, questionMs });
   const executors = openExecution(stack, config, {
     outside: recorded.outside,
@@ -166,6 +167,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
           ...recorded,
         },
         changes: stored.changes,
+        tasks: createTasks({ store: recorded.store, tasks: recorded.taskIndex, clock }),
         submissions: createSubmissions({ ...recorded, answerers, mayWatch, validator: lenient, clock, answers, audit }),
         results: createResults({
           ...{ ownership },

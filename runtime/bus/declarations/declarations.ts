@@ -43,6 +43,7 @@ export type StreamName =
 
 export type BucketName =
   | "toolbus_calls"
+  | "toolbus_tasks"
   | "toolbus_agents"
   | "toolbus_tools"
   | "toolbus_sessions"
@@ -169,6 +170,13 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     history: 1,
     maxBytes: 2 * gib,
     maxMessageBytes: largestMessageBytes,
+    maxAgeMs: 30 * days,
+  },
+  toolbus_tasks: {
+    description: "Which calls their principals asked for as tasks.",
+    history: 1,
+    maxBytes: 256 * mib,
+    maxMessageBytes: kib,
     maxAgeMs: 30 * days,
   },
   toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib, maxMessageBytes: largestMessageBytes },

@@ -159,6 +159,7 @@ function admittedCall(
     principal: context.principal,
     effect: entry.effect,
     execution: executionBy(entry.executor, entry.tool),
+    ...(request.task && { task: request.task }),
   };
   const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
   const scope = { ...context.scope, runId };

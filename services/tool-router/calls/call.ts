@@ -50,13 +50,14 @@ export function createCarryOut(parts: CallParts): CarryOut {
   /** The session knows of the call from before it is read until the call has its answer. */
   async function answerUnlessSwitching(
     request: IdentifiedCall,
-    { signal, emit, isCanceledFor }: CarryOutControl,
+    { signal, ...others }: CarryOutControl,
   ): Promise<Answer | undefined> {
     using tracked = sessionCalls.track(request.sessionId, request.callId, signal);
-    const control = { signal: tracked.signal, emit, isCanceledFor };
+    const control = { ...others, signal: tracked.signal };
     const admitted = await admission.admit(request, control.signal);
     if (admitted.kind === "switching") return undefined;
     if (admitted.kind === "refused") return admitted.answer;
+    control.onResolved(admitted.call.facts.tool ?? "");
     control.signal.throwIfAborted();
     try {
       return await execute(admitted.call, control);
@@ -73,7 +74,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const isKept = entry.effect === Effect.AT_MOST_ONCE; // any other is called again, with its arguments
     const argumentsReference = isKept ? await answers.storeArguments(call.argumentsJson, facts.sessionId ?? "") : "";
     const recorded = { ...facts, argumentsReference, ...timesOf(entry, deadline, now) };
-    const begun = await records.begin(entry, recorded, now, control.signal);
+    const begun = await records.begin(entry, recorded, now, control);
     if (begun.kind === "resolved") return begun.answer;
     if (begun.kind === "unrecorded" && control.isCanceledFor(facts.principal ?? "")) {
       return canceled(entry.effect);

@@ -21,6 +21,8 @@ export interface CallControl {
 export interface CarryOutControl extends CallControl {
   /** Whether the call was canceled on behalf of the principal, or by one of the suite's own services. */
   readonly isCanceledFor: (principal: string) => boolean;
+  /** Says by which reference the call's tool is known: whoever joins may name it so, too. */
+  readonly onResolved: (reference: string) => void;
 }
 
 export interface CallWaiter {
@@ -39,6 +41,10 @@ interface InFlightCall {
   readonly control: AbortController;
   readonly listeners: Set<(update: Update) => void>;
   readonly finished: Promise<void>;
+  /** Once the name is resolved. */
+  reference?: string;
+  /** Is told of its events until then, and is none of those for whom it goes on. */
+  observer?: { readonly onEvent: (event: CallEvent) => void; readonly untilMs: number };
 }
 
 class CallCanceled extends Failure {}
@@ -69,12 +75,18 @@ export class InFlightCalls {
     return by !== undefined && (by.has("") || by.has(principal));
   }
 
+  /** Tells of the events of a call that is in flight here, for so long, or until another observer takes its place. */
+  observe(callId: string, onEvent: (event: CallEvent) => void, forMs: number): void {
+    const call = this.#calls.get(callId);
+    if (call) call.observer = { onEvent, untilMs: performance.now() + forMs };
+  }
+
   async *join(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = waiter;
     while (this.#calls.get(callId)?.control.signal.aborted) await this.#calls.get(callId)?.finished; // it is ending: nobody can join it
     signal.throwIfAborted();
     const call = this.#calls.get(callId) ?? this.#start(waiter, start);
-    const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, identity);
+    const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, asNamed(call, identity));
     if (differences.length > 0) refuseForeign(callId, differences);
     const inbox = openInbox();
     const onAbort = () => inbox.push({ kind: "failed", error: signal.reason });
@@ -108,9 +120,15 @@ export class InFlightCalls {
       for (const listener of [...call.listeners]) listener(update);
     };
     this.#calls.set(waiter.callId, call);
-    const emit = (event: CallEvent) => notify({ kind: "event", event });
+    const emit = (event: CallEvent) => {
+      notify({ kind: "event", event });
+      if (call.observer && performance.now() < call.observer.untilMs) call.observer.onEvent(event);
+    };
+    const onResolved = (reference: string) => {
+      call.reference = reference;
+    };
     const isCanceledFor = (principal: string) => this.#isCanceledFor(waiter.callId, principal);
-    void start({ signal: control.signal, emit, isCanceledFor })
+    void start({ signal: control.signal, emit, isCanceledFor, onResolved })
       .then(
         (answer): Update => ({ kind: "event", event: { case: "result", value: answer } }),
         (error: unknown): Update => updateOfFailure(error, control.signal),
@@ -122,6 +140,11 @@ export class InFlightCalls {
       });
     return call;
   }
+}
+
+/** A record has the reference alone: who goes by it asks for the same. */
+function asNamed({ identity, reference }: InFlightCall, asked: CallIdentity): CallIdentity {
+  return asked.name === reference ? { ...asked, name: identity.name } : asked;
 }
 
 /** If the error is the reason of the cancellation, the call never began: an execution returns an answer of its own. */

@@ -17,6 +17,7 @@ import type { CallKeys } from "../calls/requests/call-keys.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
+import type { Tasks } from "../calls/requests/tasks.ts";
 import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
@@ -31,6 +32,7 @@ export interface RecordRoutes {
   answerers: Answerers;
   callKeys: CallKeys;
   cancellation: Cancellation;
+  tasks: Tasks;
   ownership: Ownership;
   dispatcher: Dispatcher;
   sessions: Pick<Sessions, "bucket">;
@@ -50,6 +52,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
     answerers,
     callKeys,
     cancellation,
+    tasks,
     ownership,
     dispatcher,
     sessions,
@@ -101,6 +104,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const { sessionId, states } = request;
       const caller = callerOf(context);
       await ownership.requireSession(sessionId, caller);
+      if (request.onlyTasks) return tasks.list(request, caller, context.signal);
       const isShown = ({ value }: Stored<CallRecord>) =>
         value.tool !== "" && // a cancellation of a call that never came
         isShownTo(value, caller) &&

@@ -41,6 +41,10 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       await catalogue.requireAgent(request.agent, caller);
       return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
+    async setLogLevel({ sessionId, level }, context) {
+      await ownership.requireSession(sessionId, callerOf(context));
+      return { session: await sessions.setLogLevel(sessionId, level) };
+    },
     async *watchSession({ sessionId }, context) {
       using ending = openEnding(context.signal, stopping);
       await ownership.requireSession(sessionId, callerOf(context));

@@ -21,6 +21,7 @@ import type { Audit } from "../catalogue/audit/audit.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
+import { createTaskIndex } from "../subscriptions/calls/task-index.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
@@ -114,6 +115,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   return {
     store,
     running,
+    taskIndex: createTaskIndex(bus, onFault),
     presence,
     dispatcher,
     outside,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner } from "#runtime/failure/session-owner.ts";
@@ -66,6 +67,15 @@ export class Sessions {
 
   async get(id: string): Promise<Session> {
     return this.withAgentRevision(await this.#stored(id));
+  }
+
+  /** What its client wants to be told of the logs of tools. */
+  async setLogLevel(id: string, logLevel: LogLevel): Promise<Session> {
+    const { value = refuseMissing(id) } = await this.#parts.bucket.update(id, (standing) => {
+      if (standing?.state === SessionState.CLOSED) refuseClosed(id);
+      return standing && standing.logLevel !== logLevel ? { ...standing, logLevel } : undefined;
+    });
+    return this.withAgentRevision(value);
   }
 
   /**

@@ -27,6 +27,7 @@ const behind = fileURLToPath(new URL("scenario-server.ts", import.meta.url));
 const TOOLS = [
   ...["test_simple_text", "test_image_content", "test_audio_content", "test_embedded_resource"],
   ...["test_multiple_content_types", "test_error_handling", "test_tool_with_progress"],
+  ...["test_tool_with_logging", "test_trigger_tool_change"],
   ...["test_elicitation", "test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"],
 ];
 

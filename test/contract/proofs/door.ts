@@ -9,6 +9,8 @@ const stdio = testsOf("test/system/doors/mcp/mcp-stdio.test.ts");
 const questions = testsOf("test/system/doors/mcp/calls/mcp-questions.test.ts");
 const tasks = testsOf("test/system/doors/mcp/calls/mcp-tasks.test.ts");
 const extension = testsOf("test/system/doors/mcp/calls/mcp-task-extension.test.ts");
+const logs = testsOf("test/system/doors/mcp/calls/mcp-logs.test.ts");
+const routers = testsOf("services/tool-router/testing/calls/tasks.service.test.ts");
 const search = testsOf("test/system/doors/mcp/mcp-search.test.ts");
 const suite = testsOf("test/system/doors/mcp/mcp-suite.test.ts");
 const tokens = testsOf("test/system/doors/mcp/mcp-tokens.test.ts");
@@ -30,6 +32,13 @@ export const door: Proofs = {
     shown(
       "its tools found by words, for clients that ask for it",
       search("is listed four tools, finds one by words, reads how it is called, and calls it"),
+    ),
+    shown(
+      "log messages from the level on that a session's client has set",
+      logs(
+        "that a session's client has set holds at every gateway, until it sets another",
+        "is that of its own session alone, and nobody else sets it",
+      ),
     ),
     shown("its resources and prompts", content("no server is asked for an address that it does not list")),
     shown(
@@ -60,9 +69,14 @@ export const door: Proofs = {
         "1.x: sees the task's creation, its states and its result",
         "is served by every gateway, in every session of its principal, and by nobody else's",
         "goes on when the gateway that created it is killed, and is executed once",
-        "tells who waits for its result of its states, and, where it was created, of its progress",
+        "tells who waits for its result, at whichever gateway, of its states, its progress and its log",
+        "is kept as long as its client asks, as far as the suite keeps it, and says how long that is",
         "is canceled at its server, from another gateway, and only as long as it has not ended",
         "waits in the space for an approval, after its gateway was killed, and is told as working to who cannot answer",
+      ),
+      routers(
+        "DOOR-2 progress and logs of a call reach who joins it, at another router and by another of its names, too",
+        "DOOR-2 calls that were asked for as tasks are listed by themselves, in pages, in the order of their creation",
       ),
     ),
     shown(
@@ -71,6 +85,7 @@ export const door: Proofs = {
         "is what a call becomes that takes longer than a moment, for clients that declare it",
         "goes on when its gateway is killed, and is executed once",
         "is listened to by nobody who does not declare it, and polled by whoever does",
+        "is told of to who listens, at whichever gateway, as it is polled for, until its end",
         "asks in its state, and goes on by what is brought to another gateway",
       ),
     ),

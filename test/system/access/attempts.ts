@@ -38,6 +38,7 @@ const requests: Record<string, Make> = {
   "SessionService.GetSession": () => ({ sessionId }),
   "SessionService.ListSessions": () => ({}),
   "SessionService.SwitchAgent": () => ({ sessionId, agent: "keeper" }),
+  "SessionService.SetLogLevel": () => ({ sessionId }),
   "SessionService.WatchSession": () => ({ sessionId }),
   "ToolCallService.WatchToolCalls": () => ({ tools: ["nothing"] }),
   "ToolCallService.AcknowledgeToolCall": () => ({ callId: "weigh", deliveryId: "made up" }),

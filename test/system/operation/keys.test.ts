@@ -104,6 +104,7 @@ const attempts: Record<string, (by: Clients) => Promise<unknown>> = {
   "SessionService.GetSession": ({ sessions }) => sessions.getSession({ sessionId }),
   "SessionService.WatchSession": ({ sessions }) => firstOf(sessions.watchSession({ sessionId })),
   "SessionService.SwitchAgent": ({ sessions }) => sessions.switchAgent({ sessionId, agent: "keeper" }),
+  "SessionService.SetLogLevel": ({ sessions }) => sessions.setLogLevel({ sessionId }),
   "SessionService.CloseSession": ({ sessions }) => sessions.closeSession({ sessionId }),
 };
 

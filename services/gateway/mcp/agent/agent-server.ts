@@ -12,7 +12,7 @@ import type { InSpan, WorkSpan } from "#runtime/telemetry/in-span.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import { type CallInSession, follow } from "../calls/call.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
-import { teller } from "../calls/telling.ts";
+import { type Logs, teller } from "../calls/telling.ts";
 import type { Answering } from "../http/refusals.ts";
 import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../search/search-tools.ts";
 import { indexOf } from "../search/tool-index.ts";
@@ -54,8 +54,7 @@ export interface AgentServerOptions {
   readonly takeCall: () => () => void;
   /** Whether the client can read links to resources. */
   readonly knowsLinks: boolean;
-  /** Whether each request says which log messages it wants, as in 2026-07-28. */
-  readonly logs: boolean;
+  readonly logs: Logs;
   /** What the client is told of calls as tasks. */
   readonly tasks?: Pick<ServerCapabilities, "tasks" | "extensions">;
   /** Answers a new call by its result or a task; undefined for one that is answered as any. */
@@ -74,6 +73,7 @@ const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templ
 /** One agent as an MCP server, for the messages of one request. */
 export function createAgentServer(server: AgentServerOptions): Server {
   const { tools, sessionId, options, logs, answering, searches, tasks, asking = NOBODY_ASKED } = server;
+  const isStateless = logs === "by request";
   const instructions =
     searches && server.instructions ? `${server.instructions}\n\n${SEARCH_INSTRUCTIONS}` : server.instructions;
   const own = new Server(INFO, {
@@ -82,7 +82,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
       resources: { subscribe: true },
       prompts: {},
       completions: {},
-      ...(logs && { logging: {} }),
+      logging: {},
       ...tasks,
     },
     ...(instructions !== undefined && { instructions }),
@@ -93,7 +93,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
     answering(async () => {
       if (searches) return { tools: [...SEARCH_TOOLS] };
       const all = await read();
-      return { tools: toolsFrom(all), ...(logs && ttlOfTools(all)) };
+      return { tools: toolsFrom(all), ...(isStateless && ttlOfTools(all)) };
     }),
   );
   own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, context) => {
@@ -102,9 +102,9 @@ export function createAgentServer(server: AgentServerOptions): Server {
     const work = (span: WorkSpan) => callTool({ id, name, arguments: given }, context, span);
     return answering(() => server.inSpan(describe, work, traceFromFields({ ...meta })));
   });
-  const sources = createAgentSources({ ...server, options, tellsTtl: logs });
+  const sources = createAgentSources({ ...server, options, tellsTtl: isStateless });
   serveResources(own, sources, server.results);
-  if (!logs) serveSubscriptions(own, sources);
+  if (!isStateless) serveSubscriptions(own, sources);
   servePrompts(own, sources);
   return own;
 

@@ -1,6 +1,7 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { CallOptions } from "@connectrpc/connect";
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
-import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { CallTaskSchema, ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CallToolResult as Answer, CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -19,6 +20,8 @@ export interface CalledTool {
   readonly callId: string;
   readonly name: string;
   readonly argumentsJson: string;
+  /** What the client asked of it as a task. */
+  readonly task?: MessageInitShape<typeof CallTaskSchema>;
 }
 
 export interface CallParts {

@@ -1,11 +1,18 @@
-import type { LoggingLevel, ServerContext } from "@modelcontextprotocol/server";
-import { LogLevel, type ToolLog, type ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ServerContext } from "@modelcontextprotocol/server";
+import type { LogLevel, ToolLog, ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { isWanted, mcpLevelOf } from "./log-levels.ts";
 
 export type Tell = (event: CallToolResponse["event"]) => Promise<void>;
 
+/**
+ * Which log messages a client is told: those that its request names (2026-07-28), or those of its session's level and above, of which
+ * an unspecified one tells none.
+ */
+export type Logs = "by request" | { readonly from: LogLevel };
+
 /** What a call tells before its result. */
-export function teller({ _meta, notify, log }: ServerContext["mcpReq"], logs: boolean): Tell {
+export function teller({ _meta, notify, log }: ServerContext["mcpReq"], logs: Logs): Tell {
   const progressToken = _meta?.progressToken;
   let told = Number.NEGATIVE_INFINITY;
   /** MCP wants each to be more than the one before. */
@@ -16,17 +23,11 @@ export function teller({ _meta, notify, log }: ServerContext["mcpReq"], logs: bo
     await notify({ method: "notifications/progress", params: { progressToken, progress, ...more } });
   }
   async function tellLog({ level, message, fieldsJson }: ToolLog): Promise<void> {
-    await log(LEVELS[level] ?? "info", fieldsJson === "" ? message : { message, fields: JSON.parse(fieldsJson) });
+    if (logs !== "by request" && !isWanted(level, logs.from)) return;
+    await log(mcpLevelOf(level), fieldsJson === "" ? message : { message, fields: JSON.parse(fieldsJson) });
   }
   return async (event) => {
     if (event.case === "progress") await tellProgress(event.value);
-    if (event.case === "log" && logs) await tellLog(event.value);
+    if (event.case === "log") await tellLog(event.value);
   };
 }
-
-const LEVELS: Partial<Record<LogLevel, LoggingLevel>> = {
-  [LogLevel.TRACE]: "debug",
-  [LogLevel.DEBUG]: "debug",
-  [LogLevel.WARN]: "warning",
-  [LogLevel.ERROR]: "error",
-};

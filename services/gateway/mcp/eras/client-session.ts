@@ -1,9 +1,16 @@
+import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Answers } from "../calls/questions.ts";
 
 /** The session of a client of the older protocol, which says what it can only once. */
 export interface ClientSession {
   readonly sessionId: string;
   readonly answers: Answers;
+}
+
+/** The same with what the suite keeps of it. */
+export interface StandingSession extends ClientSession {
+  /** The least level of log messages that it is told. */
+  readonly logLevel: LogLevel;
 }
 
 /** As the header Mcp-Session-Id has it: since no gateway remembers what a client can, the client brings it. */

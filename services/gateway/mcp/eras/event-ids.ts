@@ -14,15 +14,15 @@ export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
   /** Left out where they are too long for a header: the call's record has them. */
   readonly argumentsJson?: string;
   readonly progressToken?: ProgressToken;
-  /** Whether it was asked for as a task. */
-  readonly isTask?: boolean;
+  /** What was asked of it as a task. */
+  readonly task?: { readonly ttl?: number };
 }
 
 const MAX_ARGUMENTS = 2_048;
 
-export function eventIdOfCall({ id, name, argumentsJson = "", progressToken, isTask }: PlacedCall): string {
+export function eventIdOfCall({ id, name, argumentsJson = "", progressToken, task }: PlacedCall): string {
   const isShort = argumentsJson.length <= MAX_ARGUMENTS;
-  const place = { id, name, progressToken, isTask, ...(isShort && { argumentsJson }) };
+  const place = { id, name, progressToken, task, ...(isShort && { argumentsJson }) };
   return `call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`;
 }
 
@@ -49,13 +49,14 @@ function callFrom(text: string): PlacedCall | undefined {
 
 function isPlacedCall(value: unknown): value is PlacedCall {
   if (!isObject(value)) return false;
-  const { id, name, argumentsJson, progressToken } = value;
+  const { id, name, argumentsJson, progressToken, task } = value;
   const isId = (one: unknown) => typeof one === "string" || typeof one === "number";
   const isText = (one: unknown) => one === undefined || typeof one === "string";
   return (
     isId(id) &&
     typeof name === "string" &&
     isText(argumentsJson) &&
-    (progressToken === undefined || isId(progressToken))
+    (progressToken === undefined || isId(progressToken)) &&
+    (task === undefined || (isObject(task) && ["number", "undefined"].includes(typeof task.ttl)))
   );
 }

@@ -5,14 +5,16 @@ import {
   type RequestId,
   WebStandardStreamableHTTPServerTransport as Transport,
 } from "@modelcontextprotocol/server";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { askOnStream } from "../calls/ask-on-stream.ts";
+import { LEAST } from "../calls/log-levels.ts";
 import { answer, answersFrom } from "../calls/questions.ts";
 import { CREATE_TASK, serveTasks, TASKS_CAPABILITY } from "../tasks/serve-tasks.ts";
-import { type ClientSession, headerFromSession, sessionFromHeader } from "./client-session.ts";
+import { headerFromSession, type StandingSession, sessionFromHeader } from "./client-session.ts";
 import { eventIdOfCall, type PlacedCall } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
@@ -21,16 +23,16 @@ import { writtenArguments } from "./written-arguments.ts";
 export async function postToSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
   const messages = messagesOf(exchange.body);
   if (messages.some((message) => isInitializeRequest(message))) return initialize(parts, exchange);
-  const { sessionId, answers } = await requireSession(parts, exchange); // first: a client that has no answer yet cannot come back for its call
+  const session = await requireSession(parts, exchange); // first: a client that has no answer yet cannot come back for its call
   const responses = messages.filter(isResponse);
   await Promise.all(
     responses.map(({ id, result }) => answer(parts.calls, { callId: id, result }, optionsFor(exchange.caller))),
   );
   if (responses.length > 0 && responses.length === messages.length) return new Response(null, { status: 202 });
   const canceled = messages.filter(({ method }) => method === "notifications/cancelled");
-  await Promise.all(canceled.map((message) => cancel(parts, { exchange, sessionId, message })));
+  await Promise.all(canceled.map((message) => cancel(parts, { exchange, ...session, message })));
   const [only] = messages;
-  return serve(parts, exchange, { sessionId, answers, ...(messages.length === 1 && only && { only }) });
+  return serve(parts, exchange, { ...session, ...(messages.length === 1 && only && { only }) });
 }
 
 /** What the client answers to what it was asked, which has the id of the question. */
@@ -45,15 +47,18 @@ function messagesOf(body: unknown): Message[] {
 }
 
 /** The session of the request's header, which is the caller's own. */
-export async function requireSession({ sessions }: McpParts, { request, caller }: McpExchange): Promise<ClientSession> {
+export async function requireSession(
+  { sessions }: McpParts,
+  { request, caller }: McpExchange,
+): Promise<StandingSession> {
   const given = request.headers.get("mcp-session-id");
   if (given === null) {
     const text = "the header Mcp-Session-Id is missing: begin with initialize, and send what its answer has";
     return refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
   }
   const session = sessionFromHeader(given);
-  await sessions.require(session.sessionId, caller);
-  return session;
+  const { logLevel } = await sessions.require(session.sessionId, caller);
+  return { ...session, logLevel };
 }
 
 async function initialize(parts: McpParts, exchange: McpExchange): Promise<Response> {
@@ -64,7 +69,10 @@ async function initialize(parts: McpParts, exchange: McpExchange): Promise<Respo
   const answers = answersFrom(params?.capabilities);
   const { id: sessionId } = await parts.sessions.open(agent, caller);
   const list = await readTools(parts.tools, scopeOfSession(sessionId), optionsFor(caller));
-  return serve(parts, exchange, { sessionId, answers, isNew: true, instructions: instructionsFrom(list) });
+  return serve(parts, exchange, {
+    ...{ sessionId, answers, logLevel: LogLevel.UNSPECIFIED },
+    ...{ isNew: true, instructions: instructionsFrom(list) },
+  });
 }
 
 /** What an agent's server needs of a session whose client names it. */
@@ -79,7 +87,7 @@ export function partsOfSession(parts: McpParts, exchange: McpExchange, sessionId
   } satisfies Partial<AgentServerOptions>;
 }
 
-interface Served extends ClientSession {
+interface Served extends StandingSession {
   readonly isNew?: boolean;
   readonly instructions?: string;
   /** The message, where there is one. */
@@ -96,13 +104,19 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
     argumentsJsonOf,
     asking: askOnStream(() => transport, { answers: served.answers, isResumed: exchange.isResumed ?? false }),
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
-    logs: false, // what `logging/setLevel` says would be forgotten with the request
-  };
+    logs: { from: served.logLevel },
+  } satisfies Partial<AgentServerOptions>;
   const server = createAgentServer({
     ...own,
     tasks: TASKS_CAPABILITY,
     ...(instructions !== undefined && { instructions }),
   });
+  server.setRequestHandler("logging/setLevel", ({ params: { level } }) =>
+    own.answering(async () => {
+      await parts.sessions.setLogLevel(sessionId, LEAST[level], exchange.caller);
+      return {};
+    }),
+  );
   serveTasks(server, { ...own, ...tasksParts(parts, exchange) });
   const call = only && callFrom(only);
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
@@ -127,7 +141,7 @@ function placeOf(eventId: string): EventStore {
   return { storeEvent: async () => eventId, replayEventsAfter };
 }
 
-type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "isTask">;
+type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "task">;
 
 function callFrom({ id, method, params }: Message): CalledByMessage | undefined {
   if (method !== "tools/call" || !isObject(params) || !isId(id) || typeof params.name !== "string") return undefined;
@@ -136,7 +150,7 @@ function callFrom({ id, method, params }: Message): CalledByMessage | undefined 
   const given = isObject(params.arguments) ? params.arguments : {};
   const place = {
     ...(progressToken !== undefined && { progressToken }),
-    ...(isObject(params.task) && { isTask: true }),
+    ...(isObject(params.task) && { task: typeof params.task.ttl === "number" ? { ttl: params.task.ttl } : {} }),
   };
   return { id, name: params.name, arguments: given, ...place };
 }

@@ -1,4 +1,5 @@
 import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport } from "@modelcontextprotocol/server";
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
@@ -36,10 +37,10 @@ async function resumeCall(
   exchange: McpExchange,
   { sessionId, call }: { sessionId: string; call: PlacedCall },
 ): Promise<Response> {
-  const { id, name, progressToken, isTask } = call;
+  const { id, name, progressToken } = call;
   const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callIdOf(sessionId, id)));
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
-  const task = isTask ? `"task":{},` : "";
+  const task = call.task ? `"task":${JSON.stringify(call.task)},` : "";
   const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
   const bodyText = `{"jsonrpc":"2.0","id":${JSON.stringify(id satisfies RequestId)},"method":"tools/call","params":${params}}`;
   const headers = new Headers(exchange.request.headers);
@@ -78,7 +79,7 @@ async function followSession(
     ...partsOfSession(parts, exchange, sessionId),
     argumentsJsonOf: (call) => JSON.stringify(call.arguments),
     knowsLinks: false,
-    logs: false,
+    logs: { from: LogLevel.UNSPECIFIED }, // of no call
   });
   await server.connect(transport);
   const response = await transport.handleRequest(withoutPlace(exchange.request));

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -28,6 +29,11 @@ export class McpSessions {
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(sessionId)) refuseSession(sessionId);
     const session = await this.#find(sessionId, caller);
     return session === undefined || session.state === SessionState.CLOSED ? refuseSession(sessionId) : session;
+  }
+
+  /** Every gateway knows it from then on. */
+  async setLogLevel(sessionId: string, level: LogLevel, caller: Caller): Promise<void> {
+    await this.#sessions.setLogLevel({ sessionId, level }, { contextValues: valuesOf(caller) });
   }
 
   async close(sessionId: string, caller: Caller): Promise<void> {

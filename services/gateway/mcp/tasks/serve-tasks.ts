@@ -33,7 +33,11 @@ import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
 export const CREATE_TASK = "toolbus/tasks/create";
 export const TASKS_CAPABILITY = { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } };
 
-const called = z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()).optional() });
+const called = z.looseObject({
+  name: z.string(),
+  arguments: z.record(z.string(), z.unknown()).optional(),
+  task: z.looseObject({ ttl: z.number().min(0).nullish() }),
+});
 const named = z.looseObject({ taskId: z.string() });
 const listed = z.looseObject({ cursor: z.string().optional() });
 
@@ -53,7 +57,7 @@ export function serveTasks(server: Server, options: TasksOptions): void {
   async function create(given: z.output<typeof called>, context: ServerContext): Promise<CreateTaskResult> {
     const asked = { id: context.mcpReq.id, name: given.name, arguments: given.arguments ?? {} };
     if ((await isTaskTool(asked)) === false) refuseTool(given.name);
-    const { call, ended } = await begin(asked, options.callIdOf(asked));
+    const { call, ended } = await begin(asked, options.callIdOf(asked), given.task.ttl ?? undefined);
     if (call) return { task: { ...taskFrom(call), status: "working" } };
     throw new ProtocolError(JSON_RPC.invalidParams, errorTextOf((await ended).outputJson));
   }
@@ -68,7 +72,7 @@ export function serveTasks(server: Server, options: TasksOptions): void {
   async function result(taskId: string, context: ServerContext): Promise<CallToolResult> {
     using ending = openEnding(context.mcpReq.signal, left, stopping);
     await tasks.require(taskId);
-    using _ = held.listen(taskId, teller(context.mcpReq, false));
+    using _ = held.listen(taskId, teller(context.mcpReq, options.logs));
     let told = "";
     const tellStatus = async (task: Task) => {
       const isTold = told === task.status;

@@ -1,4 +1,5 @@
 import { create as message } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { type CallToolResult as Answer, CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -12,6 +13,7 @@ import { type CalledTool, type CallInSession, follow } from "../calls/call.ts";
 import type { Asking } from "../calls/questions.ts";
 import type { HeldCalls } from "./held-calls.ts";
 import { createRecordedTasks } from "./recorded-tasks.ts";
+import { LONGEST_MS } from "./task.ts";
 
 export interface TasksOptions extends Omit<AgentServerOptions, "asking"> {
   readonly principal: string;
@@ -50,19 +52,20 @@ export function createTaskCalls(options: TasksOptions) {
     if (state !== ToolCallState.STARTED && state !== ToolCallState.WAITING) return;
     const argumentsJson = await recordedArguments(recorded, options.results).catch(() => undefined);
     if (argumentsJson === undefined) return; // whoever goes on with it would hand a digest to its tool
-    await wait(options.callIn(sessionId), { callId, name, argumentsJson }).catch(() => {}); // it is in flight under another of its names, or refused by now
+    await wait(options.callIn(sessionId), { callId, name, argumentsJson }).catch(() => {}); // it is in flight under a name that its record does not have, or refused by now
   }
 
   /** Resolves when the call has its record (TASK-1), or was refused. */
-  async function begin(asked: AskedCall, callId: string): Promise<BegunCall> {
-    const waited = wait(options.callTool, { ...calledBy(options, asked), callId });
+  async function begin(asked: AskedCall, callId: string, ttlMs?: number): Promise<BegunCall> {
+    const task = ttlMs === undefined ? {} : { ttl: durationFromMs(Math.min(Math.floor(ttlMs), LONGEST_MS)) };
+    const waited = wait(options.callTool, { ...calledBy(options, asked), callId, task });
     const ended = waited.then((outcome) =>
       outcome.kind === "answer" ? outcome.answer : refuse("internal", "a task asks nobody", { reason: "INTERNAL" }),
     );
     ended.catch(() => {}); // the record tells
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 250)) {
       const isEnded = await Promise.race([ended.then(() => true), delay(waitMs, left).then(() => false)]);
-      const call = await tasks.find(callId);
+      const call = await tasks.findAny(callId);
       if (call || isEnded) return { call, ended };
     }
   }

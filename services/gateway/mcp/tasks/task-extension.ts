@@ -58,12 +58,34 @@ export function createTaskAnswer(options: TasksOptions) {
   };
 }
 
+/** Tasks with what came of them, or what they ask: for `tasks/get`, and for who listens. */
+export function createDetailedTasks(options: TasksOptions) {
+  const { tasks, keepGoing, resultOf } = createTaskCalls(options);
+
+  async function detailed(call: ToolCall) {
+    void keepGoing(call);
+    const questions = await tasks.questions(call);
+    const inputRequests = Object.fromEntries(
+      questions.map((question) => [
+        question.callId,
+        { method: "elicitation/create", params: elicitationOf(question, options.asking.answers) },
+      ]),
+    );
+    const isAsking = questions.length > 0;
+    const task = taskOf(call, isAsking);
+    const result = task.status === "completed" && (await resultOf(call));
+    return { ...task, ...(isAsking && { inputRequests }), ...(result && { result }) };
+  }
+
+  return { tasks, detailed };
+}
+
 const named = z.looseObject({ taskId: z.string() });
 
 /** Adds the methods of the extension to an agent's server. */
 export function serveTaskExtension(server: Server, options: TasksOptions, isDeclared: boolean): void {
-  const { answering, asking, calls } = options;
-  const { tasks, keepGoing, resultOf } = createTaskCalls(options);
+  const { answering, calls } = options;
+  const { tasks, detailed } = createDetailedTasks(options);
   const handle = (method: string, work: (call: ToolCall, context: ServerContext) => Promise<Record<string, unknown>>) =>
     server.setRequestHandler(method, { params: named }, ({ taskId }, context) =>
       answering(async () => {
@@ -72,20 +94,7 @@ export function serveTaskExtension(server: Server, options: TasksOptions, isDecl
       }),
     );
 
-  handle("tasks/get", async (call) => {
-    void keepGoing(call);
-    const questions = await tasks.questions(call);
-    const inputRequests = Object.fromEntries(
-      questions.map((question) => [
-        question.callId,
-        { method: "elicitation/create", params: elicitationOf(question, asking.answers) },
-      ]),
-    );
-    const isAsking = questions.length > 0;
-    const task = taskOf(call, isAsking);
-    const result = task.status === "completed" && (await resultOf(call));
-    return { ...task, ...(isAsking && { inputRequests }), ...(result && { result }) };
-  });
+  handle("tasks/get", detailed);
   handle("tasks/update", async (call, { mcpReq }) => {
     const outstanding = await tasks.questions(call);
     const given = Object.entries(mcpReq.inputResponses ?? {});

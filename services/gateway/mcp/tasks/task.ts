@@ -1,4 +1,4 @@
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
+import { durationMs, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Task, TaskStatus } from "@modelcontextprotocol/server";
 import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
@@ -8,7 +8,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 export const POLL_MS = 1_000;
 /** So long the record of a call that has ended is kept at least, and so long at most after it was written. */
 const KEPT_MS = 3_600_000;
-const LONGEST_MS = 30 * 24 * 3_600_000;
+export const LONGEST_MS = 30 * 24 * 3_600_000;
 const MAX_MESSAGE = 1_000;
 
 /** Nothing about it changes any more. */
@@ -34,9 +34,19 @@ export function taskFrom(call: ToolCall, isAsking = false): Task {
     ...(statusMessage !== "" && { statusMessage: statusMessage.slice(0, MAX_MESSAGE) }),
     createdAt: new Date(createdMs).toISOString(),
     lastUpdatedAt: new Date(updatedMs).toISOString(),
-    ttl: isOver(call) ? updatedMs - createdMs + KEPT_MS : LONGEST_MS,
+    ttl: Math.min(askedMs(call), isOver(call) ? updatedMs - createdMs + KEPT_MS : LONGEST_MS),
     pollInterval: POLL_MS,
   };
+}
+
+/** Whether its client wants it no more. One that has not ended is there in any case. */
+export function isForgotten(call: ToolCall, nowMs: number): boolean {
+  return isOver(call) && msOf(call.createTime) + askedMs(call) <= nowMs;
+}
+
+/** How long its client wants it, from its creation on. */
+function askedMs({ task }: ToolCall): number {
+  return task?.ttl === undefined ? Number.POSITIVE_INFINITY : durationMs(task.ttl);
 }
 
 function msOf(time: Timestamp | undefined): number {

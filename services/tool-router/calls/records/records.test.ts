@@ -37,12 +37,12 @@ describe("recorded calls", () => {
   test("LOOP-14 only what must not happen twice is recorded, before it happens and after", async () => {
     const { records, standing } = open();
     const pure = entryOf(tool("pure", { ...web, effect: Effect.PURE }));
-    expect(await records.begin(pure, facts, 0, signal)).toEqual({ kind: "unrecorded" });
-    expect(await records.begin(risky, facts, 0, signal)).toEqual({ kind: "begun" });
+    expect(await records.begin(pure, facts, 0, { signal })).toEqual({ kind: "unrecorded" });
+    expect(await records.begin(risky, facts, 0, { signal })).toEqual({ kind: "begun" });
     expect(standing.get("c1")?.state).toBe(State.STARTED);
     await records.finish("c1", success("done"));
     expect(standing.get("c1")).toMatchObject({ state: State.RESOLVED, result: { outputJson: '"done"' } });
-    expect(await records.begin(risky, facts, 0, signal)).toMatchObject({
+    expect(await records.begin(risky, facts, 0, { signal })).toMatchObject({
       kind: "resolved",
       answer: { outputJson: '"done"' },
     });
@@ -50,14 +50,14 @@ describe("recorded calls", () => {
 
   test("R5 a call that waits for answers goes on where it was taken over, and its former router sends them no more", async () => {
     const held = new Set<string>();
-    const { store, waiters, running, records: former, standing } = open(held);
-    await former.begin(risky, facts, 0, signal);
+    const { store, waiters, running, tasks, records: former, standing } = open(held);
+    await former.begin(risky, facts, 0, { signal });
     const required = create(InputRequiredSchema, { requests: [{ id: "1" }], state: new Uint8Array([7]) });
     const suspended = await former.suspend("c1", required);
-    const other = new Records({ store, running, waiters, executing: new Set() });
+    const other = new Records({ store, running, tasks, waiters, executing: new Set() });
     const recalled = { ...facts, name: "mine", argumentsJson: "" };
     expect(await other.recall(recalled, signal), "it is admitted anew").toBeUndefined();
-    const taken = await other.begin(risky, facts, 0, signal);
+    const taken = await other.begin(risky, facts, 0, { signal });
     expect(taken).toMatchObject({ kind: "begun", suspended: { required: { state: new Uint8Array([7]) } } });
     if (taken.kind !== "begun" || taken.suspended === undefined) throw new Error(taken.kind);
 
@@ -71,10 +71,10 @@ describe("recorded calls", () => {
 
   test("R5 a router that is lost after the answers were sent leaves an unknown outcome", async () => {
     const { records } = open();
-    await records.begin(risky, facts, 0, signal);
+    await records.begin(risky, facts, 0, { signal });
     const suspended = await records.suspend("c1", create(InputRequiredSchema, {}));
     expect(await records.resume("c1", suspended, signal)).toBeUndefined();
-    expect(await records.begin(risky, facts, 0, signal)).toMatchObject({
+    expect(await records.begin(risky, facts, 0, { signal })).toMatchObject({
       kind: "resolved",
       answer: { outputJson: expect.stringContaining("outcome_unknown: ") },
     });
@@ -82,8 +82,8 @@ describe("recorded calls", () => {
 
   test("R3 a call that no router executes any more has an unknown outcome, and a late finish changes nothing", async () => {
     const { records, standing } = open();
-    await records.begin(risky, facts, 0, signal);
-    const again = await records.begin(risky, facts, 0, signal);
+    await records.begin(risky, facts, 0, { signal });
+    const again = await records.begin(risky, facts, 0, { signal });
     expect(again).toMatchObject({
       kind: "resolved",
       answer: { isError: true, outputJson: expect.stringContaining("outcome_unknown: ") },
@@ -95,8 +95,8 @@ describe("recorded calls", () => {
 
   test("a call that another router executes is waited for, and its answer given", async () => {
     const { records } = open(new Set(["c1"]));
-    await records.begin(risky, facts, 0, signal);
-    const joining = records.begin(risky, facts, 0, signal);
+    await records.begin(risky, facts, 0, { signal });
+    const joining = records.begin(risky, facts, 0, { signal });
     await records.finish("c1", success("theirs"));
     expect(await joining).toMatchObject({ kind: "resolved", answer: { outputJson: '"theirs"' } });
   });
@@ -104,17 +104,17 @@ describe("recorded calls", () => {
   test("R3 a router whose creation of the record is not yet acknowledged already says that it executes the call", async () => {
     const waiters = createWaiters();
     const executing = new Set<string>();
-    const { store, running } = createMemoryCalls(waiters, executing);
+    const { store, running, tasks } = createMemoryCalls(waiters, executing);
     const acknowledged = Promise.withResolvers<void>();
     const create: CallStore["create"] = async (record) => {
       const isCreated = await store.create(record);
       await acknowledged.promise;
       return isCreated;
     };
-    const first = new Records({ store: { ...store, create }, running, waiters, executing });
-    const second = new Records({ store, running, waiters, executing: new Set() });
-    const beginning = first.begin(risky, facts, 0, signal);
-    const following = second.begin(risky, facts, 0, signal);
+    const first = new Records({ store: { ...store, create }, running, tasks, waiters, executing });
+    const second = new Records({ store, running, tasks, waiters, executing: new Set() });
+    const beginning = first.begin(risky, facts, 0, { signal });
+    const following = second.begin(risky, facts, 0, { signal });
     acknowledged.resolve();
     expect(await beginning).toEqual({ kind: "begun" });
     await first.finish("c1", success("done"));
@@ -124,9 +124,9 @@ describe("recorded calls", () => {
   test("a router that lost the race for a call does not say that it executes it", async () => {
     const waiters = createWaiters();
     const executing = new Set<string>();
-    const { store, running } = createMemoryCalls(waiters);
-    await new Records({ store, running, waiters, executing: new Set() }).begin(risky, facts, 0, signal);
-    await new Records({ store, running, waiters, executing }).begin(risky, facts, 0, signal);
+    const { store, running, tasks } = createMemoryCalls(waiters);
+    await new Records({ store, running, tasks, waiters, executing: new Set() }).begin(risky, facts, 0, { signal });
+    await new Records({ store, running, tasks, waiters, executing }).begin(risky, facts, 0, { signal });
     expect([...executing]).toEqual([]);
   });
 
@@ -134,7 +134,7 @@ describe("recorded calls", () => {
     const { records, standing } = open();
     const call = { callId: "c1", sessionId: "s1", runId: "r1", name: "mine", argumentsJson: "{}" };
     expect(await records.recall(call, signal)).toBeUndefined();
-    await records.begin(risky, facts, 0, signal);
+    await records.begin(risky, facts, 0, { signal });
     for (const other of [{ runId: "r2" }, { name: "yours" }, { argumentsJson: '{"a":1}' }]) {
       expect(await records.recall({ ...call, ...other }, signal)).toBeUndefined();
     }
@@ -145,7 +145,7 @@ describe("recorded calls", () => {
 
   test("an id is one call's: another session, run, agent, tool or other arguments are refused by name", async () => {
     const { records } = open();
-    await records.begin(risky, facts, 0, signal);
+    await records.begin(risky, facts, 0, { signal });
     const others = {
       session: { sessionId: "s2" },
       run: { runId: "r2" },
@@ -156,9 +156,9 @@ describe("recorded calls", () => {
     };
     for (const [what, other] of Object.entries(others)) {
       const message = `belongs to another call, which differs in ${what}`;
-      await expect(records.begin(risky, { ...facts, ...other }, 0, signal)).rejects.toThrow(message);
+      await expect(records.begin(risky, { ...facts, ...other }, 0, { signal })).rejects.toThrow(message);
     }
-    expect((await records.begin(risky, { ...facts, argumentsJson: " {} " }, 0, signal)).kind).toBe("resolved");
+    expect((await records.begin(risky, { ...facts, argumentsJson: " {} " }, 0, { signal })).kind).toBe("resolved");
   });
 });
 
@@ -168,7 +168,7 @@ describe("calls that somebody outside answers", () => {
     return new Outside({ store, waiters, queue: new MemoryOffers(), absence, audit: () => {}, clock });
   }
   async function begin(parts: ReturnType<typeof open>) {
-    const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, signal);
+    const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, { signal });
     if (begun.kind !== "open") throw new Error(begun.kind);
     return begun;
   }

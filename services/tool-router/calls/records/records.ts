@@ -7,11 +7,13 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
+import type { CallControl } from "../in-flight.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./record/call-record.ts";
 import { isCanceledFor, isCanceledForAll, isTombstone } from "./record/states.ts";
 import type { RunningCalls } from "./running.ts";
 import type { CallStore } from "./store.ts";
+import type { TaskIndex } from "./task-index.ts";
 import type { Waiters } from "./waiters.ts";
 
 /*
@@ -50,9 +52,13 @@ export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime
 /** How often a router that waits for another router's call asks whether that router still executes it. */
 const HOLDER_CHECK_MS = 1_000;
 
+/** Of a request whose call another router may have begun: what that one tells is told here, too. */
+export type FollowControl = Pick<CallControl, "signal"> & Partial<Pick<CallControl, "emit">>;
+
 export interface RecordsParts {
   store: CallStore;
-  running: Pick<RunningCalls, "isHeld">;
+  running: Pick<RunningCalls, "isHeld" | "follow">;
+  tasks: Pick<TaskIndex, "add">;
   waiters: Waiters;
   /** The calls that this router has started and not yet finished. */
   executing: Set<string>;
@@ -61,13 +67,15 @@ export interface RecordsParts {
 /** Writes the records of the calls that this router executes, and follows those of other routers. */
 export class Records {
   readonly #store: CallStore;
-  readonly #running: Pick<RunningCalls, "isHeld">;
+  readonly #running: RecordsParts["running"];
+  readonly #tasks: RecordsParts["tasks"];
   readonly #waiters: Waiters;
   readonly #executing: Set<string>;
 
-  constructor({ store, running, waiters, executing }: RecordsParts) {
+  constructor({ store, running, tasks, waiters, executing }: RecordsParts) {
     this.#store = store;
     this.#running = running;
+    this.#tasks = tasks;
     this.#waiters = waiters;
     this.#executing = executing;
   }
@@ -76,7 +84,7 @@ export class Records {
     entry: ToolEntry,
     facts: CallFacts & { callId: string },
     now: number,
-    signal: AbortSignal,
+    control: FollowControl,
   ): Promise<Begun> {
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
@@ -85,8 +93,8 @@ export class Records {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
     const standing = await this.#store.read(record.callId);
-    if (standing === undefined) return this.begin(entry, facts, now, signal); // it aged out between the two
-    return this.#join(standing, record, signal);
+    if (standing === undefined) return this.begin(entry, facts, now, control); // it aged out between the two
+    return this.#join(standing, record, control);
   }
 
   /**
@@ -98,7 +106,7 @@ export class Records {
     if (standing === undefined) return undefined;
     if (isCanceledForAll(standing)) return standing.result;
     if (!isCallOf(standing, call)) return undefined;
-    return standing.state === State.STARTED ? this.#follow(call.callId, signal) : standing.result;
+    return standing.state === State.STARTED ? this.#follow(call.callId, { signal }) : standing.result;
   }
 
   /** R5: the call waits from now on, or goes on waiting. */
@@ -118,7 +126,7 @@ export class Records {
     );
     if (updated?.hasChanged) return undefined;
     this.#executing.delete(callId); // else it would follow itself
-    const answer = updated?.record.result ?? (await this.#follow(callId, signal));
+    const answer = updated?.record.result ?? (await this.#follow(callId, { signal }));
     return answer ?? this.finish(callId, outcomeUnknown("another router that went on with the call was lost"));
   }
 
@@ -140,6 +148,7 @@ export class Records {
   /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
   async #create(record: CallRecord): Promise<boolean> {
     if (record.state === State.STARTED) this.#executing.add(record.callId);
+    if (record.task) await this.#tasks.add(record);
     const isCreated = (await this.#store.create(record)) || (await this.#replace(record));
     if (!isCreated) this.#executing.delete(record.callId);
     return isCreated;
@@ -155,20 +164,20 @@ export class Records {
   }
 
   /** Joins the call whose record existed before. */
-  async #join(standing: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
+  async #join(standing: CallRecord, record: CallRecord, control: FollowControl): Promise<Begun> {
     const { callId, state, result } = standing;
     if (isCanceledFor(standing, record.principal) && result) return { kind: "resolved", answer: result };
     const differences = differencesOf(standing, record);
     if (differences.length > 0) refuseForeign(callId, differences);
     if (state === State.STARTED) {
-      const answer = await this.#follow(callId, signal);
-      return answer === undefined ? this.#takeOver(standing, record, signal) : { kind: "resolved", answer };
+      const answer = await this.#follow(callId, control);
+      return answer === undefined ? this.#takeOver(standing, record, control) : { kind: "resolved", answer };
     }
     return result ? { kind: "resolved", answer: result } : { kind: "open", record: standing, isMine: false };
   }
 
   /** R5 */
-  async #takeOver({ callId }: CallRecord, record: CallRecord, signal: AbortSignal): Promise<Begun> {
+  async #takeOver({ callId }: CallRecord, record: CallRecord, control: FollowControl): Promise<Begun> {
     this.#executing.add(callId);
     const updated = await this.#store.update(callId, (standing) =>
       standing.state === State.STARTED && standing.inputRequired !== undefined
@@ -178,11 +187,12 @@ export class Records {
     const { inputRequired: required, inputEpoch: epoch } = updated?.record ?? record;
     if (updated?.hasChanged && required !== undefined) return { kind: "begun", suspended: { required, epoch } };
     this.#executing.delete(callId);
-    return this.#join(updated?.record ?? record, record, signal);
+    return this.#join(updated?.record ?? record, record, control);
   }
 
   /** Waits for a call that another router started. When that router is gone: R3, or undefined for one that waits (R5). */
-  async #follow(callId: string, signal: AbortSignal): Promise<Answer | undefined> {
+  async #follow(callId: string, { signal, emit }: FollowControl): Promise<Answer | undefined> {
+    using _events = emit && this.#running.follow(callId, emit);
     const resolved = async () => (await this.#store.read(callId))?.result;
     for (;;) {
       const isHeld = await this.#running.isHeld(callId, signal);

@@ -8,8 +8,12 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
 import type { RunningCalls } from "../../calls/records/running.ts";
+import { followEvents, publishEvent } from "./call-events.ts";
 
-/* All routers are asked at once (`#runtime/bus/liveness.ts`); only the one that executes the call answers. */
+/*
+ * All routers are asked at once (`#runtime/bus/liveness.ts`); only the one that executes the call answers. Whoever asks follows the
+ * call as a rule: for a while after each question, the one that executes it publishes what the call tells (call-events.ts).
+ */
 
 const HELD = "toolbus.call.held";
 const CANCELED = "toolbus.call.cancel";
@@ -18,11 +22,13 @@ const CANCELED = "toolbus.call.cancel";
 const SILENCE_MS = 1_500;
 const CANCEL_MS = 500;
 const ASK_AGAIN_MS = 25;
+/** Whoever follows a call asks once a second. */
+const FOLLOWED_MS = 5_000;
 
 export interface RunningCallParts {
   /** Whether this router executes the call. */
   isExecuting(callId: string): boolean;
-  inFlight: Pick<InFlightCalls, "cancel" | "sessionOf">;
+  inFlight: Pick<InFlightCalls, "cancel" | "sessionOf" | "observe">;
   ownership: Ownership;
   onFault(fault: string): void;
 }
@@ -62,7 +68,12 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
       },
     });
   const subscriptions = [
-    listen(HELD, (message) => void (isExecuting(message.string()) && message.respond())),
+    listen(HELD, (message) => {
+      const callId = message.string();
+      if (!isExecuting(callId)) return;
+      message.respond();
+      inFlight.observe(callId, (event) => publishEvent(bus, callId, event), FOLLOWED_MS);
+    }),
     listen(CANCELED, (message) => {
       const onFailed = (fault: unknown) => onFault(`a cancellation is not heard: ${messageFromUnknown(fault)}`);
       answerCancel(message).catch(onFailed);
@@ -76,6 +87,7 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
         await delay(ASK_AGAIN_MS, signal); // this router listens, too: its subscription is on its way to the server, or was refused
       }
     },
+    follow: (callId, onEvent) => followEvents(bus, callId, onEvent),
     async cancel(callId, caller) {
       const question: CancelQuestion = { callId, caller };
       const foreignSession = await firstAnswer(bus, JSON.stringify(question));

@@ -25,6 +25,10 @@ export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<s
     },
     announce: waiters.wake,
   };
-  const running = { isHeld: async (callId: string) => heldElsewhere.has(callId) };
-  return { records, store, running };
+  const running = {
+    isHeld: async (callId: string) => heldElsewhere.has(callId),
+    follow: () => ({ [Symbol.dispose]() {} }),
+  };
+  const tasks = { async add() {} };
+  return { records, store, running, tasks };
 }

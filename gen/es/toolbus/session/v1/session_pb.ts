@@ -8,13 +8,15 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { LogLevel } from "../../tool/v1/tool_pb.ts";
+import { file_toolbus_tool_v1_tool } from "../../tool/v1/tool_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/session/v1/session.proto.
  */
 export const file_toolbus_session_v1_session: GenFile = /*@__PURE__*/
-  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIu0CCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMc3dpdGNoX2NvdW50GAkgASgNEigKBWNhcnJ5GAogASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5Ei0KCm5leHRfY2FycnkYCyABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkquQEKDFNlc3Npb25TdGF0ZRIdChlTRVNTSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VTU0lPTl9TVEFURV9BQ1RJVkUQARIaChZTRVNTSU9OX1NUQVRFX0RSQUlOSU5HEAISHgoaU0VTU0lPTl9TVEFURV9URUFSSU5HX0RPV04QAxIaChZTRVNTSU9OX1NUQVRFX0JVSUxESU5HEAQSGAoUU0VTU0lPTl9TVEFURV9DTE9TRUQQBSpFCgVDYXJyeRIVChFDQVJSWV9VTlNQRUNJRklFRBAAEhIKDkNBUlJZX01FU1NBR0VTEAESEQoNQ0FSUllfTk9USElORxACYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbi5wcm90bxISdG9vbGJ1cy5zZXNzaW9uLnYxIpsDCgdTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWFnZW50GAIgASgJEhgKEGNvbnRleHRfcmV2aXNpb24YAyABKA0SLwoFc3RhdGUYBCABKA4yIC50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvblN0YXRlEhEKCXByaW5jaXBhbBgFIAEoCRIvCgtjcmVhdGVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbmV4dF9hZ2VudBgHIAEoCRI1ChFkcmFpbl9leHBpcmVfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMc3dpdGNoX2NvdW50GAkgASgNEigKBWNhcnJ5GAogASgOMhkudG9vbGJ1cy5zZXNzaW9uLnYxLkNhcnJ5Ei0KCm5leHRfY2FycnkYCyABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnkSLAoJbG9nX2xldmVsGAwgASgOMhkudG9vbGJ1cy50b29sLnYxLkxvZ0xldmVsKrkBCgxTZXNzaW9uU3RhdGUSHQoZU0VTU0lPTl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFU1NJT05fU1RBVEVfQUNUSVZFEAESGgoWU0VTU0lPTl9TVEFURV9EUkFJTklORxACEh4KGlNFU1NJT05fU1RBVEVfVEVBUklOR19ET1dOEAMSGgoWU0VTU0lPTl9TVEFURV9CVUlMRElORxAEEhgKFFNFU1NJT05fU1RBVEVfQ0xPU0VEEAUqRQoFQ2FycnkSFQoRQ0FSUllfVU5TUEVDSUZJRUQQABISCg5DQVJSWV9NRVNTQUdFUxABEhEKDUNBUlJZX05PVEhJTkcQAmIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * One conversation with one active agent.
@@ -98,6 +100,13 @@ export type Session = Message<"toolbus.session.v1.Session"> & {
    * @generated from field: toolbus.session.v1.Carry next_carry = 11;
    */
   nextCarry: Carry;
+
+  /**
+   * The least level of what tools log that the session's client wants to be told (SetLogLevel); unspecified: it is told nothing.
+   *
+   * @generated from field: toolbus.tool.v1.LogLevel log_level = 12;
+   */
+  logLevel: LogLevel;
 };
 
 /**

@@ -12,13 +12,15 @@ import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import { file_toolbus_access_v1_access } from "../../access/v1/access_pb.ts";
 import type { Carry, Session } from "./session_pb.ts";
 import { file_toolbus_session_v1_session } from "./session_pb.ts";
+import type { LogLevel } from "../../tool/v1/tool_pb.ts";
+import { file_toolbus_tool_v1_tool } from "../../tool/v1/tool_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file toolbus/session/v1/session_service.proto.
  */
 export const file_toolbus_session_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("Cih0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbl9zZXJ2aWNlLnByb3RvEhJ0b29sYnVzLnNlc3Npb24udjEidQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSMAoKc2Vzc2lvbl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCJFChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USLAoHc2Vzc2lvbhgBIAEoCzIbLnRvb2xidXMuc2Vzc2lvbi52MS5TZXNzaW9uIkUKEUdldFNlc3Npb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiQgoSR2V0U2Vzc2lvblJlc3BvbnNlEiwKB3Nlc3Npb24YASABKAsyGy50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvbiJSChNMaXN0U2Vzc2lvbnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJeChRMaXN0U2Vzc2lvbnNSZXNwb25zZRItCghzZXNzaW9ucxgBIAMoCzIbLnRvb2xidXMuc2Vzc2lvbi52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKKAQoTQ2xvc2VTZXNzaW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkEKDWRyYWluX3RpbWVvdXQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yACJEChRDbG9zZVNlc3Npb25SZXNwb25zZRIsCgdzZXNzaW9uGAEgASgLMhsudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb24isAIKElN3aXRjaEFnZW50UmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkEKDWRyYWluX3RpbWVvdXQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yABImChlleHBlY3RlZF9jb250ZXh0X3JldmlzaW9uGAQgASgNSACIAQESMgoFY2FycnkYBSABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnlCCLpIBYIBAhABQhwKGl9leHBlY3RlZF9jb250ZXh0X3JldmlzaW9uIkMKE1N3aXRjaEFnZW50UmVzcG9uc2USLAoHc2Vzc2lvbhgBIAEoCzIbLnRvb2xidXMuc2Vzc2lvbi52MS5TZXNzaW9uIkcKE1dhdGNoU2Vzc2lvblJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJSChRXYXRjaFNlc3Npb25SZXNwb25zZRIsCgdzZXNzaW9uGAEgASgLMhsudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb24SDAoEZXRhZxgCIAEoCTKCBQoOU2Vzc2lvblNlcnZpY2USagoNQ3JlYXRlU2Vzc2lvbhIoLnRvb2xidXMuc2Vzc2lvbi52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBopLnRvb2xidXMuc2Vzc2lvbi52MS5DcmVhdGVTZXNzaW9uUmVzcG9uc2UiBKiGGQISYQoKR2V0U2Vzc2lvbhIlLnRvb2xidXMuc2Vzc2lvbi52MS5HZXRTZXNzaW9uUmVxdWVzdBomLnRvb2xidXMuc2Vzc2lvbi52MS5HZXRTZXNzaW9uUmVzcG9uc2UiBKiGGQISZwoMTGlzdFNlc3Npb25zEicudG9vbGJ1cy5zZXNzaW9uLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaKC50b29sYnVzLnNlc3Npb24udjEuTGlzdFNlc3Npb25zUmVzcG9uc2UiBKiGGQISZwoMQ2xvc2VTZXNzaW9uEicudG9vbGJ1cy5zZXNzaW9uLnYxLkNsb3NlU2Vzc2lvblJlcXVlc3QaKC50b29sYnVzLnNlc3Npb24udjEuQ2xvc2VTZXNzaW9uUmVzcG9uc2UiBKiGGQISZAoLU3dpdGNoQWdlbnQSJi50b29sYnVzLnNlc3Npb24udjEuU3dpdGNoQWdlbnRSZXF1ZXN0GicudG9vbGJ1cy5zZXNzaW9uLnYxLlN3aXRjaEFnZW50UmVzcG9uc2UiBKiGGQISaQoMV2F0Y2hTZXNzaW9uEicudG9vbGJ1cy5zZXNzaW9uLnYxLldhdGNoU2Vzc2lvblJlcXVlc3QaKC50b29sYnVzLnNlc3Npb24udjEuV2F0Y2hTZXNzaW9uUmVzcG9uc2UiBKiGGQIwAWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_session_v1_session]);
+  fileDesc("Cih0b29sYnVzL3Nlc3Npb24vdjEvc2Vzc2lvbl9zZXJ2aWNlLnByb3RvEhJ0b29sYnVzLnNlc3Npb24udjEidQoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSKwoFYWdlbnQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQSMAoKc2Vzc2lvbl9pZBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezAsNjR9JCJFChVDcmVhdGVTZXNzaW9uUmVzcG9uc2USLAoHc2Vzc2lvbhgBIAEoCzIbLnRvb2xidXMuc2Vzc2lvbi52MS5TZXNzaW9uIkUKEUdldFNlc3Npb25SZXF1ZXN0EjAKCnNlc3Npb25faWQYASABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXsxLDY0fSQiQgoSR2V0U2Vzc2lvblJlc3BvbnNlEiwKB3Nlc3Npb24YASABKAsyGy50b29sYnVzLnNlc3Npb24udjEuU2Vzc2lvbiJSChNMaXN0U2Vzc2lvbnNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAIgASgJQgi6SAVyAxiACCJeChRMaXN0U2Vzc2lvbnNSZXNwb25zZRItCghzZXNzaW9ucxgBIAMoCzIbLnRvb2xidXMuc2Vzc2lvbi52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKKAQoTQ2xvc2VTZXNzaW9uUmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkEKDWRyYWluX3RpbWVvdXQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yACJEChRDbG9zZVNlc3Npb25SZXNwb25zZRIsCgdzZXNzaW9uGAEgASgLMhsudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb24isAIKElN3aXRjaEFnZW50UmVxdWVzdBIwCgpzZXNzaW9uX2lkGAEgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEisKBWFnZW50GAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MSw2NH0kEkEKDWRyYWluX3RpbWVvdXQYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CD7pIDKoBCSIFCIDnhA8yABImChlleHBlY3RlZF9jb250ZXh0X3JldmlzaW9uGAQgASgNSACIAQESMgoFY2FycnkYBSABKA4yGS50b29sYnVzLnNlc3Npb24udjEuQ2FycnlCCLpIBYIBAhABQhwKGl9leHBlY3RlZF9jb250ZXh0X3JldmlzaW9uIkMKE1N3aXRjaEFnZW50UmVzcG9uc2USLAoHc2Vzc2lvbhgBIAEoCzIbLnRvb2xidXMuc2Vzc2lvbi52MS5TZXNzaW9uIkcKE1dhdGNoU2Vzc2lvblJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCJSChRXYXRjaFNlc3Npb25SZXNwb25zZRIsCgdzZXNzaW9uGAEgASgLMhsudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb24SDAoEZXRhZxgCIAEoCSJ6ChJTZXRMb2dMZXZlbFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIyCgVsZXZlbBgCIAEoDjIZLnRvb2xidXMudG9vbC52MS5Mb2dMZXZlbEIIukgFggECEAEiQwoTU2V0TG9nTGV2ZWxSZXNwb25zZRIsCgdzZXNzaW9uGAEgASgLMhsudG9vbGJ1cy5zZXNzaW9uLnYxLlNlc3Npb24y6AUKDlNlc3Npb25TZXJ2aWNlEmoKDUNyZWF0ZVNlc3Npb24SKC50b29sYnVzLnNlc3Npb24udjEuQ3JlYXRlU2Vzc2lvblJlcXVlc3QaKS50b29sYnVzLnNlc3Npb24udjEuQ3JlYXRlU2Vzc2lvblJlc3BvbnNlIgSohhkCEmEKCkdldFNlc3Npb24SJS50b29sYnVzLnNlc3Npb24udjEuR2V0U2Vzc2lvblJlcXVlc3QaJi50b29sYnVzLnNlc3Npb24udjEuR2V0U2Vzc2lvblJlc3BvbnNlIgSohhkCEmcKDExpc3RTZXNzaW9ucxInLnRvb2xidXMuc2Vzc2lvbi52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GigudG9vbGJ1cy5zZXNzaW9uLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgSohhkCEmcKDENsb3NlU2Vzc2lvbhInLnRvb2xidXMuc2Vzc2lvbi52MS5DbG9zZVNlc3Npb25SZXF1ZXN0GigudG9vbGJ1cy5zZXNzaW9uLnYxLkNsb3NlU2Vzc2lvblJlc3BvbnNlIgSohhkCEmQKC1N3aXRjaEFnZW50EiYudG9vbGJ1cy5zZXNzaW9uLnYxLlN3aXRjaEFnZW50UmVxdWVzdBonLnRvb2xidXMuc2Vzc2lvbi52MS5Td2l0Y2hBZ2VudFJlc3BvbnNlIgSohhkCEmkKDFdhdGNoU2Vzc2lvbhInLnRvb2xidXMuc2Vzc2lvbi52MS5XYXRjaFNlc3Npb25SZXF1ZXN0GigudG9vbGJ1cy5zZXNzaW9uLnYxLldhdGNoU2Vzc2lvblJlc3BvbnNlIgSohhkCMAESZAoLU2V0TG9nTGV2ZWwSJi50b29sYnVzLnNlc3Npb24udjEuU2V0TG9nTGV2ZWxSZXF1ZXN0GicudG9vbGJ1cy5zZXNzaW9uLnYxLlNldExvZ0xldmVsUmVzcG9uc2UiBKiGGQJiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_toolbus_access_v1_access, file_toolbus_session_v1_session, file_toolbus_tool_v1_tool]);
 
 /**
  * Opens a session.
@@ -342,6 +344,55 @@ export const WatchSessionResponseSchema: GenMessage<WatchSessionResponse> = /*@_
   messageDesc(file_toolbus_session_v1_session_service, 11);
 
 /**
+ * Says what of the logs of tools a session's client wants to be told, wherever it asks next.
+ *
+ * @generated from message toolbus.session.v1.SetLogLevelRequest
+ */
+export type SetLogLevelRequest = Message<"toolbus.session.v1.SetLogLevelRequest"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * The least level; unspecified for nothing.
+   *
+   * @generated from field: toolbus.tool.v1.LogLevel level = 2;
+   */
+  level: LogLevel;
+};
+
+/**
+ * Describes the message toolbus.session.v1.SetLogLevelRequest.
+ * Use `create(SetLogLevelRequestSchema)` to create a new message.
+ */
+export const SetLogLevelRequestSchema: GenMessage<SetLogLevelRequest> = /*@__PURE__*/
+  messageDesc(file_toolbus_session_v1_session_service, 12);
+
+/**
+ * The session with its level.
+ *
+ * @generated from message toolbus.session.v1.SetLogLevelResponse
+ */
+export type SetLogLevelResponse = Message<"toolbus.session.v1.SetLogLevelResponse"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: toolbus.session.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+};
+
+/**
+ * Describes the message toolbus.session.v1.SetLogLevelResponse.
+ * Use `create(SetLogLevelResponseSchema)` to create a new message.
+ */
+export const SetLogLevelResponseSchema: GenMessage<SetLogLevelResponse> = /*@__PURE__*/
+  messageDesc(file_toolbus_session_v1_session_service, 13);
+
+/**
  * Sessions: open, switch, close.
  *
  * @generated from service toolbus.session.v1.SessionService
@@ -406,6 +457,16 @@ export const SessionService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchSessionRequestSchema;
     output: typeof WatchSessionResponseSchema;
+  },
+  /**
+   * Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does.
+   *
+   * @generated from rpc toolbus.session.v1.SessionService.SetLogLevel
+   */
+  setLogLevel: {
+    methodKind: "unary";
+    input: typeof SetLogLevelRequestSchema;
+    output: typeof SetLogLevelResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_toolbus_session_v1_session_service, 0);

@@ -6,8 +6,9 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Effect, ExecutionType, ToolResult } from "./tool_pb.ts";
 import { file_toolbus_tool_v1_tool } from "./tool_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -16,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/tool/v1/tool_call.proto.
  */
 export const file_toolbus_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEiLwoOUXVlc3Rpb25PcmlnaW4SDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJIo8FCghUb29sQ2FsbBIPCgdjYWxsX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDgoGcnVuX2lkGAMgASgJEg0KBWFnZW50GAQgASgJEgwKBHRvb2wYBSABKAkSFgoOYXJndW1lbnRzX2pzb24YBiABKAkSLQoFc3RhdGUYByABKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZRIrCgZyZXN1bHQYCCABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNwYWNlX2lkGAsgASgJEhIKCm1lc3NhZ2VfaWQYDCABKAkSDQoFdGFrZW4YDSABKAgSNgoOZXhlY3V0aW9uX3R5cGUYDiABKA4yHi50b29sYnVzLnRvb2wudjEuRXhlY3V0aW9uVHlwZRIaChJvdXRwdXRfc2NoZW1hX2pzb24YDyABKAkSFQoNcmVzb2x2ZWRfbGF0ZRgQIAEoCBIRCglwcmluY2lwYWwYESABKAkSJwoGZWZmZWN0GBIgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdBIxCghxdWVzdGlvbhgTIAEoCzIfLnRvb2xidXMudG9vbC52MS5RdWVzdGlvbk9yaWdpbhIvCgt1cGRhdGVfdGltZRgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoTYXJndW1lbnRzX3JlZmVyZW5jZRgVIAEoCSrgAQoNVG9vbENhbGxTdGF0ZRIfChtUT09MX0NBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIbChdUT09MX0NBTExfU1RBVEVfU1RBUlRFRBABEhsKF1RPT0xfQ0FMTF9TVEFURV9XQUlUSU5HEAISGwoXVE9PTF9DQUxMX1NUQVRFX1BFTkRJTkcQAxIcChhUT09MX0NBTExfU1RBVEVfUkVTT0xWRUQQBBIbChdUT09MX0NBTExfU1RBVEVfRVhQSVJFRBAFEhwKGFRPT0xfQ0FMTF9TVEFURV9DQU5DRUxFRBAGYgZwcm90bzM", [file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
+  fileDesc("Ch90b29sYnVzL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEg90b29sYnVzLnRvb2wudjEiLwoOUXVlc3Rpb25PcmlnaW4SDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJIkMKCENhbGxUYXNrEjcKA3R0bBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPukgMqgEJIgUIgOeEDzIAIrgFCghUb29sQ2FsbBIPCgdjYWxsX2lkGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSDgoGcnVuX2lkGAMgASgJEg0KBWFnZW50GAQgASgJEgwKBHRvb2wYBSABKAkSFgoOYXJndW1lbnRzX2pzb24YBiABKAkSLQoFc3RhdGUYByABKA4yHi50b29sYnVzLnRvb2wudjEuVG9vbENhbGxTdGF0ZRIrCgZyZXN1bHQYCCABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIvCgtjcmVhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHNwYWNlX2lkGAsgASgJEhIKCm1lc3NhZ2VfaWQYDCABKAkSDQoFdGFrZW4YDSABKAgSNgoOZXhlY3V0aW9uX3R5cGUYDiABKA4yHi50b29sYnVzLnRvb2wudjEuRXhlY3V0aW9uVHlwZRIaChJvdXRwdXRfc2NoZW1hX2pzb24YDyABKAkSFQoNcmVzb2x2ZWRfbGF0ZRgQIAEoCBIRCglwcmluY2lwYWwYESABKAkSJwoGZWZmZWN0GBIgASgOMhcudG9vbGJ1cy50b29sLnYxLkVmZmVjdBIxCghxdWVzdGlvbhgTIAEoCzIfLnRvb2xidXMudG9vbC52MS5RdWVzdGlvbk9yaWdpbhIvCgt1cGRhdGVfdGltZRgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoTYXJndW1lbnRzX3JlZmVyZW5jZRgVIAEoCRInCgR0YXNrGBYgASgLMhkudG9vbGJ1cy50b29sLnYxLkNhbGxUYXNrKuABCg1Ub29sQ2FsbFN0YXRlEh8KG1RPT0xfQ0FMTF9TVEFURV9VTlNQRUNJRklFRBAAEhsKF1RPT0xfQ0FMTF9TVEFURV9TVEFSVEVEEAESGwoXVE9PTF9DQUxMX1NUQVRFX1dBSVRJTkcQAhIbChdUT09MX0NBTExfU1RBVEVfUEVORElORxADEhwKGFRPT0xfQ0FMTF9TVEFURV9SRVNPTFZFRBAEEhsKF1RPT0xfQ0FMTF9TVEFURV9FWFBJUkVEEAUSHAoYVE9PTF9DQUxMX1NUQVRFX0NBTkNFTEVEEAZiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp, file_toolbus_tool_v1_tool]);
 
 /**
  * Where a question to people comes from.
@@ -45,6 +46,28 @@ export type QuestionOrigin = Message<"toolbus.tool.v1.QuestionOrigin"> & {
  */
 export const QuestionOriginSchema: GenMessage<QuestionOrigin> = /*@__PURE__*/
   messageDesc(file_toolbus_tool_v1_tool_call, 0);
+
+/**
+ * What its caller asked of a call that it looks for later, as MCP clients do with tasks.
+ *
+ * @generated from message toolbus.tool.v1.CallTask
+ */
+export type CallTask = Message<"toolbus.tool.v1.CallTask"> & {
+  /**
+   * For how long after its creation the caller wants it to be found; absent for as long as it is kept. One that has not ended is
+   * found in any case. Its record stays by the rules of the store: the call is not executed again under its id.
+   *
+   * @generated from field: google.protobuf.Duration ttl = 1;
+   */
+  ttl?: Duration | undefined;
+};
+
+/**
+ * Describes the message toolbus.tool.v1.CallTask.
+ * Use `create(CallTaskSchema)` to create a new message.
+ */
+export const CallTaskSchema: GenMessage<CallTask> = /*@__PURE__*/
+  messageDesc(file_toolbus_tool_v1_tool_call, 1);
 
 /**
  * A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
@@ -200,6 +223,14 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
    * @generated from field: string arguments_reference = 21;
    */
   argumentsReference: string;
+
+  /**
+   * What its caller asked of it as a task; absent for a call that nobody looks for later. A request that comes again changes nothing
+   * of it.
+   *
+   * @generated from field: toolbus.tool.v1.CallTask task = 22;
+   */
+  task?: CallTask | undefined;
 };
 
 /**
@@ -207,7 +238,7 @@ export type ToolCall = Message<"toolbus.tool.v1.ToolCall"> & {
  * Use `create(ToolCallSchema)` to create a new message.
  */
 export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
-  messageDesc(file_toolbus_tool_v1_tool_call, 1);
+  messageDesc(file_toolbus_tool_v1_tool_call, 2);
 
 /**
  * The state of a recorded call.

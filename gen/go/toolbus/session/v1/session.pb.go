@@ -14,6 +14,7 @@ import (
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
+	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -169,7 +170,9 @@ type Session struct {
 	// What of the conversation before the latest switch the active agent is shown; unspecified before the first one.
 	Carry Carry `protobuf:"varint,10,opt,name=carry,proto3,enum=toolbus.session.v1.Carry" json:"carry,omitempty"`
 	// What the agent will be shown that a switch under way makes the active one; unspecified without a switch.
-	NextCarry     Carry `protobuf:"varint,11,opt,name=next_carry,json=nextCarry,proto3,enum=toolbus.session.v1.Carry" json:"next_carry,omitempty"`
+	NextCarry Carry `protobuf:"varint,11,opt,name=next_carry,json=nextCarry,proto3,enum=toolbus.session.v1.Carry" json:"next_carry,omitempty"`
+	// The least level of what tools log that the session's client wants to be told (SetLogLevel); unspecified: it is told nothing.
+	LogLevel      v1.LogLevel `protobuf:"varint,12,opt,name=log_level,json=logLevel,proto3,enum=toolbus.tool.v1.LogLevel" json:"log_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -281,11 +284,18 @@ func (x *Session) GetNextCarry() Carry {
 	return Carry_CARRY_UNSPECIFIED
 }
 
+func (x *Session) GetLogLevel() v1.LogLevel {
+	if x != nil {
+		return x.LogLevel
+	}
+	return v1.LogLevel(0)
+}
+
 var File_toolbus_session_v1_session_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\n" +
-	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe2\x03\n" +
+	" toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x9a\x04\n" +
 	"\aSession\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12)\n" +
@@ -301,7 +311,8 @@ const file_toolbus_session_v1_session_proto_rawDesc = "" +
 	"\x05carry\x18\n" +
 	" \x01(\x0e2\x19.toolbus.session.v1.CarryR\x05carry\x128\n" +
 	"\n" +
-	"next_carry\x18\v \x01(\x0e2\x19.toolbus.session.v1.CarryR\tnextCarry*\xb9\x01\n" +
+	"next_carry\x18\v \x01(\x0e2\x19.toolbus.session.v1.CarryR\tnextCarry\x126\n" +
+	"\tlog_level\x18\f \x01(\x0e2\x19.toolbus.tool.v1.LogLevelR\blogLevel*\xb9\x01\n" +
 	"\fSessionState\x12\x1d\n" +
 	"\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SESSION_STATE_ACTIVE\x10\x01\x12\x1a\n" +
@@ -334,6 +345,7 @@ var file_toolbus_session_v1_session_proto_goTypes = []any{
 	(Carry)(0),                    // 1: toolbus.session.v1.Carry
 	(*Session)(nil),               // 2: toolbus.session.v1.Session
 	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(v1.LogLevel)(0),              // 4: toolbus.tool.v1.LogLevel
 }
 var file_toolbus_session_v1_session_proto_depIdxs = []int32{
 	0, // 0: toolbus.session.v1.Session.state:type_name -> toolbus.session.v1.SessionState
@@ -341,11 +353,12 @@ var file_toolbus_session_v1_session_proto_depIdxs = []int32{
 	3, // 2: toolbus.session.v1.Session.drain_expire_time:type_name -> google.protobuf.Timestamp
 	1, // 3: toolbus.session.v1.Session.carry:type_name -> toolbus.session.v1.Carry
 	1, // 4: toolbus.session.v1.Session.next_carry:type_name -> toolbus.session.v1.Carry
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	4, // 5: toolbus.session.v1.Session.log_level:type_name -> toolbus.tool.v1.LogLevel
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_session_v1_session_proto_init() }

@@ -16,6 +16,7 @@ import (
 	reflect "reflect"
 	sync "sync"
 	_ "toolbus.dev/gen/go/toolbus/access/v1"
+	v1 "toolbus.dev/gen/go/toolbus/tool/v1"
 	unsafe "unsafe"
 )
 
@@ -665,11 +666,112 @@ func (x *WatchSessionResponse) GetEtag() string {
 	return ""
 }
 
+// Says what of the logs of tools a session's client wants to be told, wherever it asks next.
+type SetLogLevelRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// The least level; unspecified for nothing.
+	Level         v1.LogLevel `protobuf:"varint,2,opt,name=level,proto3,enum=toolbus.tool.v1.LogLevel" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelRequest) Reset() {
+	*x = SetLogLevelRequest{}
+	mi := &file_toolbus_session_v1_session_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelRequest) ProtoMessage() {}
+
+func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_session_v1_session_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
+func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
+	return file_toolbus_session_v1_session_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SetLogLevelRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *SetLogLevelRequest) GetLevel() v1.LogLevel {
+	if x != nil {
+		return x.Level
+	}
+	return v1.LogLevel(0)
+}
+
+// The session with its level.
+type SetLogLevelResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLogLevelResponse) Reset() {
+	*x = SetLogLevelResponse{}
+	mi := &file_toolbus_session_v1_session_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLogLevelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLogLevelResponse) ProtoMessage() {}
+
+func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_session_v1_session_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
+func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
+	return file_toolbus_session_v1_session_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SetLogLevelResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 var File_toolbus_session_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n" +
+	"(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x87\x01\n" +
 	"\x14CreateSessionRequest\x122\n" +
 	"\x05agent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x05agent\x12;\n" +
 	"\n" +
@@ -710,7 +812,13 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"a\n" +
 	"\x14WatchSessionResponse\x125\n" +
 	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag2\x82\x05\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"\x8c\x01\n" +
+	"\x12SetLogLevelRequest\x12;\n" +
+	"\n" +
+	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x129\n" +
+	"\x05level\x18\x02 \x01(\x0e2\x19.toolbus.tool.v1.LogLevelB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05level\"L\n" +
+	"\x13SetLogLevelResponse\x125\n" +
+	"\asession\x18\x01 \x01(\v2\x1b.toolbus.session.v1.SessionR\asession2\xe8\x05\n" +
 	"\x0eSessionService\x12j\n" +
 	"\rCreateSession\x12(.toolbus.session.v1.CreateSessionRequest\x1a).toolbus.session.v1.CreateSessionResponse\"\x04\xa8\x86\x19\x02\x12a\n" +
 	"\n" +
@@ -718,7 +826,8 @@ const file_toolbus_session_v1_session_service_proto_rawDesc = "" +
 	"\fListSessions\x12'.toolbus.session.v1.ListSessionsRequest\x1a(.toolbus.session.v1.ListSessionsResponse\"\x04\xa8\x86\x19\x02\x12g\n" +
 	"\fCloseSession\x12'.toolbus.session.v1.CloseSessionRequest\x1a(.toolbus.session.v1.CloseSessionResponse\"\x04\xa8\x86\x19\x02\x12d\n" +
 	"\vSwitchAgent\x12&.toolbus.session.v1.SwitchAgentRequest\x1a'.toolbus.session.v1.SwitchAgentResponse\"\x04\xa8\x86\x19\x02\x12i\n" +
-	"\fWatchSession\x12'.toolbus.session.v1.WatchSessionRequest\x1a(.toolbus.session.v1.WatchSessionResponse\"\x04\xa8\x86\x19\x020\x01B\xc8\x01\n" +
+	"\fWatchSession\x12'.toolbus.session.v1.WatchSessionRequest\x1a(.toolbus.session.v1.WatchSessionResponse\"\x04\xa8\x86\x19\x020\x01\x12d\n" +
+	"\vSetLogLevel\x12&.toolbus.session.v1.SetLogLevelRequest\x1a'.toolbus.session.v1.SetLogLevelResponse\"\x04\xa8\x86\x19\x02B\xc8\x01\n" +
 	"\x16com.toolbus.session.v1B\x13SessionServiceProtoP\x01Z/toolbus.dev/gen/go/toolbus/session/v1;sessionv1\xa2\x02\x03TSX\xaa\x02\x12Toolbus.Session.V1\xca\x02\x12Toolbus\\Session\\V1\xe2\x02\x1eToolbus\\Session\\V1\\GPBMetadata\xea\x02\x14Toolbus::Session::V1b\x06proto3"
 
 var (
@@ -733,7 +842,7 @@ func file_toolbus_session_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_toolbus_session_v1_session_service_proto_rawDescData
 }
 
-var file_toolbus_session_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_toolbus_session_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_toolbus_session_v1_session_service_proto_goTypes = []any{
 	(*CreateSessionRequest)(nil),  // 0: toolbus.session.v1.CreateSessionRequest
 	(*CreateSessionResponse)(nil), // 1: toolbus.session.v1.CreateSessionResponse
@@ -747,37 +856,44 @@ var file_toolbus_session_v1_session_service_proto_goTypes = []any{
 	(*SwitchAgentResponse)(nil),   // 9: toolbus.session.v1.SwitchAgentResponse
 	(*WatchSessionRequest)(nil),   // 10: toolbus.session.v1.WatchSessionRequest
 	(*WatchSessionResponse)(nil),  // 11: toolbus.session.v1.WatchSessionResponse
-	(*Session)(nil),               // 12: toolbus.session.v1.Session
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(Carry)(0),                    // 14: toolbus.session.v1.Carry
+	(*SetLogLevelRequest)(nil),    // 12: toolbus.session.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),   // 13: toolbus.session.v1.SetLogLevelResponse
+	(*Session)(nil),               // 14: toolbus.session.v1.Session
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(Carry)(0),                    // 16: toolbus.session.v1.Carry
+	(v1.LogLevel)(0),              // 17: toolbus.tool.v1.LogLevel
 }
 var file_toolbus_session_v1_session_service_proto_depIdxs = []int32{
-	12, // 0: toolbus.session.v1.CreateSessionResponse.session:type_name -> toolbus.session.v1.Session
-	12, // 1: toolbus.session.v1.GetSessionResponse.session:type_name -> toolbus.session.v1.Session
-	12, // 2: toolbus.session.v1.ListSessionsResponse.sessions:type_name -> toolbus.session.v1.Session
-	13, // 3: toolbus.session.v1.CloseSessionRequest.drain_timeout:type_name -> google.protobuf.Duration
-	12, // 4: toolbus.session.v1.CloseSessionResponse.session:type_name -> toolbus.session.v1.Session
-	13, // 5: toolbus.session.v1.SwitchAgentRequest.drain_timeout:type_name -> google.protobuf.Duration
-	14, // 6: toolbus.session.v1.SwitchAgentRequest.carry:type_name -> toolbus.session.v1.Carry
-	12, // 7: toolbus.session.v1.SwitchAgentResponse.session:type_name -> toolbus.session.v1.Session
-	12, // 8: toolbus.session.v1.WatchSessionResponse.session:type_name -> toolbus.session.v1.Session
-	0,  // 9: toolbus.session.v1.SessionService.CreateSession:input_type -> toolbus.session.v1.CreateSessionRequest
-	2,  // 10: toolbus.session.v1.SessionService.GetSession:input_type -> toolbus.session.v1.GetSessionRequest
-	4,  // 11: toolbus.session.v1.SessionService.ListSessions:input_type -> toolbus.session.v1.ListSessionsRequest
-	6,  // 12: toolbus.session.v1.SessionService.CloseSession:input_type -> toolbus.session.v1.CloseSessionRequest
-	8,  // 13: toolbus.session.v1.SessionService.SwitchAgent:input_type -> toolbus.session.v1.SwitchAgentRequest
-	10, // 14: toolbus.session.v1.SessionService.WatchSession:input_type -> toolbus.session.v1.WatchSessionRequest
-	1,  // 15: toolbus.session.v1.SessionService.CreateSession:output_type -> toolbus.session.v1.CreateSessionResponse
-	3,  // 16: toolbus.session.v1.SessionService.GetSession:output_type -> toolbus.session.v1.GetSessionResponse
-	5,  // 17: toolbus.session.v1.SessionService.ListSessions:output_type -> toolbus.session.v1.ListSessionsResponse
-	7,  // 18: toolbus.session.v1.SessionService.CloseSession:output_type -> toolbus.session.v1.CloseSessionResponse
-	9,  // 19: toolbus.session.v1.SessionService.SwitchAgent:output_type -> toolbus.session.v1.SwitchAgentResponse
-	11, // 20: toolbus.session.v1.SessionService.WatchSession:output_type -> toolbus.session.v1.WatchSessionResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	14, // 0: toolbus.session.v1.CreateSessionResponse.session:type_name -> toolbus.session.v1.Session
+	14, // 1: toolbus.session.v1.GetSessionResponse.session:type_name -> toolbus.session.v1.Session
+	14, // 2: toolbus.session.v1.ListSessionsResponse.sessions:type_name -> toolbus.session.v1.Session
+	15, // 3: toolbus.session.v1.CloseSessionRequest.drain_timeout:type_name -> google.protobuf.Duration
+	14, // 4: toolbus.session.v1.CloseSessionResponse.session:type_name -> toolbus.session.v1.Session
+	15, // 5: toolbus.session.v1.SwitchAgentRequest.drain_timeout:type_name -> google.protobuf.Duration
+	16, // 6: toolbus.session.v1.SwitchAgentRequest.carry:type_name -> toolbus.session.v1.Carry
+	14, // 7: toolbus.session.v1.SwitchAgentResponse.session:type_name -> toolbus.session.v1.Session
+	14, // 8: toolbus.session.v1.WatchSessionResponse.session:type_name -> toolbus.session.v1.Session
+	17, // 9: toolbus.session.v1.SetLogLevelRequest.level:type_name -> toolbus.tool.v1.LogLevel
+	14, // 10: toolbus.session.v1.SetLogLevelResponse.session:type_name -> toolbus.session.v1.Session
+	0,  // 11: toolbus.session.v1.SessionService.CreateSession:input_type -> toolbus.session.v1.CreateSessionRequest
+	2,  // 12: toolbus.session.v1.SessionService.GetSession:input_type -> toolbus.session.v1.GetSessionRequest
+	4,  // 13: toolbus.session.v1.SessionService.ListSessions:input_type -> toolbus.session.v1.ListSessionsRequest
+	6,  // 14: toolbus.session.v1.SessionService.CloseSession:input_type -> toolbus.session.v1.CloseSessionRequest
+	8,  // 15: toolbus.session.v1.SessionService.SwitchAgent:input_type -> toolbus.session.v1.SwitchAgentRequest
+	10, // 16: toolbus.session.v1.SessionService.WatchSession:input_type -> toolbus.session.v1.WatchSessionRequest
+	12, // 17: toolbus.session.v1.SessionService.SetLogLevel:input_type -> toolbus.session.v1.SetLogLevelRequest
+	1,  // 18: toolbus.session.v1.SessionService.CreateSession:output_type -> toolbus.session.v1.CreateSessionResponse
+	3,  // 19: toolbus.session.v1.SessionService.GetSession:output_type -> toolbus.session.v1.GetSessionResponse
+	5,  // 20: toolbus.session.v1.SessionService.ListSessions:output_type -> toolbus.session.v1.ListSessionsResponse
+	7,  // 21: toolbus.session.v1.SessionService.CloseSession:output_type -> toolbus.session.v1.CloseSessionResponse
+	9,  // 22: toolbus.session.v1.SessionService.SwitchAgent:output_type -> toolbus.session.v1.SwitchAgentResponse
+	11, // 23: toolbus.session.v1.SessionService.WatchSession:output_type -> toolbus.session.v1.WatchSessionResponse
+	13, // 24: toolbus.session.v1.SessionService.SetLogLevel:output_type -> toolbus.session.v1.SetLogLevelResponse
+	18, // [18:25] is the sub-list for method output_type
+	11, // [11:18] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_session_v1_session_service_proto_init() }
@@ -793,7 +909,7 @@ func file_toolbus_session_v1_session_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_session_v1_session_service_proto_rawDesc), len(file_toolbus_session_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

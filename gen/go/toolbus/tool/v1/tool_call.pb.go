@@ -9,8 +9,10 @@
 package toolv1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -148,6 +150,53 @@ func (x *QuestionOrigin) GetName() string {
 	return ""
 }
 
+// What its caller asked of a call that it looks for later, as MCP clients do with tasks.
+type CallTask struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For how long after its creation the caller wants it to be found; absent for as long as it is kept. One that has not ended is
+	// found in any case. Its record stays by the rules of the store: the call is not executed again under its id.
+	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallTask) Reset() {
+	*x = CallTask{}
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallTask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallTask) ProtoMessage() {}
+
+func (x *CallTask) ProtoReflect() protoreflect.Message {
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallTask.ProtoReflect.Descriptor instead.
+func (*CallTask) Descriptor() ([]byte, []int) {
+	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CallTask) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
 // A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
 // and `state` say whether a watcher has it, and whether the one that made the call still waits.
 type ToolCall struct {
@@ -195,13 +244,16 @@ type ToolCall struct {
 	// Where the arguments are stored whole (`ToolCallService.ReadResult`), of a call whose `arguments_json` is no more than their size and
 	// digest, since they are too large for a record; empty for any other, and where room was short.
 	ArgumentsReference string `protobuf:"bytes,21,opt,name=arguments_reference,json=argumentsReference,proto3" json:"arguments_reference,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// What its caller asked of it as a task; absent for a call that nobody looks for later. A request that comes again changes nothing
+	// of it.
+	Task          *CallTask `protobuf:"bytes,22,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolCall) Reset() {
 	*x = ToolCall{}
-	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +265,7 @@ func (x *ToolCall) String() string {
 func (*ToolCall) ProtoMessage() {}
 
 func (x *ToolCall) ProtoReflect() protoreflect.Message {
-	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[1]
+	mi := &file_toolbus_tool_v1_tool_call_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +278,7 @@ func (x *ToolCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolCall.ProtoReflect.Descriptor instead.
 func (*ToolCall) Descriptor() ([]byte, []int) {
-	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{1}
+	return file_toolbus_tool_v1_tool_call_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ToolCall) GetCallId() string {
@@ -376,14 +428,23 @@ func (x *ToolCall) GetArgumentsReference() string {
 	return ""
 }
 
+func (x *ToolCall) GetTask() *CallTask {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
 var File_toolbus_tool_v1_tool_call_proto protoreflect.FileDescriptor
 
 const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\n" +
-	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n" +
+	"\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n" +
 	"\x0eQuestionOrigin\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\xf3\x06\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"H\n" +
+	"\bCallTask\x12<\n" +
+	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\x03ttl\"\xa2\a\n" +
 	"\bToolCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x1d\n" +
 	"\n" +
@@ -411,7 +472,8 @@ const file_toolbus_tool_v1_tool_call_proto_rawDesc = "" +
 	"\bquestion\x18\x13 \x01(\v2\x1f.toolbus.tool.v1.QuestionOriginR\bquestion\x12;\n" +
 	"\vupdate_time\x18\x14 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x12/\n" +
-	"\x13arguments_reference\x18\x15 \x01(\tR\x12argumentsReference*\xe0\x01\n" +
+	"\x13arguments_reference\x18\x15 \x01(\tR\x12argumentsReference\x12-\n" +
+	"\x04task\x18\x16 \x01(\v2\x19.toolbus.tool.v1.CallTaskR\x04task*\xe0\x01\n" +
 	"\rToolCallState\x12\x1f\n" +
 	"\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n" +
@@ -435,30 +497,34 @@ func file_toolbus_tool_v1_tool_call_proto_rawDescGZIP() []byte {
 }
 
 var file_toolbus_tool_v1_tool_call_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_toolbus_tool_v1_tool_call_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_toolbus_tool_v1_tool_call_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_toolbus_tool_v1_tool_call_proto_goTypes = []any{
 	(ToolCallState)(0),            // 0: toolbus.tool.v1.ToolCallState
 	(*QuestionOrigin)(nil),        // 1: toolbus.tool.v1.QuestionOrigin
-	(*ToolCall)(nil),              // 2: toolbus.tool.v1.ToolCall
-	(*ToolResult)(nil),            // 3: toolbus.tool.v1.ToolResult
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(ExecutionType)(0),            // 5: toolbus.tool.v1.ExecutionType
-	(Effect)(0),                   // 6: toolbus.tool.v1.Effect
+	(*CallTask)(nil),              // 2: toolbus.tool.v1.CallTask
+	(*ToolCall)(nil),              // 3: toolbus.tool.v1.ToolCall
+	(*durationpb.Duration)(nil),   // 4: google.protobuf.Duration
+	(*ToolResult)(nil),            // 5: toolbus.tool.v1.ToolResult
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(ExecutionType)(0),            // 7: toolbus.tool.v1.ExecutionType
+	(Effect)(0),                   // 8: toolbus.tool.v1.Effect
 }
 var file_toolbus_tool_v1_tool_call_proto_depIdxs = []int32{
-	0, // 0: toolbus.tool.v1.ToolCall.state:type_name -> toolbus.tool.v1.ToolCallState
-	3, // 1: toolbus.tool.v1.ToolCall.result:type_name -> toolbus.tool.v1.ToolResult
-	4, // 2: toolbus.tool.v1.ToolCall.create_time:type_name -> google.protobuf.Timestamp
-	4, // 3: toolbus.tool.v1.ToolCall.expire_time:type_name -> google.protobuf.Timestamp
-	5, // 4: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
-	6, // 5: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
-	1, // 6: toolbus.tool.v1.ToolCall.question:type_name -> toolbus.tool.v1.QuestionOrigin
-	4, // 7: toolbus.tool.v1.ToolCall.update_time:type_name -> google.protobuf.Timestamp
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	4,  // 0: toolbus.tool.v1.CallTask.ttl:type_name -> google.protobuf.Duration
+	0,  // 1: toolbus.tool.v1.ToolCall.state:type_name -> toolbus.tool.v1.ToolCallState
+	5,  // 2: toolbus.tool.v1.ToolCall.result:type_name -> toolbus.tool.v1.ToolResult
+	6,  // 3: toolbus.tool.v1.ToolCall.create_time:type_name -> google.protobuf.Timestamp
+	6,  // 4: toolbus.tool.v1.ToolCall.expire_time:type_name -> google.protobuf.Timestamp
+	7,  // 5: toolbus.tool.v1.ToolCall.execution_type:type_name -> toolbus.tool.v1.ExecutionType
+	8,  // 6: toolbus.tool.v1.ToolCall.effect:type_name -> toolbus.tool.v1.Effect
+	1,  // 7: toolbus.tool.v1.ToolCall.question:type_name -> toolbus.tool.v1.QuestionOrigin
+	6,  // 8: toolbus.tool.v1.ToolCall.update_time:type_name -> google.protobuf.Timestamp
+	2,  // 9: toolbus.tool.v1.ToolCall.task:type_name -> toolbus.tool.v1.CallTask
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_call_proto_init() }
@@ -473,7 +539,7 @@ func file_toolbus_tool_v1_tool_call_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_toolbus_tool_v1_tool_call_proto_rawDesc), len(file_toolbus_tool_v1_tool_call_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

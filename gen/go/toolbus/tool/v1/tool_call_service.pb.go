@@ -682,7 +682,10 @@ type ListToolCallsRequest struct {
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only calls that their caller asked for as tasks (`CallToolRequest.task`), in the order of their creation: those of the one who
+	// asks alone, also where it may see others'. However many calls there are, a page costs what it holds.
+	OnlyTasks     bool `protobuf:"varint,5,opt,name=only_tasks,json=onlyTasks,proto3" json:"only_tasks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -745,10 +748,17 @@ func (x *ListToolCallsRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListToolCallsRequest) GetOnlyTasks() bool {
+	if x != nil {
+		return x.OnlyTasks
+	}
+	return false
+}
+
 // A page of recorded calls.
 type ListToolCallsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The calls, by id.
+	// The calls, by id; tasks in the order of their creation.
 	Calls []*ToolCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
 	// The `page_token` of the next page; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -1374,7 +1384,7 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\x12GetToolCallRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{1,128}$R\x06callId\"D\n" +
 	"\x13GetToolCallResponse\x12-\n" +
-	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\xf0\x01\n" +
+	"\x04call\x18\x01 \x01(\v2\x19.toolbus.tool.v1.ToolCallR\x04call\"\x8f\x02\n" +
 	"\x14ListToolCallsRequest\x12;\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12I\n" +
@@ -1382,7 +1392,9 @@ const file_toolbus_tool_v1_tool_call_service_proto_rawDesc = "" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"p\n" +
+	"page_token\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12\x1d\n" +
+	"\n" +
+	"only_tasks\x18\x05 \x01(\bR\tonlyTasks\"p\n" +
 	"\x15ListToolCallsResponse\x12/\n" +
 	"\x05calls\x18\x01 \x03(\v2\x19.toolbus.tool.v1.ToolCallR\x05calls\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc5\x01\n" +

@@ -536,7 +536,10 @@ type CallToolRequest struct {
 	// (`CallToolResponse.questions`). They are asked in the agent's active space as well, if it has one.
 	AnswersForms bool `protobuf:"varint,13,opt,name=answers_forms,json=answersForms,proto3" json:"answers_forms,omitempty"`
 	// Likewise for URLs that a person is to open.
-	AnswersUrls   bool `protobuf:"varint,14,opt,name=answers_urls,json=answersUrls,proto3" json:"answers_urls,omitempty"`
+	AnswersUrls bool `protobuf:"varint,14,opt,name=answers_urls,json=answersUrls,proto3" json:"answers_urls,omitempty"`
+	// That whoever calls looks for the call later, by its id or among its tasks (`ListToolCallsRequest.only_tasks`). Without effect on
+	// a call that is not recorded.
+	Task          *CallTask `protobuf:"bytes,15,opt,name=task,proto3" json:"task,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -667,6 +670,13 @@ func (x *CallToolRequest) GetAnswersUrls() bool {
 		return x.AnswersUrls
 	}
 	return false
+}
+
+func (x *CallToolRequest) GetTask() *CallTask {
+	if x != nil {
+		return x.Task
+	}
+	return nil
 }
 
 // What a call answered, and what it means for the run that called.
@@ -1565,7 +1575,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\x10context_revision\x18\x04 \x01(\rR\x0fcontextRevision\x12%\n" +
 	"\x0etools_revision\x18\x05 \x01(\tR\rtoolsRevision\x12\x1c\n" +
 	"\tunchanged\x18\x06 \x01(\bR\tunchanged\x12&\n" +
-	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\xde\x05\n" +
+	"\x0fnext_page_token\x18\a \x01(\tR\rnextPageToken\"\x8d\x06\n" +
 	"\x0fCallToolRequest\x126\n" +
 	"\acall_id\x18\x01 \x01(\tB\x1d\xbaH\x1ar\x182\x16^[a-zA-Z0-9_-]{0,128}$R\x06callId\x12;\n" +
 	"\n" +
@@ -1585,7 +1595,8 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"\atimeout\x18\v \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\atimeout\x122\n" +
 	"\x05agent\x18\f \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05agent\x12#\n" +
 	"\ranswers_forms\x18\r \x01(\bR\fanswersForms\x12!\n" +
-	"\fanswers_urls\x18\x0e \x01(\bR\vanswersUrls\"\xcd\x03\n" +
+	"\fanswers_urls\x18\x0e \x01(\bR\vanswersUrls\x12-\n" +
+	"\x04task\x18\x0f \x01(\v2\x19.toolbus.tool.v1.CallTaskR\x04task\"\xcd\x03\n" +
 	"\x0eCallToolResult\x12\x1f\n" +
 	"\voutput_json\x18\x01 \x01(\tR\n" +
 	"outputJson\x12\x19\n" +
@@ -1706,13 +1717,14 @@ var file_toolbus_tool_v1_tool_service_proto_goTypes = []any{
 	(*SourceStatus)(nil),          // 19: toolbus.tool.v1.SourceStatus
 	(*AllowedTools)(nil),          // 20: toolbus.tool.v1.AllowedTools
 	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*Usage)(nil),                 // 22: toolbus.tool.v1.Usage
-	(v1.Reason)(0),                // 23: toolbus.error.v1.Reason
-	(*ResultContent)(nil),         // 24: toolbus.tool.v1.ResultContent
-	(*CallExecution)(nil),         // 25: toolbus.tool.v1.CallExecution
-	(*ToolCall)(nil),              // 26: toolbus.tool.v1.ToolCall
-	(*ToolProgress)(nil),          // 27: toolbus.tool.v1.ToolProgress
-	(*ToolLog)(nil),               // 28: toolbus.tool.v1.ToolLog
+	(*CallTask)(nil),              // 22: toolbus.tool.v1.CallTask
+	(*Usage)(nil),                 // 23: toolbus.tool.v1.Usage
+	(v1.Reason)(0),                // 24: toolbus.error.v1.Reason
+	(*ResultContent)(nil),         // 25: toolbus.tool.v1.ResultContent
+	(*CallExecution)(nil),         // 26: toolbus.tool.v1.CallExecution
+	(*ToolCall)(nil),              // 27: toolbus.tool.v1.ToolCall
+	(*ToolProgress)(nil),          // 28: toolbus.tool.v1.ToolProgress
+	(*ToolLog)(nil),               // 29: toolbus.tool.v1.ToolLog
 }
 var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	16, // 0: toolbus.tool.v1.ModelTool.tool:type_name -> toolbus.tool.v1.Tool
@@ -1725,35 +1737,36 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	21, // 7: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
 	17, // 8: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
 	18, // 9: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	22, // 10: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	23, // 11: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
-	24, // 12: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
-	25, // 13: toolbus.tool.v1.CallToolResult.execution:type_name -> toolbus.tool.v1.CallExecution
-	26, // 14: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
-	27, // 15: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	28, // 16: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 17: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	7,  // 18: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
-	2,  // 19: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 20: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	10, // 21: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	12, // 22: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
-	16, // 23: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
-	16, // 24: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
-	14, // 25: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
-	3,  // 26: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 27: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	9,  // 28: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	13, // 29: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
-	4,  // 30: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	8,  // 31: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	11, // 32: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	15, // 33: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
-	30, // [30:34] is the sub-list for method output_type
-	26, // [26:30] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 10: toolbus.tool.v1.CallToolRequest.task:type_name -> toolbus.tool.v1.CallTask
+	23, // 11: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	24, // 12: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
+	25, // 13: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
+	26, // 14: toolbus.tool.v1.CallToolResult.execution:type_name -> toolbus.tool.v1.CallExecution
+	27, // 15: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
+	28, // 16: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	29, // 17: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 18: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	7,  // 19: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
+	2,  // 20: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 21: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	10, // 22: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	12, // 23: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	16, // 24: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	16, // 25: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	14, // 26: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 27: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 28: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	9,  // 29: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	13, // 30: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 31: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	8,  // 32: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	11, // 33: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	15, // 34: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	31, // [31:35] is the sub-list for method output_type
+	27, // [27:31] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

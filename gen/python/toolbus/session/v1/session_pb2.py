@@ -23,19 +23,20 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe2\x03\n\x07Session\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x03 \x01(\rR\x0f\x63ontextRevision\x12\x36\n\x05state\x18\x04 \x01(\x0e\x32 .toolbus.session.v1.SessionStateR\x05state\x12\x1c\n\tprincipal\x18\x05 \x01(\tR\tprincipal\x12;\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x1d\n\nnext_agent\x18\x07 \x01(\tR\tnextAgent\x12\x46\n\x11\x64rain_expire_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0f\x64rainExpireTime\x12!\n\x0cswitch_count\x18\t \x01(\rR\x0bswitchCount\x12/\n\x05\x63\x61rry\x18\n \x01(\x0e\x32\x19.toolbus.session.v1.CarryR\x05\x63\x61rry\x12\x38\n\nnext_carry\x18\x0b \x01(\x0e\x32\x19.toolbus.session.v1.CarryR\tnextCarry*\xb9\x01\n\x0cSessionState\x12\x1d\n\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14SESSION_STATE_ACTIVE\x10\x01\x12\x1a\n\x16SESSION_STATE_DRAINING\x10\x02\x12\x1e\n\x1aSESSION_STATE_TEARING_DOWN\x10\x03\x12\x1a\n\x16SESSION_STATE_BUILDING\x10\x04\x12\x18\n\x14SESSION_STATE_CLOSED\x10\x05*E\n\x05\x43\x61rry\x12\x15\n\x11\x43\x41RRY_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x43\x41RRY_MESSAGES\x10\x01\x12\x11\n\rCARRY_NOTHING\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n toolbus/session/v1/session.proto\x12\x12toolbus.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x9a\x04\n\x07Session\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n\x05\x61gent\x18\x02 \x01(\tR\x05\x61gent\x12)\n\x10\x63ontext_revision\x18\x03 \x01(\rR\x0f\x63ontextRevision\x12\x36\n\x05state\x18\x04 \x01(\x0e\x32 .toolbus.session.v1.SessionStateR\x05state\x12\x1c\n\tprincipal\x18\x05 \x01(\tR\tprincipal\x12;\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x1d\n\nnext_agent\x18\x07 \x01(\tR\tnextAgent\x12\x46\n\x11\x64rain_expire_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0f\x64rainExpireTime\x12!\n\x0cswitch_count\x18\t \x01(\rR\x0bswitchCount\x12/\n\x05\x63\x61rry\x18\n \x01(\x0e\x32\x19.toolbus.session.v1.CarryR\x05\x63\x61rry\x12\x38\n\nnext_carry\x18\x0b \x01(\x0e\x32\x19.toolbus.session.v1.CarryR\tnextCarry\x12\x36\n\tlog_level\x18\x0c \x01(\x0e\x32\x19.toolbus.tool.v1.LogLevelR\x08logLevel*\xb9\x01\n\x0cSessionState\x12\x1d\n\x19SESSION_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14SESSION_STATE_ACTIVE\x10\x01\x12\x1a\n\x16SESSION_STATE_DRAINING\x10\x02\x12\x1e\n\x1aSESSION_STATE_TEARING_DOWN\x10\x03\x12\x1a\n\x16SESSION_STATE_BUILDING\x10\x04\x12\x18\n\x14SESSION_STATE_CLOSED\x10\x05*E\n\x05\x43\x61rry\x12\x15\n\x11\x43\x41RRY_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x43\x41RRY_MESSAGES\x10\x01\x12\x11\n\rCARRY_NOTHING\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.session.v1.session_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SESSIONSTATE']._serialized_start=575
-  _globals['_SESSIONSTATE']._serialized_end=760
-  _globals['_CARRY']._serialized_start=762
-  _globals['_CARRY']._serialized_end=831
-  _globals['_SESSION']._serialized_start=90
-  _globals['_SESSION']._serialized_end=572
+  _globals['_SESSIONSTATE']._serialized_start=659
+  _globals['_SESSIONSTATE']._serialized_end=844
+  _globals['_CARRY']._serialized_start=846
+  _globals['_CARRY']._serialized_end=915
+  _globals['_SESSION']._serialized_start=118
+  _globals['_SESSION']._serialized_end=656
 # @@protoc_insertion_point(module_scope)

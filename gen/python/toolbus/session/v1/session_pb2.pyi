@@ -7,6 +7,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -103,6 +104,7 @@ class Session(_message.Message):
     SWITCH_COUNT_FIELD_NUMBER: _builtins.int
     CARRY_FIELD_NUMBER: _builtins.int
     NEXT_CARRY_FIELD_NUMBER: _builtins.int
+    LOG_LEVEL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The session's id."""
     agent: _builtins.str
@@ -121,6 +123,8 @@ class Session(_message.Message):
     """What of the conversation before the latest switch the active agent is shown; unspecified before the first one."""
     next_carry: Global___Carry.ValueType
     """What the agent will be shown that a switch under way makes the active one; unspecified without a switch."""
+    log_level: _tool_pb2.LogLevel.ValueType
+    """The least level of what tools log that the session's client wants to be told (SetLogLevel); unspecified: it is told nothing."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was opened."""
@@ -143,10 +147,11 @@ class Session(_message.Message):
         switch_count: _builtins.int = ...,
         carry: Global___Carry.ValueType = ...,
         next_carry: Global___Carry.ValueType = ...,
+        log_level: _tool_pb2.LogLevel.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "drain_expire_time", b"drain_expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "context_revision", b"context_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switch_count", b"switch_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "carry", b"carry", "context_revision", b"context_revision", "create_time", b"create_time", "drain_expire_time", b"drain_expire_time", "id", b"id", "log_level", b"log_level", "next_agent", b"next_agent", "next_carry", b"next_carry", "principal", b"principal", "state", b"state", "switch_count", b"switch_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,9 +26,10 @@ from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from toolbus.access.v1 import access_pb2 as toolbus_dot_access_dot_v1_dot_access__pb2
 from toolbus.session.v1 import session_pb2 as toolbus_dot_session_dot_v1_dot_session__pb2
+from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/session/v1/session.proto\"\x87\x01\n\x14\x43reateSessionRequest\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n\x15\x43reateSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"P\n\x11GetSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"K\n\x12GetSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"g\n\x13ListSessionsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x14ListSessionsResponse\x12\x37\n\x08sessions\x18\x01 \x03(\x0b\x32\x1b.toolbus.session.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa3\x01\n\x13\x43loseSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12O\n\rdrain_timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0c\x64rainTimeout\"M\n\x14\x43loseSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"\xf0\x02\n\x12SwitchAgentRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12O\n\rdrain_timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0c\x64rainTimeout\x12?\n\x19\x65xpected_context_revision\x18\x04 \x01(\rH\x00R\x17\x65xpectedContextRevision\x88\x01\x01\x12\x39\n\x05\x63\x61rry\x18\x05 \x01(\x0e\x32\x19.toolbus.session.v1.CarryB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x05\x63\x61rryB\x1c\n\x1a_expected_context_revision\"L\n\x13SwitchAgentResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"R\n\x13WatchSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"a\n\x14WatchSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag2\x82\x05\n\x0eSessionService\x12j\n\rCreateSession\x12(.toolbus.session.v1.CreateSessionRequest\x1a).toolbus.session.v1.CreateSessionResponse\"\x04\xa8\x86\x19\x02\x12\x61\n\nGetSession\x12%.toolbus.session.v1.GetSessionRequest\x1a&.toolbus.session.v1.GetSessionResponse\"\x04\xa8\x86\x19\x02\x12g\n\x0cListSessions\x12\'.toolbus.session.v1.ListSessionsRequest\x1a(.toolbus.session.v1.ListSessionsResponse\"\x04\xa8\x86\x19\x02\x12g\n\x0c\x43loseSession\x12\'.toolbus.session.v1.CloseSessionRequest\x1a(.toolbus.session.v1.CloseSessionResponse\"\x04\xa8\x86\x19\x02\x12\x64\n\x0bSwitchAgent\x12&.toolbus.session.v1.SwitchAgentRequest\x1a\'.toolbus.session.v1.SwitchAgentResponse\"\x04\xa8\x86\x19\x02\x12i\n\x0cWatchSession\x12\'.toolbus.session.v1.WatchSessionRequest\x1a(.toolbus.session.v1.WatchSessionResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(toolbus/session/v1/session_service.proto\x12\x12toolbus.session.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1etoolbus/access/v1/access.proto\x1a toolbus/session/v1/session.proto\x1a\x1atoolbus/tool/v1/tool.proto\"\x87\x01\n\x14\x43reateSessionRequest\x12\x32\n\x05\x61gent\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12;\n\nsession_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\"N\n\x15\x43reateSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"P\n\x11GetSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"K\n\x12GetSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"g\n\x13ListSessionsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x14ListSessionsResponse\x12\x37\n\x08sessions\x18\x01 \x03(\x0b\x32\x1b.toolbus.session.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa3\x01\n\x13\x43loseSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12O\n\rdrain_timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0c\x64rainTimeout\"M\n\x14\x43loseSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"\xf0\x02\n\x12SwitchAgentRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x32\n\x05\x61gent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x05\x61gent\x12O\n\rdrain_timeout\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x0c\x64rainTimeout\x12?\n\x19\x65xpected_context_revision\x18\x04 \x01(\rH\x00R\x17\x65xpectedContextRevision\x88\x01\x01\x12\x39\n\x05\x63\x61rry\x18\x05 \x01(\x0e\x32\x19.toolbus.session.v1.CarryB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x05\x63\x61rryB\x1c\n\x1a_expected_context_revision\"L\n\x13SwitchAgentResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\"R\n\x13WatchSessionRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\"a\n\x14WatchSessionResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session\x12\x12\n\x04\x65tag\x18\x02 \x01(\tR\x04\x65tag\"\x8c\x01\n\x12SetLogLevelRequest\x12;\n\nsession_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x12\x39\n\x05level\x18\x02 \x01(\x0e\x32\x19.toolbus.tool.v1.LogLevelB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x05level\"L\n\x13SetLogLevelResponse\x12\x35\n\x07session\x18\x01 \x01(\x0b\x32\x1b.toolbus.session.v1.SessionR\x07session2\xe8\x05\n\x0eSessionService\x12j\n\rCreateSession\x12(.toolbus.session.v1.CreateSessionRequest\x1a).toolbus.session.v1.CreateSessionResponse\"\x04\xa8\x86\x19\x02\x12\x61\n\nGetSession\x12%.toolbus.session.v1.GetSessionRequest\x1a&.toolbus.session.v1.GetSessionResponse\"\x04\xa8\x86\x19\x02\x12g\n\x0cListSessions\x12\'.toolbus.session.v1.ListSessionsRequest\x1a(.toolbus.session.v1.ListSessionsResponse\"\x04\xa8\x86\x19\x02\x12g\n\x0c\x43loseSession\x12\'.toolbus.session.v1.CloseSessionRequest\x1a(.toolbus.session.v1.CloseSessionResponse\"\x04\xa8\x86\x19\x02\x12\x64\n\x0bSwitchAgent\x12&.toolbus.session.v1.SwitchAgentRequest\x1a\'.toolbus.session.v1.SwitchAgentResponse\"\x04\xa8\x86\x19\x02\x12i\n\x0cWatchSession\x12\'.toolbus.session.v1.WatchSessionRequest\x1a(.toolbus.session.v1.WatchSessionResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12\x64\n\x0bSetLogLevel\x12&.toolbus.session.v1.SetLogLevelRequest\x1a\'.toolbus.session.v1.SetLogLevelResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -59,6 +60,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SWITCHAGENTREQUEST'].fields_by_name['carry']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_WATCHSESSIONREQUEST'].fields_by_name['session_id']._loaded_options = None
   _globals['_WATCHSESSIONREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_SETLOGLEVELREQUEST'].fields_by_name['session_id']._loaded_options = None
+  _globals['_SETLOGLEVELREQUEST'].fields_by_name['session_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{1,64}$'
+  _globals['_SETLOGLEVELREQUEST'].fields_by_name['level']._loaded_options = None
+  _globals['_SETLOGLEVELREQUEST'].fields_by_name['level']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_SESSIONSERVICE'].methods_by_name['CreateSession']._loaded_options = None
   _globals['_SESSIONSERVICE'].methods_by_name['CreateSession']._serialized_options = b'\250\206\031\002'
   _globals['_SESSIONSERVICE'].methods_by_name['GetSession']._loaded_options = None
@@ -71,30 +76,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SESSIONSERVICE'].methods_by_name['SwitchAgent']._serialized_options = b'\250\206\031\002'
   _globals['_SESSIONSERVICE'].methods_by_name['WatchSession']._loaded_options = None
   _globals['_SESSIONSERVICE'].methods_by_name['WatchSession']._serialized_options = b'\250\206\031\002'
-  _globals['_CREATESESSIONREQUEST']._serialized_start=192
-  _globals['_CREATESESSIONREQUEST']._serialized_end=327
-  _globals['_CREATESESSIONRESPONSE']._serialized_start=329
-  _globals['_CREATESESSIONRESPONSE']._serialized_end=407
-  _globals['_GETSESSIONREQUEST']._serialized_start=409
-  _globals['_GETSESSIONREQUEST']._serialized_end=489
-  _globals['_GETSESSIONRESPONSE']._serialized_start=491
-  _globals['_GETSESSIONRESPONSE']._serialized_end=566
-  _globals['_LISTSESSIONSREQUEST']._serialized_start=568
-  _globals['_LISTSESSIONSREQUEST']._serialized_end=671
-  _globals['_LISTSESSIONSRESPONSE']._serialized_start=673
-  _globals['_LISTSESSIONSRESPONSE']._serialized_end=792
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=795
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=958
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=960
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1037
-  _globals['_SWITCHAGENTREQUEST']._serialized_start=1040
-  _globals['_SWITCHAGENTREQUEST']._serialized_end=1408
-  _globals['_SWITCHAGENTRESPONSE']._serialized_start=1410
-  _globals['_SWITCHAGENTRESPONSE']._serialized_end=1486
-  _globals['_WATCHSESSIONREQUEST']._serialized_start=1488
-  _globals['_WATCHSESSIONREQUEST']._serialized_end=1570
-  _globals['_WATCHSESSIONRESPONSE']._serialized_start=1572
-  _globals['_WATCHSESSIONRESPONSE']._serialized_end=1669
-  _globals['_SESSIONSERVICE']._serialized_start=1672
-  _globals['_SESSIONSERVICE']._serialized_end=2314
+  _globals['_SESSIONSERVICE'].methods_by_name['SetLogLevel']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['SetLogLevel']._serialized_options = b'\250\206\031\002'
+  _globals['_CREATESESSIONREQUEST']._serialized_start=220
+  _globals['_CREATESESSIONREQUEST']._serialized_end=355
+  _globals['_CREATESESSIONRESPONSE']._serialized_start=357
+  _globals['_CREATESESSIONRESPONSE']._serialized_end=435
+  _globals['_GETSESSIONREQUEST']._serialized_start=437
+  _globals['_GETSESSIONREQUEST']._serialized_end=517
+  _globals['_GETSESSIONRESPONSE']._serialized_start=519
+  _globals['_GETSESSIONRESPONSE']._serialized_end=594
+  _globals['_LISTSESSIONSREQUEST']._serialized_start=596
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=699
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=701
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=820
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=823
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=986
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=988
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1065
+  _globals['_SWITCHAGENTREQUEST']._serialized_start=1068
+  _globals['_SWITCHAGENTREQUEST']._serialized_end=1436
+  _globals['_SWITCHAGENTRESPONSE']._serialized_start=1438
+  _globals['_SWITCHAGENTRESPONSE']._serialized_end=1514
+  _globals['_WATCHSESSIONREQUEST']._serialized_start=1516
+  _globals['_WATCHSESSIONREQUEST']._serialized_end=1598
+  _globals['_WATCHSESSIONRESPONSE']._serialized_start=1600
+  _globals['_WATCHSESSIONRESPONSE']._serialized_end=1697
+  _globals['_SETLOGLEVELREQUEST']._serialized_start=1700
+  _globals['_SETLOGLEVELREQUEST']._serialized_end=1840
+  _globals['_SETLOGLEVELRESPONSE']._serialized_start=1842
+  _globals['_SETLOGLEVELRESPONSE']._serialized_end=1918
+  _globals['_SESSIONSERVICE']._serialized_start=1921
+  _globals['_SESSIONSERVICE']._serialized_end=2665
 # @@protoc_insertion_point(module_scope)

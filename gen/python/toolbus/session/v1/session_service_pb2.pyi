@@ -9,6 +9,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from toolbus.session.v1 import session_pb2 as _session_pb2
+from toolbus.tool.v1 import tool_pb2 as _tool_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -346,3 +347,53 @@ class WatchSessionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WatchSessionResponse: _TypeAlias = WatchSessionResponse  # noqa: Y015
+
+@_typing.final
+class SetLogLevelRequest(_message.Message):
+    """Says what of the logs of tools a session's client wants to be told, wherever it asks next."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    level: _tool_pb2.LogLevel.ValueType
+    """The least level; unspecified for nothing."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        level: _tool_pb2.LogLevel.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetLogLevelRequest: _TypeAlias = SetLogLevelRequest  # noqa: Y015
+
+@_typing.final
+class SetLogLevelResponse(_message.Message):
+    """The session with its level."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> _session_pb2.Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: _session_pb2.Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetLogLevelResponse: _TypeAlias = SetLogLevelResponse  # noqa: Y015

@@ -65,6 +65,11 @@ class SessionServiceStub:
                 request_serializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.WatchSessionRequest.SerializeToString,
                 response_deserializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.WatchSessionResponse.FromString,
                 _registered_method=True)
+        self.SetLogLevel = channel.unary_unary(
+                '/toolbus.session.v1.SessionService/SetLogLevel',
+                request_serializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.SetLogLevelRequest.SerializeToString,
+                response_deserializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.SetLogLevelResponse.FromString,
+                _registered_method=True)
 
 
 class SessionServiceServicer:
@@ -113,6 +118,13 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetLogLevel(self, request, context):
+        """Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SessionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -145,6 +157,11 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.WatchSession,
                     request_deserializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.WatchSessionRequest.FromString,
                     response_serializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.WatchSessionResponse.SerializeToString,
+            ),
+            'SetLogLevel': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetLogLevel,
+                    request_deserializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.SetLogLevelRequest.FromString,
+                    response_serializer=toolbus_dot_session_dot_v1_dot_session__service__pb2.SetLogLevelResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -310,6 +327,33 @@ class SessionService:
             '/toolbus.session.v1.SessionService/WatchSession',
             toolbus_dot_session_dot_v1_dot_session__service__pb2.WatchSessionRequest.SerializeToString,
             toolbus_dot_session_dot_v1_dot_session__service__pb2.WatchSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetLogLevel(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/toolbus.session.v1.SessionService/SetLogLevel',
+            toolbus_dot_session_dot_v1_dot_session__service__pb2.SetLogLevelRequest.SerializeToString,
+            toolbus_dot_session_dot_v1_dot_session__service__pb2.SetLogLevelResponse.FromString,
             options,
             channel_credentials,
             insecure,

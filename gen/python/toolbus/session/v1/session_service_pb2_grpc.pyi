@@ -45,6 +45,8 @@ class SessionServiceStub:
     """Makes another agent the active one; refused before anything is taken down if it cannot be loaded."""
     WatchSession: _grpc.UnaryStreamMultiCallable[_session_service_pb2.WatchSessionRequest, _session_service_pb2.WatchSessionResponse]
     """Streams a session's state now and after each change."""
+    SetLogLevel: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.SetLogLevelRequest, _session_service_pb2.SetLogLevelResponse]
+    """Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does."""
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
@@ -63,6 +65,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """Makes another agent the active one; refused before anything is taken down if it cannot be loaded."""
     WatchSession: _aio.UnaryStreamMultiCallable[_session_service_pb2.WatchSessionRequest, _session_service_pb2.WatchSessionResponse]  # type: ignore[assignment]
     """Streams a session's state now and after each change."""
+    SetLogLevel: _aio.UnaryUnaryMultiCallable[_session_service_pb2.SetLogLevelRequest, _session_service_pb2.SetLogLevelResponse]  # type: ignore[assignment]
+    """Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does."""
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Sessions: open, switch, close."""
@@ -114,5 +118,13 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_session_service_pb2.WatchSessionResponse], _abc.AsyncIterator[_session_service_pb2.WatchSessionResponse]]:
         """Streams a session's state now and after each change."""
+
+    @_abc_1.abstractmethod
+    def SetLogLevel(
+        self,
+        request: _session_service_pb2.SetLogLevelRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.SetLogLevelResponse, _abc.Awaitable[_session_service_pb2.SetLogLevelResponse]]:
+        """Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does."""
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

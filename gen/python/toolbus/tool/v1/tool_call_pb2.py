@@ -22,21 +22,27 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from buf.validate import validate_pb2 as buf_dot_validate_dot_validate__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from toolbus.tool.v1 import tool_pb2 as toolbus_dot_tool_dot_v1_dot_tool__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n\x0eQuestionOrigin\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\"\xf3\x06\n\x08ToolCall\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x15\n\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x14\n\x05\x61gent\x18\x04 \x01(\tR\x05\x61gent\x12\x12\n\x04tool\x18\x05 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x06 \x01(\tR\rargumentsJson\x12\x34\n\x05state\x18\x07 \x01(\x0e\x32\x1e.toolbus.tool.v1.ToolCallStateR\x05state\x12\x33\n\x06result\x18\x08 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12;\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0b\x65xpire_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x19\n\x08space_id\x18\x0b \x01(\tR\x07spaceId\x12\x1d\n\nmessage_id\x18\x0c \x01(\tR\tmessageId\x12\x14\n\x05taken\x18\r \x01(\x08R\x05taken\x12\x45\n\x0e\x65xecution_type\x18\x0e \x01(\x0e\x32\x1e.toolbus.tool.v1.ExecutionTypeR\rexecutionType\x12,\n\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n\rresolved_late\x18\x10 \x01(\x08R\x0cresolvedLate\x12\x1c\n\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n\x06\x65\x66\x66\x65\x63t\x18\x12 \x01(\x0e\x32\x17.toolbus.tool.v1.EffectR\x06\x65\x66\x66\x65\x63t\x12;\n\x08question\x18\x13 \x01(\x0b\x32\x1f.toolbus.tool.v1.QuestionOriginR\x08question\x12;\n\x0bupdate_time\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12/\n\x13\x61rguments_reference\x18\x15 \x01(\tR\x12\x61rgumentsReference*\xe0\x01\n\rToolCallState\x12\x1f\n\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n\x17TOOL_CALL_STATE_WAITING\x10\x02\x12\x1b\n\x17TOOL_CALL_STATE_PENDING\x10\x03\x12\x1c\n\x18TOOL_CALL_STATE_RESOLVED\x10\x04\x12\x1b\n\x17TOOL_CALL_STATE_EXPIRED\x10\x05\x12\x1c\n\x18TOOL_CALL_STATE_CANCELED\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftoolbus/tool/v1/tool_call.proto\x12\x0ftoolbus.tool.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1atoolbus/tool/v1/tool.proto\"=\n\x0eQuestionOrigin\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\"H\n\x08\x43\x61llTask\x12<\n\x03ttl\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationB\x0f\xbaH\x0c\xaa\x01\t\"\x05\x08\x80\xe7\x84\x0f\x32\x00R\x03ttl\"\xa2\x07\n\x08ToolCall\x12\x17\n\x07\x63\x61ll_id\x18\x01 \x01(\tR\x06\x63\x61llId\x12\x1d\n\nsession_id\x18\x02 \x01(\tR\tsessionId\x12\x15\n\x06run_id\x18\x03 \x01(\tR\x05runId\x12\x14\n\x05\x61gent\x18\x04 \x01(\tR\x05\x61gent\x12\x12\n\x04tool\x18\x05 \x01(\tR\x04tool\x12%\n\x0e\x61rguments_json\x18\x06 \x01(\tR\rargumentsJson\x12\x34\n\x05state\x18\x07 \x01(\x0e\x32\x1e.toolbus.tool.v1.ToolCallStateR\x05state\x12\x33\n\x06result\x18\x08 \x01(\x0b\x32\x1b.toolbus.tool.v1.ToolResultR\x06result\x12;\n\x0b\x63reate_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0b\x65xpire_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12\x19\n\x08space_id\x18\x0b \x01(\tR\x07spaceId\x12\x1d\n\nmessage_id\x18\x0c \x01(\tR\tmessageId\x12\x14\n\x05taken\x18\r \x01(\x08R\x05taken\x12\x45\n\x0e\x65xecution_type\x18\x0e \x01(\x0e\x32\x1e.toolbus.tool.v1.ExecutionTypeR\rexecutionType\x12,\n\x12output_schema_json\x18\x0f \x01(\tR\x10outputSchemaJson\x12#\n\rresolved_late\x18\x10 \x01(\x08R\x0cresolvedLate\x12\x1c\n\tprincipal\x18\x11 \x01(\tR\tprincipal\x12/\n\x06\x65\x66\x66\x65\x63t\x18\x12 \x01(\x0e\x32\x17.toolbus.tool.v1.EffectR\x06\x65\x66\x66\x65\x63t\x12;\n\x08question\x18\x13 \x01(\x0b\x32\x1f.toolbus.tool.v1.QuestionOriginR\x08question\x12;\n\x0bupdate_time\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12/\n\x13\x61rguments_reference\x18\x15 \x01(\tR\x12\x61rgumentsReference\x12-\n\x04task\x18\x16 \x01(\x0b\x32\x19.toolbus.tool.v1.CallTaskR\x04task*\xe0\x01\n\rToolCallState\x12\x1f\n\x1bTOOL_CALL_STATE_UNSPECIFIED\x10\x00\x12\x1b\n\x17TOOL_CALL_STATE_STARTED\x10\x01\x12\x1b\n\x17TOOL_CALL_STATE_WAITING\x10\x02\x12\x1b\n\x17TOOL_CALL_STATE_PENDING\x10\x03\x12\x1c\n\x18TOOL_CALL_STATE_RESOLVED\x10\x04\x12\x1b\n\x17TOOL_CALL_STATE_EXPIRED\x10\x05\x12\x1c\n\x18TOOL_CALL_STATE_CANCELED\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.tool.v1.tool_call_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TOOLCALLSTATE']._serialized_start=1063
-  _globals['_TOOLCALLSTATE']._serialized_end=1287
-  _globals['_QUESTIONORIGIN']._serialized_start=113
-  _globals['_QUESTIONORIGIN']._serialized_end=174
-  _globals['_TOOLCALL']._serialized_start=177
-  _globals['_TOOLCALL']._serialized_end=1060
+  _globals['_CALLTASK'].fields_by_name['ttl']._loaded_options = None
+  _globals['_CALLTASK'].fields_by_name['ttl']._serialized_options = b'\272H\014\252\001\t\"\005\010\200\347\204\0172\000'
+  _globals['_TOOLCALLSTATE']._serialized_start=1245
+  _globals['_TOOLCALLSTATE']._serialized_end=1469
+  _globals['_QUESTIONORIGIN']._serialized_start=174
+  _globals['_QUESTIONORIGIN']._serialized_end=235
+  _globals['_CALLTASK']._serialized_start=237
+  _globals['_CALLTASK']._serialized_end=309
+  _globals['_TOOLCALL']._serialized_start=312
+  _globals['_TOOLCALL']._serialized_end=1242
 # @@protoc_insertion_point(module_scope)

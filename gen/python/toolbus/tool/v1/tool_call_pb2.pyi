@@ -4,6 +4,7 @@ isort:skip_file
 Recorded calls."""
 
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -86,6 +87,32 @@ class QuestionOrigin(_message.Message):
 Global___QuestionOrigin: _TypeAlias = QuestionOrigin  # noqa: Y015
 
 @_typing.final
+class CallTask(_message.Message):
+    """What its caller asked of a call that it looks for later, as MCP clients do with tasks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TTL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ttl(self) -> _duration_pb2.Duration:
+        """For how long after its creation the caller wants it to be found; absent for as long as it is kept. One that has not ended is
+        found in any case. Its record stays by the rules of the store: the call is not executed again under its id.
+        """
+
+    def __init__(
+        self,
+        *,
+        ttl: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ttl", b"ttl"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CallTask: _TypeAlias = CallTask  # noqa: Y015
+
+@_typing.final
 class ToolCall(_message.Message):
     """A call as it is recorded. It does not say which watcher has taken it, by which delivery, or which submission answered it: `taken`
     and `state` say whether a watcher has it, and whether the one that made the call still waits.
@@ -114,6 +141,7 @@ class ToolCall(_message.Message):
     QUESTION_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     ARGUMENTS_REFERENCE_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call."""
     session_id: _builtins.str
@@ -168,6 +196,12 @@ class ToolCall(_message.Message):
     def update_time(self) -> _timestamp_pb2.Timestamp:
         """When it was changed last; absent for one that an older release wrote last."""
 
+    @_builtins.property
+    def task(self) -> Global___CallTask:
+        """What its caller asked of it as a task; absent for a call that nobody looks for later. A request that comes again changes nothing
+        of it.
+        """
+
     def __init__(
         self,
         *,
@@ -192,10 +226,11 @@ class ToolCall(_message.Message):
         question: Global___QuestionOrigin | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         arguments_reference: _builtins.str = ...,
+        task: Global___CallTask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "question", b"question", "result", b"result", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "expire_time", b"expire_time", "question", b"question", "result", b"result", "task", b"task", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "arguments_reference", b"arguments_reference", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "question", b"question", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "tool", b"tool", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "arguments_json", b"arguments_json", "arguments_reference", b"arguments_reference", "call_id", b"call_id", "create_time", b"create_time", "effect", b"effect", "execution_type", b"execution_type", "expire_time", b"expire_time", "message_id", b"message_id", "output_schema_json", b"output_schema_json", "principal", b"principal", "question", b"question", "resolved_late", b"resolved_late", "result", b"result", "run_id", b"run_id", "session_id", b"session_id", "space_id", b"space_id", "state", b"state", "taken", b"taken", "task", b"task", "tool", b"tool", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

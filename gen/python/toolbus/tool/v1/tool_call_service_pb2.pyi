@@ -329,12 +329,17 @@ class ListToolCallsRequest(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ONLY_TASKS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """Only calls of this session; empty for all."""
     page_size: _builtins.int
     """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
     """The `next_page_token` of the previous page; empty for the first page."""
+    only_tasks: _builtins.bool
+    """Only calls that their caller asked for as tasks (`CallToolRequest.task`), in the order of their creation: those of the one who
+    asks alone, also where it may see others'. However many calls there are, a page costs what it holds.
+    """
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_tool_call_pb2.ToolCallState.ValueType]:
         """Only calls in these states; empty for all."""
@@ -346,10 +351,11 @@ class ListToolCallsRequest(_message.Message):
         states: _abc.Iterable[_tool_call_pb2.ToolCallState.ValueType] | None = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        only_tasks: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id", "states", b"states"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["only_tasks", b"only_tasks", "page_size", b"page_size", "page_token", b"page_token", "session_id", b"session_id", "states", b"states"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -367,7 +373,7 @@ class ListToolCallsResponse(_message.Message):
     """The `page_token` of the next page; empty on the last page."""
     @_builtins.property
     def calls(self) -> _containers.RepeatedCompositeFieldContainer[_tool_call_pb2.ToolCall]:
-        """The calls, by id."""
+        """The calls, by id; tasks in the order of their creation."""
 
     def __init__(
         self,

@@ -284,6 +284,7 @@ class CallToolRequest(_message.Message):
     AGENT_FIELD_NUMBER: _builtins.int
     ANSWERS_FORMS_FIELD_NUMBER: _builtins.int
     ANSWERS_URLS_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
     call_id: _builtins.str
     """The call's id; a second call with the same id joins the first or is given its result, and is refused when it asks for
     something else. This holds for an hour at least after the first has ended, if it is recorded; calls of pure and idempotent
@@ -331,6 +332,12 @@ class CallToolRequest(_message.Message):
     def timeout(self) -> _duration_pb2.Duration:
         """How long the call may take from now on; absent for `deadline`, which it stands above."""
 
+    @_builtins.property
+    def task(self) -> _tool_call_pb2.CallTask:
+        """That whoever calls looks for the call later, by its id or among its tasks (`ListToolCallsRequest.only_tasks`). Without effect on
+        a call that is not recorded.
+        """
+
     def __init__(
         self,
         *,
@@ -348,10 +355,11 @@ class CallToolRequest(_message.Message):
         agent: _builtins.str = ...,
         answers_forms: _builtins.bool = ...,
         answers_urls: _builtins.bool = ...,
+        task: _tool_call_pb2.CallTask | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline", "timeout", b"timeout"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "deadline", b"deadline", "task", b"task", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "allowed_tools", b"allowed_tools", "answers_forms", b"answers_forms", "answers_urls", b"answers_urls", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "allowed_tools", b"allowed_tools", "answers_forms", b"answers_forms", "answers_urls", b"answers_urls", "arguments_json", b"arguments_json", "call_id", b"call_id", "context_revision", b"context_revision", "deadline", b"deadline", "name", b"name", "run_context", b"run_context", "run_id", b"run_id", "run_sources", b"run_sources", "session_id", b"session_id", "task", b"task", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -10,7 +10,9 @@ import type { CallInSession } from "../../calls/call.ts";
 import { askInResults, createQuestionStates } from "../../calls/question-state.ts";
 import { answersFrom } from "../../calls/questions.ts";
 import { isEventStream } from "../../http/web-messages.ts";
+import type { TasksOptions } from "../../tasks/task-calls.ts";
 import {
+  createDetailedTasks,
   createTaskAnswer,
   EXTENSION_CAPABILITY,
   knowsTasks,
@@ -20,6 +22,7 @@ import {
 import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "../exchange.ts";
 import { writtenArguments } from "../written-arguments.ts";
 import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
+import { listenedTasks, listeningAnyway, withTaskUpdates } from "./listened-tasks.ts";
 
 /** Answers a request of 2026-07-28: each says all that there is to know of its client, and who leaves has canceled. */
 export async function serveStateless(parts: McpParts, exchange: McpExchange): Promise<Response> {
@@ -29,21 +32,22 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const instructions = async () => instructionsFrom(await readTools(tools, scope, optionsFor(caller)));
   const said = isObject(body) && body.method === "server/discover" ? { instructions: await instructions() } : {};
   const callId = randomUUID(); // no id of the client's is one for longer than its request
-  const server = () => {
-    const own = {
-      ...said,
+  const own = () =>
+    ({
       ...serverParts(parts, exchange, () => sessions.standing(agent, caller)),
       argumentsJsonOf: writtenArguments(bodyText),
       callIdOf: () => callId,
       callTool: callInStanding(parts, exchange),
       asking: askingOf(parts, exchange),
       knowsLinks: true,
-      logs: true,
-    };
-    const tasks = { ...own, ...tasksParts(parts, exchange) };
+      logs: "by request" as const,
+      ...tasksParts(parts, exchange),
+    }) satisfies TasksOptions;
+  const server = () => {
+    const tasks = own();
     const isDeclared = knowsTasks(metaOf(exchange));
     const answerByTask = isDeclared ? createTaskAnswer(tasks) : undefined;
-    const server = createAgentServer({ ...own, tasks: EXTENSION_CAPABILITY, answerByTask });
+    const server = createAgentServer({ ...said, ...tasks, tasks: EXTENSION_CAPABILITY, answerByTask });
     serveTaskExtension(server, tasks, isDeclared);
     return server;
   };
@@ -52,13 +56,22 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const changes = isListening ? await openChanges(parts, exchange, () => void handler.close()) : NO_CHANGES;
   const { bus, leave } = changes;
   const handler = createMcpHandler(server, { legacy: "reject", bus });
-  const parsedBody = isListening ? withResources(body, changes.uris) : body;
+  const given = isListening ? withResources(body, changes.uris) : body;
+  const read = async (taskId: string) => {
+    const { tasks, detailed } = createDetailedTasks(own());
+    const call = await tasks.find(taskId);
+    return call && detailed(call);
+  };
+  const taskIds = isListening ? await listenedTasks(paramsOf(exchange).notifications, read) : [];
+  const { body: parsedBody, ...listening } = taskIds.length > 0 ? listeningAnyway(given) : { body: given };
   const response = await handler.fetch(request, { parsedBody });
   if (!isEventStream(response)) leave();
-  return response;
+  if (!isEventStream(response) || taskIds.length === 0) return response;
+  const signals = [request.signal, parts.stopping];
+  return withTaskUpdates(response, { taskIds, read, signals, hidesTools: false, ...listening });
 }
 
-/** Tasks are told to who knows them, and are polled for: a stream tells of none. */
+/** Tasks are told to who knows them. */
 function refuseForeignTasks(exchange: McpExchange): void {
   const { notifications } = paramsOf(exchange);
   if (isObject(notifications) && notifications.taskIds !== undefined && !knowsTasks(metaOf(exchange)))

@@ -7,7 +7,7 @@ import { openTestSuite } from "../../../../harness/suite.ts";
 import { openAskingServer } from "../../../fixtures/asking/modern-server.ts";
 import type { Where } from "../../fixtures/clients.ts";
 import { type Door, keys, openDoor } from "../../fixtures/door.ts";
-import { askWithTasks as ask, declared } from "../../fixtures/modern-hand.ts";
+import { askWithTasks as ask, declared, listenWithTasks as listen } from "../../fixtures/modern-hand.ts";
 
 const stack = new AsyncDisposableStack();
 let door: Door;
@@ -63,6 +63,33 @@ describe("DOOR-2 a task of the extension", () => {
     door.work.end("long");
     const ended = await until(() => endOf(there, taskId), { timeoutMs: 20_000, intervalMs: 100 });
     expect(ended).toMatchObject({ status: "completed", result: { content: [{ text: "long is done" }] } });
+  }, 60_000);
+
+  it("is told of to who listens, at whichever gateway, as it is polled for, until its end", async () => {
+    const { taskId } = (await ask(here, "tools/call", work("told"))).result;
+    const notifications = { taskIds: [taskId, "no-such-task"] };
+    const stream = await listen(there, notifications);
+    expect((await stream.next()).value).toMatchObject({
+      ...{ method: "notifications/subscriptions/acknowledged", params: { notifications: { taskIds: [taskId] } } },
+    });
+    const working = (await stream.next()).value;
+    expect(working).toMatchObject({ method: "notifications/tasks", params: { taskId, status: "working" } });
+    expect(working.params._meta).toEqual({ "io.modelcontextprotocol/subscriptionId": 1 });
+    door.work.end("told");
+    const { _meta, ...completed } = (await stream.next()).value.params;
+    expect(completed).toMatchObject({ taskId, status: "completed", result: { content: [{ text: "told is done" }] } });
+    const { resultType, _meta: own, ...polled } = (await ask(here, "tasks/get", { taskId })).result;
+    expect(completed).toEqual(polled);
+    await stream.return(undefined);
+    const foreign = await ask({ ...there, key: keys.mallory }, "subscriptions/listen", { notifications });
+    expect(foreign, "the stream of nothing ends").toMatchObject({ result: { resultType: "complete" } });
+    const both = await listen(here, { taskIds: [taskId], toolsListChanged: true });
+    const { params } = (await both.next()).value;
+    expect(params.notifications).toEqual({ taskIds: [taskId], toolsListChanged: true });
+    expect((await both.next()).value.params.status).toBe("completed");
+    await both.return(undefined);
+    const many = Array.from({ length: 101 }, (_, index) => `task-${index}`);
+    expect((await ask(here, "subscriptions/listen", { notifications: { taskIds: many } })).error?.code).toBe(-32_602);
   }, 60_000);
 
   it("goes on when its gateway is killed, and is executed once", async () => {

@@ -7,6 +7,7 @@ import {
   CallToolResultSchema,
   CreateTaskResultSchema,
   ElicitRequestSchema,
+  LoggingMessageNotificationSchema,
   TaskStatusNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -132,23 +133,31 @@ describe("DOOR-2 a task", () => {
     expect(door.work.log.filter((line) => line === "began orphan")).toHaveLength(1);
   }, 90_000);
 
-  it("tells who waits for its result of its states, and, where it was created, of its progress", async () => {
+  it("tells who waits for its result, at whichever gateway, of its states, its progress and its log", async () => {
     const mine = await handOf(here);
     await using one = await openOldClient(here);
     await using other = await openOldClient(there);
-    const { taskId } = (await mine.create(work("watched"))).task;
-    const told: number[] = [];
-    const options = { onprogress: ({ progress }: { progress: number }) => void told.push(progress) };
+    const logging = { name: "work__work", arguments: { name: "watched", logs: true } };
+    const { taskId } = (await mine.create(logging)).task;
+    const logs = new Set<unknown>();
+    await other.client.setLoggingLevel("info");
+    other.client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logs.add(params.data));
     const states = [one, other].map(({ client }) => {
       const seen: unknown[] = [];
       client.setNotificationHandler(TaskStatusNotificationSchema, ({ params }) => void seen.push(params));
       return seen;
     });
-    const waiting = [one, other].map(({ client }) =>
-      client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema, options),
-    );
-    await until(() => told.length > 2, { timeoutMs: 20_000, what: "the task's progress" });
-    expect(told).toEqual(told.toSorted((before, after) => before - after));
+    const told: number[][] = [];
+    const waiting = [one, other].map(({ client }, index) => {
+      const steps: number[] = [];
+      told[index] = steps;
+      const onprogress = ({ progress }: { progress: number }) => void steps.push(progress);
+      return client.experimental.tasks.getTaskResult(taskId, CallToolResultSchema, { onprogress, timeout: 60_000 });
+    });
+    await until(() => told.every((steps) => steps.length > 2), { timeoutMs: 20_000, what: "the task's progress" });
+    for (const steps of told) expect(steps).toEqual(steps.toSorted((before, after) => before - after));
+    await until(() => logs.size > 0, { timeoutMs: 20_000, what: "the task's log" });
+    expect([...logs]).toEqual(["info of watched"]);
     door.work.end("watched");
     for (const { content } of await Promise.all(waiting)) expect(JSON.stringify(content)).toContain("watched is done");
     for (const seen of states)
@@ -176,19 +185,34 @@ describe("DOOR-2 a task", () => {
     expect((await mine.ask("tasks/cancel", { taskId })).error?.code).toBe(-32_602);
   }, 60_000);
 
-  it("tells how long it is kept, whatever its client asks for", async () => {
-    const mine = await handOf(here);
-    const before = Date.now();
-    const { task } = await mine.create(work("kept"), 8, { ttl: 1 });
-    expect(task.ttl).toBeGreaterThanOrEqual(3_600_000);
-    door.work.end("kept");
-    await mine.ask("tasks/result", { taskId: task.taskId });
-    const { status, ttl, createdAt, lastUpdatedAt } = await mine.get(task.taskId);
-    expect(status).toBe("completed");
-    const [created, updated] = [Date.parse(createdAt), Date.parse(lastUpdatedAt)];
-    expect(created).toBeGreaterThan(before - 5_000);
-    expect(updated).toBeGreaterThan(created);
-    expect(ttl, "an hour after it has ended").toBe(updated - created + 3_600_000);
+  it("is kept as long as its client asks, as far as the suite keeps it, and says how long that is", async () => {
+    const [mine, other] = [await handOf(here), await handOf(there)];
+    const asked = async (name: string, ttl: number | undefined, id: number) =>
+      (await mine.create(work(name), id, ttl === undefined ? {} : { ttl })).task;
+    const [short, long, most, plain] = [
+      await asked("short", 1, 8),
+      await asked("long", 7_200_000, 9),
+      await asked("most", 1e15, 10),
+      await asked("plain", undefined, 11),
+    ];
+    const days = 30 * 24 * 3_600_000;
+    expect([short.ttl, long.ttl, most.ttl, plain.ttl]).toEqual([1, 7_200_000, days, days]);
+    expect((await other.get(short.taskId)).status, "what has not ended is there in any case").toBe("working");
+    for (const name of ["short", "long", "most", "plain"]) door.work.end(name);
+    for (const { taskId } of [long, most, plain]) {
+      await mine.ask("tasks/result", { taskId });
+      const { status, ttl, createdAt, lastUpdatedAt } = await other.get(taskId);
+      expect(status).toBe("completed");
+      expect(ttl, "an hour after it has ended").toBe(Date.parse(lastUpdatedAt) - Date.parse(createdAt) + 3_600_000);
+    }
+    const isGone = async () => (await other.ask("tasks/get", { taskId: short.taskId })).error?.code === -32_602;
+    await until(isGone, { timeoutMs: 20_000, intervalMs: 100, what: "the end of the task that nobody wants" });
+    const listed = await mine.listed();
+    expect(listed).toEqual(expect.arrayContaining([long.taskId, most.taskId, plain.taskId]));
+    expect(listed).not.toContain(short.taskId);
+    expect((await mine.ask("tools/call", { ...work("short"), task: { ttl: -1 } })).error?.code).toBe(-32_602);
+    expect((await mine.create(work("short"), 8)).task.taskId, "and it is not executed again").toBe(short.taskId);
+    expect(door.work.log.filter((line) => line === "began short")).toHaveLength(1);
   }, 60_000);
 
   it("is not made of a call that is not recorded, or not made", async () => {

@@ -52,6 +52,9 @@ const (
 	// SessionServiceWatchSessionProcedure is the fully-qualified name of the SessionService's
 	// WatchSession RPC.
 	SessionServiceWatchSessionProcedure = "/toolbus.session.v1.SessionService/WatchSession"
+	// SessionServiceSetLogLevelProcedure is the fully-qualified name of the SessionService's
+	// SetLogLevel RPC.
+	SessionServiceSetLogLevelProcedure = "/toolbus.session.v1.SessionService/SetLogLevel"
 )
 
 // SessionServiceClient is a client for the toolbus.session.v1.SessionService service.
@@ -68,6 +71,8 @@ type SessionServiceClient interface {
 	SwitchAgent(context.Context, *connect.Request[v1.SwitchAgentRequest]) (*connect.Response[v1.SwitchAgentResponse], error)
 	// Streams a session's state now and after each change.
 	WatchSession(context.Context, *connect.Request[v1.WatchSessionRequest]) (*connect.ServerStreamForClient[v1.WatchSessionResponse], error)
+	// Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does.
+	SetLogLevel(context.Context, *connect.Request[v1.SetLogLevelRequest]) (*connect.Response[v1.SetLogLevelResponse], error)
 }
 
 // NewSessionServiceClient constructs a client for the toolbus.session.v1.SessionService service. By
@@ -117,6 +122,12 @@ func NewSessionServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(sessionServiceMethods.ByName("WatchSession")),
 			connect.WithClientOptions(opts...),
 		),
+		setLogLevel: connect.NewClient[v1.SetLogLevelRequest, v1.SetLogLevelResponse](
+			httpClient,
+			baseURL+SessionServiceSetLogLevelProcedure,
+			connect.WithSchema(sessionServiceMethods.ByName("SetLogLevel")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -128,6 +139,7 @@ type sessionServiceClient struct {
 	closeSession  *connect.Client[v1.CloseSessionRequest, v1.CloseSessionResponse]
 	switchAgent   *connect.Client[v1.SwitchAgentRequest, v1.SwitchAgentResponse]
 	watchSession  *connect.Client[v1.WatchSessionRequest, v1.WatchSessionResponse]
+	setLogLevel   *connect.Client[v1.SetLogLevelRequest, v1.SetLogLevelResponse]
 }
 
 // CreateSession calls toolbus.session.v1.SessionService.CreateSession.
@@ -160,6 +172,11 @@ func (c *sessionServiceClient) WatchSession(ctx context.Context, req *connect.Re
 	return c.watchSession.CallServerStream(ctx, req)
 }
 
+// SetLogLevel calls toolbus.session.v1.SessionService.SetLogLevel.
+func (c *sessionServiceClient) SetLogLevel(ctx context.Context, req *connect.Request[v1.SetLogLevelRequest]) (*connect.Response[v1.SetLogLevelResponse], error) {
+	return c.setLogLevel.CallUnary(ctx, req)
+}
+
 // SessionServiceHandler is an implementation of the toolbus.session.v1.SessionService service.
 type SessionServiceHandler interface {
 	// Opens a session.
@@ -174,6 +191,8 @@ type SessionServiceHandler interface {
 	SwitchAgent(context.Context, *connect.Request[v1.SwitchAgentRequest]) (*connect.Response[v1.SwitchAgentResponse], error)
 	// Streams a session's state now and after each change.
 	WatchSession(context.Context, *connect.Request[v1.WatchSessionRequest], *connect.ServerStream[v1.WatchSessionResponse]) error
+	// Sets the least level of what tools log that the session's client wants to be told, as MCP's `logging/setLevel` does.
+	SetLogLevel(context.Context, *connect.Request[v1.SetLogLevelRequest]) (*connect.Response[v1.SetLogLevelResponse], error)
 }
 
 // NewSessionServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -219,6 +238,12 @@ func NewSessionServiceHandler(svc SessionServiceHandler, opts ...connect.Handler
 		connect.WithSchema(sessionServiceMethods.ByName("WatchSession")),
 		connect.WithHandlerOptions(opts...),
 	)
+	sessionServiceSetLogLevelHandler := connect.NewUnaryHandler(
+		SessionServiceSetLogLevelProcedure,
+		svc.SetLogLevel,
+		connect.WithSchema(sessionServiceMethods.ByName("SetLogLevel")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/toolbus.session.v1.SessionService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case SessionServiceCreateSessionProcedure:
@@ -233,6 +258,8 @@ func NewSessionServiceHandler(svc SessionServiceHandler, opts ...connect.Handler
 			sessionServiceSwitchAgentHandler.ServeHTTP(w, r)
 		case SessionServiceWatchSessionProcedure:
 			sessionServiceWatchSessionHandler.ServeHTTP(w, r)
+		case SessionServiceSetLogLevelProcedure:
+			sessionServiceSetLogLevelHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -264,4 +291,8 @@ func (UnimplementedSessionServiceHandler) SwitchAgent(context.Context, *connect.
 
 func (UnimplementedSessionServiceHandler) WatchSession(context.Context, *connect.Request[v1.WatchSessionRequest], *connect.ServerStream[v1.WatchSessionResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.session.v1.SessionService.WatchSession is not implemented"))
+}
+
+func (UnimplementedSessionServiceHandler) SetLogLevel(context.Context, *connect.Request[v1.SetLogLevelRequest]) (*connect.Response[v1.SetLogLevelResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("toolbus.session.v1.SessionService.SetLogLevel is not implemented"))
 }

@@ -1,0 +1,47 @@
+import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
+import { placeOfNumber, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { CallRecord } from "../records/record/call-record.ts";
+import type { CallStore } from "../records/store.ts";
+import type { TaskEntry, TaskIndex } from "../records/task-index.ts";
+
+export interface TasksParts {
+  store: Pick<CallStore, "read">;
+  tasks: Pick<TaskIndex, "read" | "remove">;
+  clock: Pick<Clock, "now">;
+}
+
+export type Tasks = ReturnType<typeof createTasks>;
+
+/** The record is written right after its entry: one that is missing later is gone. */
+const WRITTEN_MS = 60_000;
+
+/** The tasks of principals, by pages that cost what they hold. */
+export function createTasks({ store, tasks, clock }: TasksParts) {
+  async function read(principal: string, entry: TaskEntry): Promise<CallRecord | undefined> {
+    const record = await store.read(entry.callId);
+    if (record === undefined && entry.createdAtMs < clock.now() - WRITTEN_MS) await tasks.remove(principal, entry);
+    return record?.task && record.tool !== "" && record.principal === principal ? record : undefined;
+  }
+
+  return {
+    async list(request: ListToolCallsRequest, caller: Caller, signal: AbortSignal) {
+      const { sessionId, states, pageToken } = request;
+      const principal = principalOf(caller);
+      const list = ["tasks", principal, sessionId, states.toSorted()];
+      const limit = sizeOfPage(request.pageSize);
+      const after = Number(placeFromToken(list, pageToken) || 0);
+      const entries = await tasks.read(principal, { after, limit: limit + 1, signal });
+      const shown = entries.slice(0, limit);
+      const found = await Promise.all(shown.map((entry) => read(principal, entry)));
+      const isShown = (call: CallRecord | undefined): call is CallRecord =>
+        call !== undefined &&
+        (sessionId === "" || call.sessionId === sessionId) &&
+        (states.length === 0 || states.includes(call.state));
+      const place = entries.length > limit ? placeOfNumber(BigInt(shown.at(-1)?.place ?? 0)) : "";
+      return { calls: found.filter(isShown), nextPageToken: tokenFromPlace(list, place) };
+    },
+  };
+}
