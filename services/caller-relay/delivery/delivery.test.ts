@@ -57,7 +57,7 @@ function openRelay() {
         isCapped: false,
         isResumed: false,
         streams: [],
-        tell: () => {},
+        tell: () => undefined,
         ...more,
       };
       return deliver(parts, call, signal);
@@ -180,6 +180,27 @@ describe("a call that is held", () => {
     expect(await nextOf(attachment)).toBe("r");
     await relay.answer("r", '"there"');
     expect((await result).outputJson).toBe('"there"');
+  });
+
+  test("CTR-7 is sent once its caller's grace is told, and on its way", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach(5_000);
+    const told = Promise.withResolvers<void>();
+    const events: unknown[] = [];
+    const result = relay.call("r", new AbortController().signal, {
+      tell(event) {
+        events.push(event.case);
+        return told.promise;
+      },
+    });
+    await until(() => events.length > 0);
+    const request = nextOf(attachment);
+    expect(await Promise.race([request, new Promise((resolve) => setImmediate(resolve))])).toBeUndefined();
+    told.resolve();
+    expect(await request).toBe("r");
+    await relay.answer("r", "1");
+    expect((await result).outputJson).toBe("1");
+    expect(events).toEqual(["held"]);
   });
 
   test("CTR-7 moves to the newer of two streams of one name, whichever of them is told first", async () => {

@@ -18,8 +18,8 @@
  * D7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
  *     that carries it: the caller is told nothing, and its answer counts, also when it came before. What no stream carries any
  *     more is sent again only to a caller that asked for a grace.
- * D8  Whoever made the call is told of that grace before the request is sent, and when it changes: for so long the router asks for the
- *     next instance, while none is there.
+ * D8  Whoever made the call is told of that grace, and that is on its way, before the request is sent; and when it changes. For so
+ *     long the router asks for the next instance, while none is there: a caller that has a request is never forgotten by the router.
  */
 
 import { create } from "@bufbuild/protobuf";

@@ -81,7 +81,7 @@ async function nextStreams(parts: SendingParts, sessionId: string, sending: Send
   sending.found = [];
   if (found.length === 0)
     return findStreams(parts, sessionId, sending.over, (record) => tellGrace(sending, graceOf(record)));
-  tellGrace(sending, longestGraceOf(found));
+  await tellGrace(sending, longestGraceOf(found));
   return found;
 }
 
@@ -95,7 +95,7 @@ export async function takeOver(parts: SendingParts, request: CallerToolRequest, 
   if (standing !== undefined) return { kind: "answered", result: keptResult(standing.value, requestId) };
   const record = found?.value;
   const graceMs = graceOf(record);
-  tellGrace(sending, graceMs);
+  await tellGrace(sending, graceMs);
   for (const stream of streamsOf(record)) {
     const sent = await carry(parts, { request, sending, stream, mode: "adopt" });
     if (sent !== undefined) return sent;
@@ -114,10 +114,10 @@ function longestGraceOf(streams: readonly CallerStream[]): number {
 }
 
 /** D8. */
-function tellGrace(sending: Sending, graceMs: number): void {
+async function tellGrace(sending: Sending, graceMs: number): Promise<void> {
   if (graceMs === sending.graceMs) return;
   sending.graceMs = graceMs;
-  sending.tell({ case: "held", value: create(CallHeldSchema, { takeoverGrace: durationFromMs(graceMs) }) });
+  await sending.tell({ case: "held", value: create(CallHeldSchema, { takeoverGrace: durationFromMs(graceMs) }) });
 }
 
 interface Carrying {
@@ -171,7 +171,7 @@ async function findStreams(
   { records, changes, clock }: SendingParts,
   sessionId: string,
   signal: AbortSignal,
-  onRecord: (record: StreamRecord) => void = () => {},
+  onRecord: (record: StreamRecord) => Promise<void> = async () => {},
 ): Promise<CallerStream[]> {
   for (;;) {
     signal.throwIfAborted();
@@ -179,7 +179,7 @@ async function findStreams(
     const found = await records.read(sessionId);
     if (found === undefined) return [];
     const { value: record, revision } = found;
-    onRecord(record);
+    await onRecord(record);
     if (record.kind === "open") return record.streams;
     const leftMs = record.endedAtMs + record.graceMs - clock.now();
     if (leftMs <= 0) {

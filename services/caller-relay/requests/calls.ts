@@ -5,8 +5,8 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 /** How far a call has come, or how long it may be without an instance. */
 export type CallEvent = { case: "progress"; value: ToolProgress } | { case: "held"; value: CallHeld };
 
-/** Is told what happens to a call before its result. */
-export type TellCall = (event: CallEvent) => void;
+/** Is told what happens to a call before its result; of its holding, whoever tells may wait until it is on its way. */
+export type TellCall = (event: CallEvent) => Promise<void> | undefined;
 
 /** Starts a call; the signal aborts when nobody waits for it any more. */
 export type StartCall = (abandoned: AbortSignal, tell: TellCall) => Promise<ToolResult>;
@@ -38,7 +38,8 @@ export function createCalls(): Calls {
     const waiters = new Set<TellCall>();
     const tell: TellCall = (event) => {
       if (event.case === "held") call.held = event;
-      for (const waiter of waiters) waiter(event);
+      const told = [...waiters].map((waiter) => waiter(event)).filter((each) => each !== undefined);
+      return told.length === 0 ? undefined : Promise.all(told).then(() => {});
     };
     const result = start(abandoned.signal, tell).finally(() => forget(key, call));
     result.catch(() => {}); // those who still wait are told
@@ -51,9 +52,13 @@ export function createCalls(): Calls {
     has: (key) => callsByKey.has(key),
     async run(key, start, { signal, tell }) {
       const call = callsByKey.get(key) ?? open(key, start);
-      const waiter: TellCall = (event) => tell(event); // one of its own
+      const unlessGone = () => {}; // who has left is told nothing, and waited for by nobody
+      const waiter: TellCall = (event) => {
+        const told = tell(event);
+        return told && unlessAborted(told, signal).catch(unlessGone);
+      };
       call.waiters.add(waiter);
-      if (call.held !== undefined) waiter(call.held);
+      if (call.held !== undefined) void waiter(call.held);
       try {
         return await unlessAborted(call.result, signal);
       } finally {

@@ -11,12 +11,23 @@ import type { TellCall } from "../requests/calls.ts";
 /** How much progress may wait for a slow reader; the oldest gives way. */
 const MOST_EVENTS = 100;
 
-/** What happens as it comes, then the result. */
-export function eventsOf(call: (tell: TellCall) => Promise<ToolResult>): AsyncIterable<ExecuteToolResponse> {
-  const queue = createEventQueue<ExecuteToolResponse>({ limit: MOST_EVENTS });
+interface Numbered {
+  readonly number: number;
+  readonly response: ExecuteToolResponse;
+}
+
+/** What happens as it comes, then the result. What is told of the holding is told when the reader comes back for the next event. */
+export async function* eventsOf(call: (tell: TellCall) => Promise<ToolResult>): AsyncGenerator<ExecuteToolResponse> {
+  const queue = createEventQueue<Numbered>({ limit: MOST_EVENTS });
+  const untold: { number: number; resolve: () => void }[] = [];
+  let last = 0;
   const push = (event: NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>) =>
-    queue.push(create(ExecuteToolResponseSchema, { event }));
-  const result = call(push);
+    queue.push({ number: ++last, response: create(ExecuteToolResponseSchema, { event }) });
+  const result = call((event) => {
+    push(event);
+    if (event.case !== "held") return undefined;
+    return new Promise((resolve) => untold.push({ number: last, resolve }));
+  });
   result.then(
     (value) => {
       push({ case: "result", value: providedResult(value) });
@@ -24,5 +35,8 @@ export function eventsOf(call: (tell: TellCall) => Promise<ToolResult>): AsyncIt
     },
     (error: unknown) => queue.end(error),
   );
-  return queue;
+  for await (const { number, response } of queue) {
+    yield response;
+    while (untold[0] !== undefined && untold[0].number <= number) untold.shift()?.resolve();
+  }
 }

@@ -81,7 +81,7 @@ export function createPeers(bus: Bus, service: string, holder: string) {
         { ...request, ...timedBy(request.deadline) },
         { signal },
       )) {
-        if (event.case === "progress" || event.case === "held") tell(event);
+        if (event.case === "progress" || event.case === "held") void tell(event);
         if (event.case === "result") return resultFromProvided(event.value);
       }
       return refuse("unavailable", "the instance that holds the call ended it without a result", {
