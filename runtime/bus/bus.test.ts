@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -186,6 +186,28 @@ describe("opening", () => {
       code: "unauthenticated",
       message: expect.stringMatching(/does not know the key of nobody: .*toolbus bus credentials/),
     });
+  });
+
+  test("waits for a server that gave it too little time to sign in: that says nothing of its key", async () => {
+    await using server = await openTestServer();
+    let connections = 0;
+    const busy = createServer((client) => {
+      connections += 1;
+      const behind = connections === 1 ? undefined : connect(Number(new URL(server.url).port), "127.0.0.1");
+      for (const socket of [client, behind]) socket?.on("error", () => {}); // either end may go at any time
+      if (behind !== undefined) return void client.pipe(behind).pipe(client);
+      client.write(
+        'INFO {"server_id":"busy","version":"2.12.0","max_payload":1048576,"proto":1,"nonce":"bm9uY2U"}\r\n',
+      );
+      client.once("data", () => client.end("-ERR 'Authentication Timeout'\r\n"));
+    }).listen(0, "127.0.0.1");
+    await once(busy, "listening");
+    const statuses: BusStatus[] = [];
+    const url = `nats://127.0.0.1:${(busy.address() as AddressInfo).port}`;
+    const onStatus = (status: BusStatus) => void statuses.push(status);
+    await using _ = await openBus({ url, login: server.login, name: "slow", onStatus });
+    expect(statuses[0]).toMatchObject({ kind: "waiting", reason: expect.stringContaining("Authentication Timeout") });
+    busy.close();
   });
 
   test("waits for a server that comes later, telling what it waits for, until its signal aborts", async () => {

@@ -145,10 +145,10 @@ async function connectWithPatience(options: BusOptions): Promise<NatsConnection>
   return connection;
 }
 
-/** No patience mends that. */
+/** No patience mends that; a machine that was too busy to sign in within the server's time is another matter. */
 function isCredentialsRefused(error: unknown): boolean {
   const causes = [error, error instanceof Error ? error.cause : undefined];
-  return causes.some((cause) => cause instanceof errors.AuthorizationError);
+  return causes.some((cause) => cause instanceof errors.AuthorizationError && !/timeout/i.test(cause.message));
 }
 
 function refuseUnfit(connection: NatsConnection, url: string): void {

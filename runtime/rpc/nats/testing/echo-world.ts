@@ -5,6 +5,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { connectOnce } from "#runtime/bus/credentials/connect.ts";
 import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
 import { type NatsServer, openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 
 /** A nats-server of its own with any number of connections, for the tests of this folder. */
 export interface EchoWorld extends AsyncDisposable {
@@ -43,7 +44,12 @@ export async function openEchoWorld(): Promise<EchoWorld> {
   };
 }
 
-/** Comes back as soon as the server does, as the suite's own connections do. */
+/** Comes back as soon as the server does, as the suite's own connections do, and on a busy machine is tried more than once, as these are. */
 export function openConnection({ url, login }: { url: string; login: BusLogin }): Promise<NatsConnection> {
-  return connectOnce({ url, login, name: "test" });
+  const waits = { initialMs: 50, maxMs: 500, patienceMs: 15_000 };
+  return retryWhile(
+    () => true,
+    () => connectOnce({ url, login, name: "test" }),
+    waits,
+  );
 }

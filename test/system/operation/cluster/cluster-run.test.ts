@@ -6,6 +6,8 @@ import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { InputItemSchema, RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { followRun } from "../../../../cli/watching/run-follower.ts";
 import { writeCountingAgent } from "../../../harness/agents/counting-agent.ts";
 import { openCluster } from "../../../harness/cluster/cluster.ts";
@@ -31,7 +33,11 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   const input = create(InputItemSchema, {
     item: { case: "message", value: { role: Role.USER, content: textContent("go") } },
   });
-  const { run } = await suite.connection.client(RunService).createRun({ agent: "counting", input: [input] });
+  // The nodes tell each other of subscriptions: the gateway's may hear a little later than another one of an orchestrator that is ready.
+  const runs = suite.connection.client(RunService);
+  const request = { agent: "counting", input: [input], idempotencyKey: "once" };
+  const patience = { initialMs: 50, maxMs: 500, patienceMs: 15_000 };
+  const { run } = await retryWhile(isUnavailable, () => runs.createRun(request), patience);
   const events: RunEvent[] = [];
   const kill = async () => {
     const leader = await leaderOfRuns();
