@@ -1,7 +1,7 @@
 // Who may do what on the bus: each process what the table of its access says, a third party what its one provider needs.
 
 import type { DescService } from "@bufbuild/protobuf";
-import { ADMIN, inboxPrefixOf } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN, inboxPrefixOf } from "#runtime/bus/credentials/login.ts";
 import { type BusUser, type Permissions, PROBING, publishedToStores } from "#runtime/bus/credentials/permissions.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { ACCESS, type Access, providerService } from "./access.ts";

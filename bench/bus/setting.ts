@@ -1,4 +1,4 @@
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 /** What the processes of the measurement agree on. */
 export const SERVICE = "bench";
 export const RAW_SUBJECT = "toolbus.bench.raw";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";

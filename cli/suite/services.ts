@@ -1,4 +1,4 @@
-import { type ServiceEvent, type ServiceName, ServicesProcess } from "./process/services-process.ts";
+import { type ServiceEvent, type ServiceName, ServicesProcess } from "./services-process.ts";
 
 export interface ServicesOptions {
   env: NodeJS.ProcessEnv;

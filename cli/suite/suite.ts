@@ -6,7 +6,7 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
-import { ADMIN } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { readBusUsers } from "./bus-users/bus-users.ts";
@@ -14,9 +14,9 @@ import { environmentOfServices, hasCredentials, type SuitePlaces } from "./envir
 import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
-import type { ServiceEvent } from "./process/services-process.ts";
 import { listServices } from "./service-names.ts";
 import { Services, type SuiteService } from "./services.ts";
+import type { ServiceEvent } from "./services-process.ts";
 
 export interface SuiteOptions {
   /** Deletes what was stored, before anything is started. */

@@ -12,7 +12,7 @@ import { openChildProcess } from "../lifecycle/child-process.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
 import { connectOnce } from "./credentials/connect.ts";
-import { type BusLogin, createSeed } from "./credentials/login/login.ts";
+import { type BusLogin, createSeed } from "./credentials/login.ts";
 import { removeStores } from "./credentials/remove-stores.ts";
 import { BUCKETS, formatKey, OBJECT_STORES, STREAMS, storeFormat } from "./declarations/declarations.ts";
 import { configsFromDeclarations } from "./declarations/declared-config.ts";

@@ -7,7 +7,7 @@ import { saveOnWriters } from "../schema/protobuf-patches/scratch-writer.ts";
 import { delay } from "../time/delay.ts";
 import { retryWhile } from "../time/retry/retry.ts";
 import { connectOnce } from "./credentials/connect.ts";
-import type { BusLogin } from "./credentials/login/login.ts";
+import type { BusLogin } from "./credentials/login.ts";
 import type { StoreAccess, StoreName, StoresAccess } from "./credentials/permissions.ts";
 import type { ReadTrustList } from "./credentials/trust/trust-list.ts";
 import type { ObjectStoreName } from "./declarations/declarations.ts";

@@ -27,7 +27,7 @@ import { createCarryOut } from "./calls/call.ts";
 import { createExecution, type Execution, type Executors, tracedExecution } from "./calls/execute/execute.ts";
 import { openGateway } from "./calls/execute/http/gateway.ts";
 import { createQuestions } from "./calls/execute/input/questions.ts";
-import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider/provider.ts";
+import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider.ts";
 import { InFlightCalls } from "./calls/in-flight.ts";
 import { openMessages } from "./calls/messages.ts";
 import { Records } from "./calls/records/records.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, type BusOptions, openBus } from "../../runtime/bus/bus.ts";
-import type { BusLogin } from "../../runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "../../runtime/bus/credentials/login.ts";
 import { followTrustList } from "../../runtime/bus/credentials/trust/trust-list.ts";
 import { findNatsServer } from "../../runtime/bus/nats-server/find/find-nats-server.ts";
 import { type NatsServer, type NatsServerOptions, openNatsServer } from "../../runtime/bus/nats-server/nats-server.ts";

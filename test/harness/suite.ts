@@ -5,7 +5,7 @@ import { type Connection, openConnection } from "../../cli/connection.ts";
 import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.ts";
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
 import { readLogin } from "../../runtime/bus/credentials/directory.ts";
-import { ADMIN } from "../../runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "../../runtime/bus/credentials/login.ts";
 import { followTrustList } from "../../runtime/bus/credentials/trust/trust-list.ts";
 import { keepDirectoryOf } from "./commands/command.ts";
 import { refuseViolations } from "./violations.ts";

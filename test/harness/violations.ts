@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { pathOfSeed } from "../../runtime/bus/credentials/directory.ts";
-import { publicKeyOf } from "../../runtime/bus/credentials/login/login.ts";
+import { publicKeyOf } from "../../runtime/bus/credentials/login.ts";
 import { busUsers } from "../../services/bus-users.ts";
 
 /**

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ADMIN } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import type { BusUser } from "#runtime/bus/credentials/permissions.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
 import { isErrno } from "#runtime/failure/errno.ts";

@@ -1,5 +1,5 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { type BusLogin, inboxPrefixOf, publicKeyOf, signNonce } from "./login/login.ts";
+import { type BusLogin, inboxPrefixOf, publicKeyOf, signNonce } from "./login.ts";
 
 export interface ConnectOptions {
   /** One server, or several of a cluster with commas between. */

@@ -11,7 +11,7 @@ import { link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { isErrno } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
-import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login/login.ts";
+import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
 import type { BusUser } from "./permissions.ts";
 import { writePrivateFile } from "./private-file.ts";
 import { pathOfTrustList, textOfTrustList } from "./trust/trust-list.ts";

@@ -1,7 +1,7 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { configsFromDeclarations } from "../declarations/declared-config.ts";
 import { connectOnce } from "./connect.ts";
-import type { BusLogin } from "./login/login.ts";
+import type { BusLogin } from "./login.ts";
 
 export interface RemoveStoresOptions {
   url: string;

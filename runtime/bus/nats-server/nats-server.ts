@@ -6,7 +6,7 @@ import { textFromExit } from "../../lifecycle/child-process/exit.ts";
 import { type ChildProcess, openChildProcess } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
 import { readLogin, type UsersOf, writeCredentials } from "../credentials/directory.ts";
-import { ADMIN, type BusLogin } from "../credentials/login/login.ts";
+import { ADMIN, type BusLogin } from "../credentials/login.ts";
 import type { FindOptions } from "./find/executable.ts";
 import { findNatsServer } from "./find/find-nats-server.ts";
 import { endLeftOver } from "./left-over.ts";

@@ -1,5 +1,5 @@
 import { openBus } from "../bus.ts";
-import type { BusLogin } from "../credentials/login/login.ts";
+import type { BusLogin } from "../credentials/login.ts";
 
 /** A process that opens a bus as soon as it is told to, for races of many. */
 const settings = JSON.parse(process.argv[2] ?? "{}") as { url: string; login: BusLogin };

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client, Interceptor, Transport } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/nats-core";
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { createCallerSender, type WhoAsks } from "../access/callers.ts";
 import { issuerOf } from "../access/tokens/issuer.ts";
 import { clientInterceptors } from "../interceptors.ts";

@@ -4,7 +4,7 @@ import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { FairQueue } from "#runtime/collections/fair-queue.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
 import type { Finding, Question } from "./checker.ts";
-import { CHECK_MS, COMPILE_MS } from "./limits/limits.ts";
+import { CHECK_MS, COMPILE_MS } from "./limits.ts";
 
 /*
  * What may cost much is answered on threads of their own, two a process, whose priority is low. They start when they are needed and

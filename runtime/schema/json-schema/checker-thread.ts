@@ -1,5 +1,5 @@
 import { createChecker } from "./checker.ts";
-import { CHECK_MS, COMPILE_MS } from "./limits/limits.ts";
+import { CHECK_MS, COMPILE_MS } from "./limits.ts";
 
 /** The work of a thread of the pool in `checker-pool.ts`, which holds what it compiled for as long as it lives. */
 export default createChecker({

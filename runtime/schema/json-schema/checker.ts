@@ -3,7 +3,7 @@ import type { JsonSchema } from "../json-object.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { messageFromErrors } from "./error-text.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
-import { createTimeLimit, OutOfTime } from "./limits/time-limit.ts";
+import { createTimeLimit, OutOfTime } from "./time-limit.ts";
 
 /** What is asked of a schema, or of JSON by it; `what` is the name of the JSON in the answer. */
 export type Question = { readonly schemaJson: string; readonly isLenient: boolean } & (

@@ -1,5 +1,5 @@
 import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
-import { MAX_SCHEMA_CHARACTERS } from "./limits/limits.ts";
+import { MAX_SCHEMA_CHARACTERS } from "./limits.ts";
 import type { Soon } from "./validator.ts";
 
 /** What is wrong with a JSON Schema, told as it was read and as its text; undefined for a good one. */

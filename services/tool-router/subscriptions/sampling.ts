@@ -15,7 +15,7 @@ import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
 import type { Sample } from "../calls/execute/input/question.ts";
 import { answerFrom, questionFrom } from "../calls/execute/input/sampling.ts";
-import type { Sampling } from "../calls/execute/provider/provider.ts";
+import type { Sampling } from "../calls/execute/provider.ts";
 
 const LONGEST_MS = 120_000;
 

@@ -14,7 +14,7 @@ import {
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { connectOnce } from "#runtime/bus/credentials/connect.ts";
-import { jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login/login.ts";
+import { jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { clientFor } from "../../../services/clients.ts";
 import { gatewayAt } from "../../system/access/world.ts";

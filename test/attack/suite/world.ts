@@ -9,7 +9,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { readLogin } from "#runtime/bus/credentials/directory.ts";
-import { ADMIN } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";

@@ -1,4 +1,4 @@
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import type { FaultTool } from "./check/history.ts";
 
 export const agentName = "struck";

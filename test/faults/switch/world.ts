@@ -12,7 +12,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { type Bus, openBus } from "#runtime/bus/bus.ts";
 import { readLogin } from "#runtime/bus/credentials/directory.ts";
-import { ADMIN } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { delay } from "#runtime/time/delay.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, type BusOptions, openBus } from "#runtime/bus/bus.ts";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
-import { ADMIN } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { findNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { readLogin } from "#runtime/bus/credentials/directory.ts";
-import { ADMIN } from "#runtime/bus/credentials/login/login.ts";
+import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";

@@ -18,7 +18,7 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { pathOfSeed, readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
-import { type BusLogin, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login/login.ts";
+import { type BusLogin, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { until } from "#runtime/time/until.ts";

@@ -1,5 +1,5 @@
 import { openBus } from "../../bus.ts";
-import type { BusLogin } from "../../credentials/login/login.ts";
+import type { BusLogin } from "../../credentials/login.ts";
 import { openOwnership } from "../ownership.ts";
 
 /** A process that owns what it is told to, for tests that kill or freeze it. It is spoken to over the channel of `fork`. */

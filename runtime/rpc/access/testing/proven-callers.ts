@@ -1,4 +1,4 @@
-import { createSeed, publicKeyOf } from "#runtime/bus/credentials/login/login.ts";
+import { createSeed, publicKeyOf } from "#runtime/bus/credentials/login.ts";
 import { trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { createCallerSender, type WhoAsks } from "../callers.ts";
 import { createIssuer } from "../tokens/issuer.ts";

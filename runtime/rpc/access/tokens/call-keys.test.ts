@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { createSeed, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login/login.ts";
+import { createSeed, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
 import { trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { requireAccess, takesCallKey } from "../rules.ts";

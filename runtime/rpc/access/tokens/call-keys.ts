@@ -1,4 +1,4 @@
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import type { ReadTrustList } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { refuse } from "#runtime/failure/failure.ts";

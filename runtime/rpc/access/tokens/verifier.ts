@@ -3,7 +3,7 @@ import { JWTClaimValidationFailed, JWTExpired } from "jose/errors";
 import { decodeJwt } from "jose/jwt/decode";
 import { jwtVerify } from "jose/jwt/verify";
 import { importJWK } from "jose/key/import";
-import { jwkOfPublicKey } from "#runtime/bus/credentials/login/login.ts";
+import { jwkOfPublicKey } from "#runtime/bus/credentials/login.ts";
 import type { ReadTrustList, TrustedKey } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";

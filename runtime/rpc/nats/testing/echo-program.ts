@@ -1,5 +1,5 @@
 import { createClient, type HandlerContext } from "@connectrpc/connect";
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { Timings } from "../call/timings.ts";
 import { createNatsTransport } from "../client/transport.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { connectOnce } from "#runtime/bus/credentials/connect.ts";
-import type { BusLogin } from "#runtime/bus/credentials/login/login.ts";
+import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { type NatsServer, openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 

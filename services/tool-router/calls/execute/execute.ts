@@ -16,7 +16,7 @@ import type { Gateway } from "./http/gateway.ts";
 import type { CallersAnswers } from "./input/question.ts";
 import { executeInternal } from "./internal.ts";
 import type { Outside } from "./outside.ts";
-import type { ProviderCall } from "./provider/provider.ts";
+import type { ProviderCall } from "./provider.ts";
 
 /** A call that was resolved, permitted, validated and recorded. */
 export interface PreparedCall {

@@ -8,7 +8,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { createClientTracing } from "#runtime/telemetry/tracing.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
-import { createProviderExecution } from "../../calls/execute/provider/provider.ts";
+import { createProviderExecution } from "../../calls/execute/provider.ts";
 import { ended, FakeProvider } from "../../testing/fakes/fake-provider.ts";
 import { noQuestions } from "../../testing/fakes/fake-questions.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";

@@ -1,4 +1,4 @@
-import type { ProvidersOptions } from "../../calls/execute/provider/provider.ts";
+import type { ProvidersOptions } from "../../calls/execute/provider.ts";
 
 const fail = async () => Promise.reject(new Error("something is asked"));
 

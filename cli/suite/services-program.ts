@@ -4,7 +4,7 @@
 
 import { once } from "node:events";
 import { runServices } from "#runtime/lifecycle/run-service.ts";
-import { definitionOfService } from "../service-names.ts";
+import { definitionOfService } from "./service-names.ts";
 import type { HandedEnvironment } from "./services-process.ts";
 
 /** After the standard streams and the IPC channel. */

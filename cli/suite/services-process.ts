@@ -20,7 +20,7 @@ import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import type { ServiceMessage } from "#runtime/lifecycle/service.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import { listServices, variablesOfService } from "../service-names.ts";
+import { listServices, variablesOfService } from "./service-names.ts";
 
 /** What a service says of itself when it is ready; the gateway its `url`. */
 export type Announcement = Record<string, unknown>;

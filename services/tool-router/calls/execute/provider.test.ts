@@ -12,12 +12,12 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { until } from "#runtime/time/until.ts";
-import type { ProviderClient } from "../../../sessions/offers/provider-client.ts";
-import { ended } from "../../../testing/fakes/fake-provider.ts";
-import { noQuestions } from "../../../testing/fakes/fake-questions.ts";
-import { agent, offer, tool } from "../../../testing/fakes/tools.ts";
-import { createToolSet } from "../../../tools/tool-set/tool-set.ts";
-import { decideDeadline } from "../deadline.ts";
+import type { ProviderClient } from "../../sessions/offers/provider-client.ts";
+import { ended } from "../../testing/fakes/fake-provider.ts";
+import { noQuestions } from "../../testing/fakes/fake-questions.ts";
+import { agent, offer, tool } from "../../testing/fakes/tools.ts";
+import { createToolSet } from "../../tools/tool-set/tool-set.ts";
+import { decideDeadline } from "./deadline.ts";
 import { createProviderExecution } from "./provider.ts";
 
 const progress = create(ExecuteToolResponseSchema, { event: { case: "progress", value: { progress: 1 } } });
