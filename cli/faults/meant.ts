@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { nearest } from "#runtime/failure/nearest.ts";
+import { nearest } from "#runtime/failure/spelling/nearest.ts";
 
 /** In the words of commander, which suggests commands and options by itself; undefined where no name is spelled like the word. */
 export function meantBy(word: string, names: readonly string[]): string | undefined {

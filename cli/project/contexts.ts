@@ -8,7 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { writePrivateFile } from "#runtime/bus/credentials/private-file.ts";
+import { writePrivateFile } from "#runtime/bus/credentials/files/private-file.ts";
 import { userConfig } from "#runtime/config/places.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";

@@ -11,11 +11,11 @@ import { link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path";
 import { isErrno } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
+import { writePrivateFile } from "./files/private-file.ts";
+import { textOfUsers } from "./files/users-file.ts";
 import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
 import type { BusUser } from "./permissions.ts";
-import { writePrivateFile } from "./private-file.ts";
 import { pathOfTrustList, textOfTrustList } from "./trust/trust-list.ts";
-import { textOfUsers } from "./users-file.ts";
 
 const usersFile = "users.conf";
 const suffix = ".nk";

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, sign } from "node:crypto";
 import type { JWK } from "jose";
 import { LocalFailure } from "../../failure/local-failure.ts";
-import { bytesFromPublicText, createSeedText, privateKeyFromSeed, publicTextFromBytes } from "./nkey.ts";
+import { bytesFromPublicText, createSeedText, privateKeyFromSeed, publicTextFromBytes } from "./nkey/nkey.ts";
 
 /** Who signs in to NATS: a name, and the seed of the nkey that proves it. */
 export interface BusLogin {

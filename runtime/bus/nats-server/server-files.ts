@@ -1,7 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { isErrno } from "../../failure/errno.ts";
-import { writePrivateFile } from "../credentials/private-file.ts";
+import { writePrivateFile } from "../credentials/files/private-file.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
 /** The default survives `kill -9` of any process; `always` also survives the loss of power, at two to three times the time an append takes. */

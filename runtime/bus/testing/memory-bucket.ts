@@ -41,7 +41,8 @@ export function createMemoryBucket<T>(options: MemoryBucketOptions<T> = {}): Buc
       if (value === undefined) return { before, value: before, revision, hasChanged: false };
       return { before, value, revision: write(key, value), hasChanged: true };
     },
-    replace: async (key, value, revision) => (entries.get(key)?.revision === revision ? write(key, value) : undefined),
+    replace: async (key, value, revision) =>
+      (entries.get(key)?.revision ?? 0) === revision ? write(key, value) : undefined,
     async remove(key, when = () => true) {
       const standing = entries.get(key);
       const isMeant = typeof when === "number" ? (_: T, revision: number) => revision === when : when;

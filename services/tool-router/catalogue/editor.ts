@@ -149,7 +149,8 @@ export class CatalogueEditor {
       decide(value, revision);
       return BigInt(revision);
     }
-    const update = await bucket.update(name, decide);
+    const seen = terms.origin === BY_RPC ? undefined : await updateAsSeen({ bucket, view }, name, decide);
+    const update = seen ?? (await bucket.update(name, decide));
     await view.reached(update.revision);
     if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}`);
     return BigInt(update.revision);
@@ -185,6 +186,22 @@ export class CatalogueEditor {
       ...(message.startsWith("agent") ? { agent: name } : { tool: name }),
     });
   }
+}
+
+/**
+ * Decides by the view, which has caught up, and asks the store nothing unless there is something to write: thousands of files are
+ * loaded at a start, and most were stored by the one before. Undefined if another has written meanwhile.
+ */
+async function updateAsSeen<T>(
+  { bucket, view }: Pick<Collection<T>, "bucket" | "view">,
+  name: string,
+  decide: (standing: T | undefined, revision: number) => T | undefined,
+): Promise<{ revision: number; hasChanged: boolean } | undefined> {
+  const { value: standing, revision = 0 } = view.get(name) ?? {};
+  const value = decide(standing, revision);
+  if (value === undefined) return { revision, hasChanged: false };
+  const written = await bucket.replace(name, value, revision);
+  return written === undefined ? undefined : { revision: written, hasChanged: true };
 }
 
 function violationFrom(what: string, fault: string): FieldViolation {

@@ -1,4 +1,4 @@
-import { nearest } from "#runtime/failure/nearest.ts";
+import { nearest } from "#runtime/failure/spelling/nearest.ts";
 import { aliasesOf } from "./resolve.ts";
 import type { ToolEntry, ToolSet } from "./tool-set/tool-set.ts";
 

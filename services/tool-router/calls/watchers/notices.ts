@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type WatchNotice, WatchNoticeSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType, ExecutionTypeSchema, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { nearest } from "#runtime/failure/nearest.ts";
+import { nearest } from "#runtime/failure/spelling/nearest.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { executorOfCatalogueTool } from "../../tools/tool-set/executor.ts";
 

@@ -1,6 +1,6 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { BUILT_IN_GROUPS, BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
-import { nearest } from "#runtime/failure/nearest.ts";
+import { nearest } from "#runtime/failure/spelling/nearest.ts";
 import { currencyMismatches } from "#runtime/money/one-currency.ts";
 import { createNameMatcher, type NameMatcher, parseReference } from "../../tools/names.ts";
 import { createPolicy, followAlias } from "../../tools/policy.ts";

@@ -1,4 +1,4 @@
-import type { BusUser, Permissions } from "./permissions.ts";
+import type { BusUser, Permissions } from "../permissions.ts";
 
 export interface KnownUser extends BusUser {
   readonly publicKey: string;

@@ -2,7 +2,7 @@ import { createPublicKey, sign } from "node:crypto";
 import { nkeys } from "@nats-io/nats-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSeed, publicKeyOf, signNonce } from "./login.ts";
+import { createSeed, publicKeyOf, signNonce } from "../login.ts";
 import { bytesFromPublicText, createSeedText, privateKeyFromSeed, publicTextFromBytes } from "./nkey.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
