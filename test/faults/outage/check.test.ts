@@ -57,7 +57,7 @@ test.each<[string, number, string[]]>([
   ["in time where they take 2 s, as on a machine that others use", 2_000, []],
 ])("E8 a call that large ones delay by 5 s is %s", (_, calmMs, rules) => {
   const calm = Array.from({ length: 50 }, (_, index) =>
-    call({ key: `calm${index}`, fromMs: 1_000, toMs: 1_000 + calmMs }),
+    call({ key: `calm${index}`, told: { kind: "result", key: `calm${index}` }, fromMs: 1_000, toMs: 1_000 + calmMs }),
   );
   const delayed = call({ fromMs: 12_000, toMs: 17_000 });
   const found = checkOutages({
