@@ -6,7 +6,7 @@ import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { collectGarbageOfStart } from "#runtime/lifecycle/heap.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
-import { onLossOfNpm } from "../../program/npm.ts";
+import { onLossOfNpm } from "../../project/npm.ts";
 import { foldersOfProject, isProject, projectDirectory, stateDirectory } from "../../project/project.ts";
 import { listServices } from "../../suite/service-names.ts";
 import type { ServiceEvent } from "../../suite/services-process.ts";
