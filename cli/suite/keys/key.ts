@@ -107,7 +107,8 @@ function readPrivate(path: string): string {
   }
 }
 
-function isOwn(stats: Stats): boolean {
+/** Whether a file is one that this user alone can read and write. */
+export function isOwn(stats: Stats): boolean {
   if (process.geteuid === undefined) return true; // Windows has other rights
   return stats.isFile() && stats.uid === process.geteuid() && (stats.mode & 0o077) === 0;
 }

@@ -43,6 +43,11 @@ const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
 const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
 const bus = testsOf("runtime/bus/bus.test.ts");
 const up = testsOf("test/system/operation/up.test.ts");
+const suiteKey = testsOf("cli/suite/keys/key.test.ts");
+const bashCompletion = testsOf("cli/completing/bash-script.test.ts");
+const licenses = testsOf("tools/pack/licenses.test.ts");
+const timeLimit = testsOf("runtime/schema/json-schema/testing/time-limit.test.ts");
+const resourceWatches = testsOf("services/mcp-bridge/link/resources/resource-watches.test.ts");
 const credentials = testsOf("test/system/security/bus-credentials.test.ts");
 const compose = testsOf("test/system/operation/cluster/compose.test.ts");
 const checks = testsOf("tools/check/checks.ts");
@@ -93,6 +98,15 @@ export const sec: Proofs = {
       credentials("is told in its log which service was refused what"),
       bus("refuses at once a key that the server does not know"),
       compose("finds its own key where it looks for it, and no other's"),
+    ),
+    shown(
+      "a command sends its key to the suite that it was started for, and to no address that somebody else names",
+      suiteKey(
+        "sends no key to the address that a cloned repository names",
+        "that was not written on this machine since it started",
+        "that others can read or write",
+        "a record of another user",
+      ),
     ),
     shown(
       "absence of a principal is no privilege: a request without a token reaches nothing that has a rule",
@@ -226,6 +240,7 @@ export const sec: Proofs = {
       "schemas and patterns run on no service's own thread, and are cut off if they take too long",
       validator("have their time, and are said to be too slow"),
       costs("is compiled on no thread that others wait for", "is refused with the limits"),
+      timeLimit("that takes too long is ended", "that the machine had no time for is not slow"),
       patterns(
         "that backtracks without end takes no time of the thread that asks",
         "keep another's no longer than one of them takes",
@@ -252,6 +267,14 @@ export const sec: Proofs = {
     open("another principal's p99 stays within three times its own", "`npm run attack` measures it; no test does."),
   ],
   "SEC-6": [
+    shown(
+      "of what is watched at a server that principals share, each has its part, counted and given back",
+      resourceWatches(
+        "leaves room for others",
+        "that nobody watches any more leaves its room",
+        "costs no look at what else",
+      ),
+    ),
     shown(
       "each principal has its share of a gateway's requests, calls and streams, and a refusal says which is used up",
       shares("a principal has so many calls and streams at once", "so many requests a second"),
@@ -297,6 +320,10 @@ export const sec: Proofs = {
   ],
   "SEC-7": [
     shown(
+      "a shell that completes runs nothing of what is typed or offered",
+      bashCompletion("runs nothing at Tab of what was typed", "runs nothing at Tab of what it is offered"),
+    ),
+    shown(
       "errors and logs hold no secrets",
       workers("a tool gets the secrets that its entry names and no others"),
       logger("secrets never stand in a log"),
@@ -329,6 +356,7 @@ export const sec: Proofs = {
       ),
       installs("a lock file beside a tool file is obeyed", "UV_FROZEN refuses a file that nobody has locked"),
     ),
+    shown("the package brings the license texts of what it bundles", licenses("whatever their files are called")),
     open(
       "everything installed is locked with hashes",
       "Base images are named by tag; thirteen optional tools have no hash.",

@@ -52,6 +52,23 @@ test.each<[string, Partial<ClientCall>, string]>([
   expect(rulesOf(more)).toEqual([rule]);
 });
 
+test.each<[string, number, string[]]>([
+  ["too late where calls take 0.1 s", 100, ["E4"]],
+  ["in time where they take 2 s, as on a machine that others use", 2_000, []],
+])("E8 a call that large ones delay by 5 s is %s", (_, calmMs, rules) => {
+  const calm = Array.from({ length: 50 }, (_, index) =>
+    call({ key: `calm${index}`, told: { kind: "result", key: `calm${index}` }, fromMs: 1_000, toMs: 1_000 + calmMs }),
+  );
+  const delayed = call({ fromMs: 12_000, toMs: 17_000 });
+  const found = checkOutages({
+    calls: [...calm, delayed],
+    strikes: [strike({ kind: "large" })],
+    health: [],
+    stalls: [],
+  });
+  expect(found.map(({ rule }) => rule)).toEqual(rules);
+});
+
 test("E2 a pure call may be lost on its way to a silent tool-router", () => {
   expect(rulesOf({ tool: "hosted_pure", fromMs: 11_000, told: lost }, { instance: "tool-router-2" })).toEqual([]);
 });

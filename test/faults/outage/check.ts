@@ -12,7 +12,8 @@ import type { ClientCall, OutageHistory, Strike, StrikeKind, Violation } from ".
  * E5  A tool of an instance that is away is not said to be none.
  * E6  Nobody canceled anything, so nothing is said to be canceled.
  * E7  While the broker stores nothing, calls end within 10 s, and say why, as `/healthz` does after 15 s.
- * E8  Large calls do not end for lack of room, need no more than 1.5 GiB in any service, and keep others waiting for 3 s at most.
+ * E8  Large calls do not end for lack of room, need no more than 1.5 GiB in any service, and keep others waiting for 3 s at most; or for
+ *     three times what 99 of 100 calls take in this run while nothing happens, where the machine is so slow (SEC-5 asks for no more).
  */
 
 interface Terms {
@@ -55,6 +56,7 @@ const RULES_OF_TIME = new Set(["E1", "E2", "E4"]);
 const AFTER_STALL_MS = 5_000;
 
 export function checkOutages({ calls, strikes, health, stalls }: OutageHistory): Violation[] {
+  const calmMs = 3 * calmP99(calls, strikes);
   const ofCalls = calls.flatMap((call) => {
     const during = strikes.filter(
       ({ fromMs, toMs, wellAtMs }) => call.toMs >= fromMs && call.fromMs <= Math.max(wellAtMs, toMs + AFTERMATH_MS),
@@ -62,14 +64,22 @@ export function checkOutages({ calls, strikes, health, stalls }: OutageHistory):
     const isStalled = stalls.some(({ fromMs, toMs }) => call.toMs >= fromMs && call.fromMs <= toMs + AFTER_STALL_MS);
     return RULES.flatMap(([rule, faultOf]) => {
       if (isStalled && RULES_OF_TIME.has(rule)) return [];
-      const what = faultOf(call, during);
+      const what = faultOf(call, during, calmMs);
       return what === undefined ? [] : [{ rule, key: `${call.tool} ${call.key}`, what: `${what}: ${toldBy(call)}` }];
     });
   });
   return [...ofCalls, ...strikes.flatMap((strike) => [...faultsOfHealth(strike, health), ...faultsOfRoom(strike)])];
 }
 
-type Rule = (call: ClientCall, during: readonly Strike[]) => string | undefined;
+/** What 99 of 100 calls of this run take that are over before a strike begins or made after all is well. */
+function calmP99(calls: readonly ClientCall[], strikes: readonly Strike[]): number {
+  const calm = calls.filter((call) => !strikes.some((one) => call.toMs >= one.fromMs && call.fromMs <= one.wellAtMs));
+  const took = calm.map(({ fromMs, toMs }) => toMs - fromMs).sort((one, other) => one - other);
+  return took[Math.floor(took.length * 0.99)] ?? 0;
+}
+
+/** `calmMs` is three times what a call takes while nothing happens. */
+type Rule = (call: ClientCall, during: readonly Strike[], calmMs: number) => string | undefined;
 
 const isPure = ({ tool }: ClientCall) => tool.endsWith("_pure");
 const isOfBridge = ({ tool }: ClientCall, { instance }: Strike) =>
@@ -112,12 +122,13 @@ const RULES: readonly (readonly [string, Rule])[] = [
   ],
   [
     "E4",
-    ({ tool, fromMs, toMs, isLarge }, during) => {
+    ({ tool, fromMs, toMs, isLarge }, during, calmMs) => {
       const outage = during.find(isOfBroker);
       if (isLarge || (tool === "agent" && outage)) return undefined; // a run waits for a broker as long as it takes
       const steps = tool === "agent" ? 2 : 1; // it has a call of its own
+      const slowMs = during.some(({ kind }) => kind === "large") ? calmMs : 0; // E8
       const withinMs =
-        steps * Math.max(...during.map(({ kind }) => termsByKind[kind].toldWithinMs), harmlessMs(during));
+        steps * Math.max(...during.map(({ kind }) => termsByKind[kind].toldWithinMs), harmlessMs(during), slowMs);
       const tookMs = toMs - Math.max(fromMs, outage?.fromMs ?? 0);
       return tookMs > withinMs ? `was told after ${Math.round(tookMs)} ms` : undefined;
     },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type ServiceEvent, ServicesProcess } from "./services-process.ts";
+import { type ServiceEvent, ServicesProcess } from "../../../cli/suite/services-process.ts";
 
 function open(service: string, env: NodeJS.ProcessEnv) {
   const events: ServiceEvent[] = [];

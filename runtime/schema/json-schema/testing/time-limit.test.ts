@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTimeLimit, OutOfTime } from "./time-limit.ts";
+import { createTimeLimit, OutOfTime } from "../time-limit.ts";
 
 /** Takes time, and none of a processor, as work does for which the machine has none. */
 const starve = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isNpm } from "./up.ts";
+import { isNpm } from "./npm.ts";
 
 test.each([
   ["npm exec toolbus up"],
