@@ -88,45 +88,19 @@ export function createPeers(bus: Bus, service: string, holder: string) {
         reason: "OUTCOME_UNKNOWN",
       });
     },
-    async forward(instance: string, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
-      const { submissionId, outcome } = submission;
-      try {
-        const request = { sessionId, requestId, submissionId, outcome };
-        await relayAt(instance).respond(request, { timeoutMs: answerTimeoutMs });
-        return true;
-      } catch (cause) {
-        const failure = failureFromConnectError(cause);
-        if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
-        throw failure;
-      }
+    forward(instance: string, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
+      const request = { sessionId, requestId, ...submission };
+      return isKnownTo(relayAt(instance).respond(request, { timeoutMs: answerTimeoutMs }));
     },
     /** False when the request does not wait there. */
-    async tellProgress(
-      instance: string,
-      request: MessageInitShape<typeof ReportProgressRequestSchema>,
-    ): Promise<boolean> {
-      try {
-        await relayAt(instance).reportProgress(request, { timeoutMs: answerTimeoutMs });
-        return true;
-      } catch (cause) {
-        const failure = failureFromConnectError(cause);
-        if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
-        throw failure;
-      }
+    tellProgress(instance: string, request: MessageInitShape<typeof ReportProgressRequestSchema>): Promise<boolean> {
+      return isKnownTo(relayAt(instance).reportProgress(request, { timeoutMs: answerTimeoutMs }));
     },
     /** Has an answer kept by the instance whose stream carries the request; false when it carries none. */
-    async keep(stream: CallerStream, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
-      const { submissionId, outcome } = submission;
+    keep(stream: CallerStream, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
       const headers = { [attachmentHeader]: stream.attachmentId };
-      try {
-        const request = { sessionId, requestId, submissionId, outcome };
-        await relayAt(stream.instance).respond(request, { headers, timeoutMs: answerTimeoutMs });
-        return true;
-      } catch (cause) {
-        const failure = failureFromConnectError(cause);
-        if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
-        throw failure;
-      }
+      const request = { sessionId, requestId, ...submission };
+      return isKnownTo(relayAt(stream.instance).respond(request, { headers, timeoutMs: answerTimeoutMs }));
     },
     async isAttachedAt({ instance, attachmentId }: CallerStream, sessionId: string): Promise<boolean> {
       try {
@@ -139,6 +113,18 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       }
     },
   };
+}
+
+/** Whether the instance that was asked knows the request, and is there. */
+async function isKnownTo(asked: Promise<unknown>): Promise<boolean> {
+  try {
+    await asked;
+    return true;
+  } catch (cause) {
+    const failure = failureFromConnectError(cause);
+    if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
+    throw failure;
+  }
 }
 
 export type Peers = ReturnType<typeof createPeers>;

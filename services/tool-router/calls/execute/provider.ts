@@ -20,8 +20,8 @@ import type { Deadline } from "./deadline.ts";
 import { openProviderStream, type ProviderControl, type ProviderStream } from "./input/provider-stream.ts";
 import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
-import { createHolding, type Holding, isUnavailable, takeOver } from "./takeover.ts";
-import { openTimeLimit, type TimeLimit } from "./time-limit.ts";
+import { createHolding, type Holding, isUnavailable, takeOver } from "./limits/takeover.ts";
+import { openTimeLimit, type TimeLimit } from "./limits/time-limit.ts";
 
 export interface ProviderCall {
   callId: string;
@@ -155,7 +155,7 @@ async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
 }
 
 /**
- * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; what may be resumed, as takeover.ts says. What
+ * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; what may be resumed, as limits/takeover.ts says. What
  * changes something and may have happened is told as unknown: the model's next try has an id of its own, under which a provider knows
  * nothing of this one.
  */
