@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { askedBy } from "../../completing/asked.ts";
 import { bashScript } from "../../completing/bash-script.ts";
 import { globalOptionsOf } from "../../global-options.ts";
+import { printText } from "../../printing/terminal.ts";
 
 const name = "completion";
 
@@ -13,7 +14,7 @@ export function addCompletionCommand(program: Command): void {
   program.commands
     .find((command) => command.name() === name)
     ?.action((shell: string) => {
-      if (shell === "bash") process.stdout.write(bashScript(program.name()));
+      if (shell === "bash") printText(bashScript(program.name()));
       else script(shell, program.name(), program.name());
     })
     .description("Print a script that completes commands, options and names: for bash, zsh, fish or powershell")
