@@ -21,7 +21,7 @@ export function refuseUnknownSubcommands(command: Command): void {
   });
 }
 
-const WRONG_CHOICE = /value '([^']*)' is invalid[^\n]*\. Allowed choices are ([^\n]+)\.\n$/;
+const WRONG_CHOICE = /(?:value|argument) '([^']*)' is invalid[^\n]*\. Allowed choices are ([^\n]+)\.\n$/;
 
 /** What commander says of a value that is none of a list, with the one that may have been meant. */
 export function withMeantChoice(text: string): string {
