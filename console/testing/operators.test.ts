@@ -10,7 +10,6 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
-import { resultOfToolCall } from "../../cli/requests/tool-call.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 const stack = new AsyncDisposableStack();
@@ -76,7 +75,7 @@ const turncoat = fileURLToPath(new URL("../../test/system/security/turncoat-serv
 
 it("SEC-4 a tool that changed is seen beside what was approved, and approved in the page", async () => {
   const { connection } = stage.suite;
-  const config = { name: "sums", stdio: { command: process.execPath, args: [turncoat] } };
+  const config = { name: "sums", stdio: { command: process.execPath, args: [turncoat, "5000"] } };
   const sources = [{ name: "sums", provider: "mcp", pin: true, config }];
   const agent = {
     name: "adder",
@@ -92,8 +91,6 @@ it("SEC-4 a tool that changed is seen beside what was approved, and approved in 
     return listed.tools.some(({ reference, callable }) => reference === "@sums/add" && callable);
   };
   await until(isThere, { timeoutMs: 60_000, what: "the tool to be there" });
-  const turn = { sessionId: "adder", name: "@sums/turn", argumentsJson: "{}" };
-  expect(await resultOfToolCall(connection, turn, AbortSignal.timeout(60_000))).toMatchObject({ isError: false });
 
   const page = await stage.open("#/tools/adder");
   const change = page.getByRole("article", { name: "@sums/add has changed" });
