@@ -109,8 +109,9 @@ async function end(error: unknown): Promise<void> {
   const { suggestAgent } = await import("../faults/suggestions.ts");
   const options = globalOptionsOf(program);
   const { message, exitCode } = toldFromError(error, options.url);
-  const lines = [message, await suggestAgent(error, options)].filter((line) => line !== undefined);
-  printError(`${colors.red("toolbus:")} ${lines.join("\n")}`);
+  const [fault = "", ...advice] = message.split("\n");
+  const meant = await suggestAgent(error, options);
+  printError(`${colors.red("toolbus:")} ${[meant ? `${fault} ${meant}` : fault, ...advice].join("\n")}`);
   process.exitCode = exitCode;
 }
 

@@ -75,7 +75,7 @@ const turncoat = fileURLToPath(new URL("../../test/system/security/turncoat-serv
 
 it("SEC-4 a tool that changed is seen beside what was approved, and approved in the page", async () => {
   const { connection } = stage.suite;
-  const config = { name: "sums", stdio: { command: process.execPath, args: [turncoat, "5000"] } };
+  const config = { name: "sums", stdio: { command: process.execPath, args: [turncoat, "10000"] } };
   const sources = [{ name: "sums", provider: "mcp", pin: true, config }];
   const agent = {
     name: "adder",

@@ -54,10 +54,10 @@ describe("who asks for what does not exist is told so, and exits with 1", () => 
   it.each([
     [["tools", "--agent", "nobody"], 'there is no agent "nobody"'],
     [["run", "nobody", "hi"], 'there is no agent "nobody"'],
-    [["run", "palin", "hi"], "(Did you mean plain?)"],
-    [["tools", "--agent", "plian"], "(Did you mean plain?)"],
+    [["run", "palin", "hi"], 'there is no agent "palin" (Did you mean plain?)'],
+    [["tools", "--agent", "plian"], 'there is no agent "plian" (Did you mean plain?)'],
     [["mcp", "nobody"], 'there is no agent "nobody"'],
-    [["mcp", "palin"], "(Did you mean plain?)"],
+    [["mcp", "palin"], 'there is no agent "palin" (Did you mean plain?)'],
     [["call", "repeat", "{}", "--agent", "nobody"], 'there is no agent "nobody"'],
     [["explain", "nobody", "repeat"], 'there is no agent "nobody"'],
     [["agents", "show", "nobody"], 'there is no agent "nobody"'],
