@@ -18,7 +18,7 @@ export interface RowsProps<T> {
 }
 
 /** Rows that are out of sight on either side and drawn all the same, so that scrolling meets no gap. */
-const spareRows = 6;
+const spareRows = 5;
 
 /** Any number of rows of one height, of which those in sight are drawn. */
 export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false, ...heights }: RowsProps<T>) {
@@ -62,7 +62,7 @@ export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false
           <div
             key={keyOf(row)}
             class="row"
-            style={{ transform: `translateY(${(first + index) * rowHeight}px)`, height: `${rowHeight}px` }}
+            style={`transform:translateY(${(first + index) * rowHeight}px);height:${rowHeight}px`}
           >
             {render(row)}
           </div>
