@@ -7,7 +7,7 @@ import { packagesDirectory } from "#runtime/config/places.ts";
 import { writeLicenses } from "./licenses.ts";
 
 /** They start threads or load parts of themselves by their own places, or are loaded by few and only when asked for. */
-const LEFT_ALONE = ["piscina", "pino-pretty", "ajv", "ajv-formats"];
+export const LEFT_ALONE = ["piscina", "pino-pretty", "ajv", "ajv-formats"];
 
 /** What is started or imported by its place, besides the modules that a call of `moduleBeside` names. */
 const ENTRIES = ["cli/{toolbus,main}.js", "services/*/{main,config}.js"];

@@ -2,7 +2,7 @@ import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { busUsers } from "../../services/bus-users.ts";
 import { observeCommand, projectRoot as root, runCommand } from "../gen/command.ts";
-import { bundlePrograms } from "./bundle.ts";
+import { bundlePrograms, LEFT_ALONE } from "./bundle.ts";
 
 /** What runs by Node 24. */
 const PROGRAMS = "tsconfig.build.json";
@@ -38,15 +38,17 @@ export async function packPackage(directory: string): Promise<string> {
   const compiled = `${directory}-programs`;
   await rm(compiled, { recursive: true, force: true });
   await compile(PROGRAMS, compiled);
-  await writeFile(join(compiled, "package.json"), JSON.stringify(await manifest()));
+  const own = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  await writeFile(join(compiled, "package.json"), JSON.stringify(manifest(own, own.dependencies)));
   await bundlePrograms(compiled, directory);
   await compile(LIBRARY, directory);
+  const dependencies = await importedOf(own.dependencies, directory);
   await writeFile(join(directory, "cli/suite/bus-users/bus-users.json"), JSON.stringify(busUsers()));
   for await (const file of glob(FILES, { cwd: root }))
     await cp(join(root, file), join(directory, file), { recursive: true });
   const readme = await readFile(join(root, "tools/pack/package-readme.md"), "utf8");
   await writeFile(join(directory, "README.md"), readme.replaceAll("](../../", "]("));
-  await writeFile(join(directory, "package.json"), JSON.stringify(await manifest(), undefined, 2));
+  await writeFile(join(directory, "package.json"), JSON.stringify(manifest(own, dependencies), undefined, 2));
   const target = dirname(directory);
   const name = await runCommand("npm", ["pack", "--silent", "--pack-destination", target], { cwd: directory });
   return join(target, name.trim());
@@ -61,9 +63,29 @@ async function compile(project: string, directory: string): Promise<void> {
   if (faults.length > 0) throw new Error(`the package does not compile:\n${faults.join("\n")}`);
 }
 
-async function manifest(): Promise<object> {
-  const own = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const { name, version, description, license, type, dependencies, optionalDependencies } = own;
+type Versions = Readonly<Record<string, string>>;
+
+const IMPORT = /\b(?:from|import|import\(|require\()\s*["'](@[^"'/]+\/[^"'/]+|[^"'@./#][^"'/]*)/g;
+
+/** Of the packages, those that are imported still: the others are in the bundle, and whoever installs ours needs them no more. */
+async function importedOf(versions: Versions, directory: string): Promise<Versions> {
+  const names = new Set(LEFT_ALONE);
+  for await (const file of glob("**/*.{js,d.ts}", { cwd: directory }))
+    for (const [, name = ""] of (await readFile(join(directory, file), "utf8")).matchAll(IMPORT)) names.add(name);
+  return Object.fromEntries(Object.entries(versions).filter(([name]) => names.has(name)));
+}
+
+interface OwnManifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly type: string;
+  readonly optionalDependencies: Versions;
+}
+
+function manifest(own: OwnManifest, dependencies: Versions): object {
+  const { name, version, description, license, type, optionalDependencies } = own;
   const module = (path: string) => ({ types: `${path}.d.ts`, default: `${path}.js` });
   return {
     name,
