@@ -1,9 +1,13 @@
 // The package as who installs it has it: from its tarball and the registry, in an empty folder, with an empty home.
 
-import { spawn } from "node:child_process";
+import { exec, spawn } from "node:child_process";
+import { once } from "node:events";
 import { glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { suiteIn } from "../../../cli/suite/keys/key.ts";
@@ -27,6 +31,37 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 const toolbus = (...args: string[]) => runCommand(args, options);
+
+/** What each command of the README prints, by its name, in their order. */
+const printed = {
+  init: /kept {2}agents\/demo\.json/,
+  dev: /toolbus is up/,
+  run: /The MCP server says "Echo: hello"/,
+  tools: /@everything\/echo +mcp +callable/,
+  call: /"text":"hi"/,
+  "--help": /Usage: toolbus/,
+  chat: /I have no need of tools\./,
+};
+
+/** A server that speaks OpenAI's chat completions, and says one thing. */
+async function openModel(content: string) {
+  const chunk = (delta: object, finish_reason: string | null) =>
+    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`${chunk({ role: "assistant", content }, null)}${chunk({}, "stop")}data: [DONE]\n\n`);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
 
 describe("PROD-1 the packed package", () => {
   it("makes a project, which stays as it is when it is made again", async () => {
@@ -98,6 +133,26 @@ describe("PROD-1 the packed package", () => {
     npx.kill("SIGTERM");
     const isGone = () => suiteIn(join(project, ".toolbus")) === undefined;
     await until(isGone, { timeoutMs: 40_000, what: "the suite to end" });
+  });
+
+  it("does what its README says, command by command", { timeout: 240_000 }, async () => {
+    await using model = await openModel("I have no need of tools.");
+    const page = await readFile(join(project, "node_modules", "toolbus", "README.md"), "utf8");
+    const commands = [...page.matchAll(/^(npx toolbus .+?)(?: +#.*)?$/gm)].map(([, command = ""]) => command);
+    const nameOf = (command: string) => command.split(" ")[2] as keyof typeof printed;
+    expect(commands.map(nameOf)).toEqual(Object.keys(printed));
+    await writeFile(join(project, ".env"), `OPENAI_API_KEY=key\nOPENAI_BASE_URL=${model.url}\n`);
+    const env = { ...process.env, ...options.env, NO_COLOR: "1" };
+    const typed = async (command: string) => (await promisify(exec)(command, { cwd: project, env })).stdout;
+    await using dev = startCommand(["dev", "--port", "0"], { ...options, env: { ...options.env, BROWSER: "true" } });
+    await until(() => printed.dev.test(dev.written.stdout), { timeoutMs: 120_000, what: "the suite to be up" });
+    for (const command of commands) {
+      const name = nameOf(command);
+      if (name !== "dev")
+        expect(await typed(name === "chat" ? `echo hi | ${command}` : command)).toMatch(printed[name]);
+    }
+    expect(await typed("npx toolbus down")).toContain("is down");
+    await dev.ended;
   });
 
   it("has a README and pages whose links lead to what it brings", async () => {
