@@ -129,12 +129,12 @@ describe("a run as spans (ORCH-12)", () => {
     expect(required({ ...answered, 50: { case: "ended", value: { state: RunState.CANCELED } } })).toEqual([]);
   });
 
-  it("says what the run was asked first, and from where it goes on", () => {
+  it("says what the run was asked last, and from where it goes on", () => {
     const said = (role: Role, value: string) =>
       create(ItemSchema, {
         item: { case: "message", value: { role, content: [{ part: { case: "text", value } }] } },
       });
-    const input = [said(Role.SYSTEM, "be kind"), said(Role.USER, "ship it"), said(Role.USER, "soon")];
+    const input = [said(Role.SYSTEM, "be kind"), said(Role.USER, "hello"), said(Role.USER, "ship it")];
     const fork = create(RunForkSchema, { runId: "run_1", atSequence: 3 });
     const { timeline } = read(eventsAt({ 0: { case: "accepted", value: { input, fork } } }));
     expect([timeline.askedText, timeline.fork?.runId, timeline.fork?.atSequence]).toEqual(["ship it", "run_1", 3]);
