@@ -24,7 +24,7 @@ export function sourceFilesBelow(folder: string): SourceFile[] {
 function sourceFileFrom(absolute: string): SourceFile {
   const path = relative(projectRoot, absolute).replaceAll("\\", "/");
   const text = readFileSync(absolute, "utf8");
-  const specifiers = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+  const specifiers = [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g)].map((match) => match[1] ?? "");
   return {
     path,
     text,

@@ -36,8 +36,9 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   await near.start();
   const ended = [once(process.stdin, "close"), once(process.stdin, "end"), once(interruption.signal, "abort")];
   const checked = missingAgent(agent, global);
-  const isMissing = checked.then((fault) => fault ?? new Promise(() => {}));
-  await Promise.race([...ended, isMissing]);
+  // A client is told by the answer to its first request; a person at a terminal makes none.
+  const isLeft = checked.then((fault) => (fault && process.stdin.isTTY ? fault : new Promise(() => {})));
+  await Promise.race([...ended, isLeft]);
   if (far.sessionId !== undefined) await far.terminateSession().catch(() => {}); // it goes unused otherwise
   await far.close();
   await near.close();
