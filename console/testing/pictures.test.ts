@@ -29,6 +29,8 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 const drawn: Record<string, string> = {
+  overview: ".badge.wait",
+  runs: ".badge.wait",
   run: "article",
   inbox: "article",
   tools: ".way li",
@@ -48,9 +50,10 @@ describe.each([
         location.hash = hash;
       }, `#/${place}`);
       await page
-        .locator(drawn[name] ?? ".figure, .run-row")
+        .locator(drawn[name] ?? "")
         .first()
         .waitFor();
+      if (name === "overview") await page.getByText(/^MCP servers: \d+ healthy/).waitFor();
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       await page.screenshot({ path: join(folder, `${colorScheme}-${viewport.width}`, `${name}.png`) });
       expect(over, `${name} stands over the edge by so many pixels`).toBeLessThanOrEqual(0);
