@@ -52,10 +52,8 @@ const mostAsked = 300;
 
 /** What the run was asked, shortened. */
 export function inputTextOf({ input }: RunAccepted): string {
-  for (const { item } of input.toReversed())
-    if (item.case === "message" && item.value.role === Role.USER)
-      return shortened(textOfContent(item.value.content), mostAsked);
-  return "";
+  const said = input.findLast(({ item }) => item.case === "message" && item.value.role === Role.USER)?.item;
+  return said?.case === "message" ? shortened(textOfContent(said.value.content), mostAsked) : "";
 }
 
 /** Usage as clients see it. For a calling run, amounts in different currencies count as `maxCost`, all that it allowed. */
