@@ -32,8 +32,17 @@ export async function openConfinement(
   return undefined;
 }
 
-/** Confines a program that does nothing, to see whether it can be done. */
-export async function tryConfinement(config: ConfinementConfig): Promise<Possible> {
+const tried = new Map<string, Promise<Possible>>();
+
+/** Confines a program that does nothing, to see whether it can be done; once in a process, whose services ask for the same. */
+export function tryConfinement(config: ConfinementConfig): Promise<Possible> {
+  const way = JSON.stringify(config);
+  const before = tried.get(way) ?? confineNothing(config);
+  tried.set(way, before);
+  return before;
+}
+
+async function confineNothing(config: ConfinementConfig): Promise<Possible> {
   if (config.mode === "off") return { kind: "unconfined", reason: "TOOLBUS_CONFINEMENT is off" };
   try {
     const program = config.program ?? (await findBwrap({ signal: AbortSignal.timeout(FETCH_MS) }));

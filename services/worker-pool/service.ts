@@ -89,13 +89,17 @@ export async function openWorkers(
   AsyncDisposable & { routes: WorkerPoolRoutes & { calls: ToolCalls }; pool: Pool; hasFile: (file: string) => boolean }
 > {
   await using stack = new AsyncDisposableStack();
-  const uv = config.uv ?? (await findUv({ signal: stopping }));
-  const confinement = await openConfinement(config.confinement, logger);
+  const finding = config.uv ?? findUv({ signal: stopping });
+  const [uv, confinement] = await Promise.all([finding, openConfinement(config.confinement, logger)]);
   const redact = createRedaction(config.secrets);
   const secrets = createSecrets(config.secrets, config.secretPrefix);
   const logs = createLogHub();
   const inspector = createInspector({ uv, environment: config.installEnvironment, confinement });
-  const directory = stack.use(await openToolDirectory({ directory: config.directory, inspector, logger }));
+  // Side by side, as each starts a process to read its files.
+  const reading = openToolDirectory({ directory: config.directory, inspector, logger }).then((it) => stack.use(it));
+  const loading = openModules({ config, confinement, host, logs, redact, logger }).then((it) => stack.use(it));
+  await Promise.allSettled([reading, loading]);
+  const [directory, hosted] = await Promise.all([reading, loading]);
   const files = () => directory.files();
   const find = (file: string) => directory.find(file);
   const installations = stack.use(createInstallations({ uv, config, confinement, logs, redact, logger }));
@@ -133,7 +137,6 @@ export async function openWorkers(
   const builtins = stack.use(
     createBuiltins({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
   );
-  const hosted = stack.use(await openModules({ config, confinement, host, logs, redact, logger }));
   const modules = () => hosted.files();
   const hasFile = (file: string) => find(file) !== undefined;
   const { callMs } = config.times;

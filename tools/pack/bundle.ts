@@ -1,16 +1,24 @@
 // What the package runs, in few files. A start of the sources loads 1,700 modules, of which finding each costs more than running it.
 
-import { glob, readFile, rm } from "node:fs/promises";
+import { globSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
-import { type Plugin, rolldown } from "rolldown";
+import { type CodeSplittingOptions, type Plugin, rolldown } from "rolldown";
 import { packagesDirectory } from "#runtime/config/places.ts";
 import { writeLicenses } from "./licenses.ts";
 
-/** They start threads or load parts of themselves by their own places, or are loaded by few and only when asked for. */
-export const LEFT_ALONE = ["piscina", "pino-pretty", "ajv", "ajv-formats"];
+/** They start threads or load parts of themselves by their own places. */
+export const LEFT_ALONE = ["piscina", "pino-pretty"];
 
-/** What is started or imported by its place, besides the modules that a call of `moduleBeside` names. */
-const ENTRIES = ["cli/{toolbus,main}.js", "services/*/{main,config}.js"];
+/**
+ * The command loads little of all that it can do, so its modules are split by what needs them together. A process of services loads
+ * nearly all of theirs, which lie in one file as far as two services share them. The two share no file: each would split the other's.
+ */
+const COMMAND = ["cli/{toolbus,main}.js", "services/*/config.js"];
+const SERVICES = ["services/*/main.js", "cli/suite/services-program.js"];
+const ONE_FILE: CodeSplittingOptions = { groups: [{ name: "services", tags: ["$initial"], minShareCount: 2 }] };
+
+/** What is started or imported by its place, besides. */
 const BESIDE = /moduleBeside\(import\.meta, "([^"]+)"\)/g;
 
 /** Written where a module asks for its own place, which is another in a bundle. */
@@ -21,8 +29,27 @@ const ROOT = "__PACKAGE__";
  * the same place.
  */
 export async function bundlePrograms(compiled: string, directory: string): Promise<void> {
+  const services = globSync(SERVICES, { cwd: compiled });
+  const others = modulesBeside(compiled).filter((path) => !services.includes(path));
+  const programs = [
+    bundle(compiled, directory, globSync(COMMAND, { cwd: compiled })),
+    bundle(compiled, directory, services, ONE_FILE),
+    ...others.map((path) => bundle(compiled, directory, [path])),
+  ];
+  const ids = await Promise.all(programs);
+  await writeLicenses(join(directory, "THIRD-PARTY-LICENSES.txt"), ids.flat());
+  await rm(compiled, { recursive: true });
+}
+
+/** Gives the ids of the modules that it has joined. */
+async function bundle(
+  compiled: string,
+  directory: string,
+  entries: readonly string[],
+  codeSplitting: CodeSplittingOptions = {},
+): Promise<string[]> {
   await using build = await rolldown({
-    input: await entriesOf(compiled),
+    input: Object.fromEntries(entries.toSorted().map((path) => [path.replace(/\.js$/, ""), join(compiled, path)])),
     platform: "node",
     external: new RegExp(`^(${LEFT_ALONE.join("|")})(/|$)`),
     resolve: { modules: [packagesDirectory] },
@@ -37,19 +64,19 @@ export async function bundlePrograms(compiled: string, directory: string): Promi
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
     comments: { legal: true, jsdoc: false, annotation: false },
+    codeSplitting,
   });
-  const ids = output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
-  await writeLicenses(join(directory, "THIRD-PARTY-LICENSES.txt"), ids);
-  await rm(compiled, { recursive: true });
+  return output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
 }
 
-/** Each by its name, the path without the ending. */
-async function entriesOf(compiled: string): Promise<Record<string, string>> {
-  const paths = new Set(await Array.fromAsync(glob(ENTRIES, { cwd: compiled })));
-  for await (const path of glob("{cli,runtime,services}/**/*.js", { cwd: compiled }))
-    for (const [, name] of (await readFile(join(compiled, path), "utf8")).matchAll(BESIDE))
-      paths.add(join(dirname(path), `${name}.js`));
-  return Object.fromEntries([...paths].sort().map((path) => [path.replace(/\.js$/, ""), join(compiled, path)]));
+/** Paths in the directory. */
+function modulesBeside(compiled: string): string[] {
+  const paths = globSync("{cli,runtime,services}/**/*.js", { cwd: compiled });
+  const named = paths.flatMap((path) => {
+    const text = readFileSync(join(compiled, path), "utf8");
+    return [...text.matchAll(BESIDE)].map(([, name]) => join(dirname(path), `${name}.js`));
+  });
+  return [...new Set(named)];
 }
 
 /** A module of ours that asks where it is learns where it would be without the bundle. */

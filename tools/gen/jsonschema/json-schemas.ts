@@ -7,23 +7,24 @@ import { toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
 import { EXPOSED } from "../../../services/gateway/mcp/suite/exposed.ts";
 import { projectRoot, runCommand } from "../command.ts";
 import { publicContract, registryFrom } from "../contract.ts";
+import { formModule } from "./form-module.ts";
 import { messageSchema } from "./message-schema.ts";
 import { methodOf, methodSchema, type ReadSchema } from "./method-schemas.ts";
 
 interface Form {
-  readonly file: string;
+  readonly name: string;
   /** What a file holds. */
   readonly message: string;
   readonly spelling: Spelling;
 }
 
 const forms: readonly Form[] = [
-  { file: "agent.schema.json", message: "toolbus.agent.v1.Agent", spelling: agentSpelling },
-  { file: "tool.schema.json", message: "toolbus.tool.v1.Tool", spelling: toolSpelling },
+  { name: "agent", message: "toolbus.agent.v1.Agent", spelling: agentSpelling },
+  { name: "tool", message: "toolbus.tool.v1.Tool", spelling: toolSpelling },
 ];
 
 /**
- * JSON Schemas of the files that people write, for editors and for the services that read them: Buf's generator says the
+ * JSON Schemas of the files that people write, for editors, and compiled for the services that read them: Buf's generator says the
  * contract's JSON, and the spelling that the readers use says what files write otherwise. Those of requests that are tools for
  * MCP clients are the contract's JSON itself.
  */
@@ -35,14 +36,17 @@ export async function generateJsonSchemas(root: string, workFolder: string): Pro
   ]);
   const types = registryFrom(contract);
   const output = join(workFolder, "gen", "jsonschema");
-  await mkdir(output, { recursive: true });
+  const modules = join(workFolder, "gen", "es", "forms");
+  await Promise.all([output, modules].map((folder) => mkdir(folder, { recursive: true })));
   const read: ReadSchema = async (name) =>
     JSON.parse(await readFile(join(workFolder, "messages", `${name}.jsonschema.strict.json`), "utf8"));
   const write = (file: string, content: unknown) =>
     writeFile(join(output, file), `${JSON.stringify(content, null, 2)}\n`);
   for (const form of forms) {
     if (types.getMessage(form.message) === undefined) return; // another contract than the project's
-    await write(form.file, await schemaOfForm(form, types, read));
+    const schema = await schemaOfForm(form, types, read);
+    await write(`${form.name}.schema.json`, schema);
+    await writeFile(join(modules, `${form.name}-form.ts`), formModule(schema));
   }
   const methods = Object.keys(EXPOSED).map(async (name) => [
     name,

@@ -1,10 +1,9 @@
-import type { JsonObject } from "@bufbuild/protobuf";
-import agentForm from "#gen/jsonschema/agent.schema.json" with { type: "json" };
+import { form as agentForm } from "#gen/forms/agent-form.ts";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 
-const form = createFileForm<JsonObject>(agentForm);
+const form = createFileForm(agentForm);
 
 /** An agent's file; `mcp.servers` and `workers` are a short way to write sources. */
 export function parseAgentFile(text: string): Parsed<Agent> {

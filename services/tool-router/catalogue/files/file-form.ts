@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import type { ErrorObject, ValidateFunction } from "ajv";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { unescaped } from "#runtime/schema/effort.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -10,15 +10,12 @@ import { messageFromError } from "#runtime/schema/json-schema/error-text.ts";
  */
 export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T };
 
-/** Reads JSON text of a form that is given as JSON Schema, and reports all faults at once. Patterns may be put in words. */
+/** Reads JSON text of a form that is given as a compiled JSON Schema, and reports all faults at once. Patterns may be put in words. */
 export function createFileForm<T>(
-  schema: object,
+  validate: ValidateFunction<T>,
   wordsByPattern: Readonly<Record<string, string>> = {},
 ): (text: string) => Parsed<T> {
-  let compiled: ValidateFunction<T> | undefined;
   return (text) => {
-    compiled ??= compile<T>(schema);
-    const validate = compiled;
     let value: unknown;
     try {
       value = JSON.parse(text.replace(/^\uFEFF/, "")); // editors of some systems write a byte order mark
@@ -32,12 +29,6 @@ export function createFileForm<T>(
     });
     return { kind: "faulty", faults, readable: withoutFaulty(value, validate.errors ?? []) as T };
   };
-}
-
-/** Without the schema of schemas, which takes longer to compile than the form: that is generated, and tests hold it to be one. */
-function compile<T>(schema: object): ValidateFunction<T> {
-  const options = { allErrors: true, strict: true, allowUnionTypes: true, strictRequired: false };
-  return new Ajv2020({ ...options, meta: false, validateSchema: false }).compile<T>(schema);
 }
 
 /** What fits the form of files may still be none of the contract's, such as a duration that is longer than it can say. */

@@ -1,5 +1,5 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
-import toolForm from "#gen/jsonschema/tool.schema.json" with { type: "json" };
+import { form as toolForm } from "#gen/forms/tool-form.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILTIN_NAMES } from "#runtime/agent-file/builtin-name.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
@@ -7,7 +7,7 @@ import { NAME_WORDS, TOOL_NAME, toolSpelling } from "#runtime/agent-file/tool-sp
 import { isObject } from "#runtime/schema/json-object.ts";
 import { createFileForm, type Parsed, readContract } from "./file-form.ts";
 
-const form = createFileForm<JsonObject>(toolForm, { [TOOL_NAME.source]: NAME_WORDS });
+const form = createFileForm(toolForm, { [TOOL_NAME.source]: NAME_WORDS });
 
 /** TOOL-1: a tool's file. */
 export function parseToolFile(text: string): Parsed<Tool> {
