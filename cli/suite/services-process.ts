@@ -55,8 +55,8 @@ export interface ServicesProcessOptions {
   restart: boolean;
 }
 
-/** In MB. A start leaves much garbage, and a young heap that grows step by step is collected many times meanwhile. */
-const youngHeap = "--min-semi-space-size=16";
+/** In MB. The start of several leaves much garbage, and a young heap that grows step by step is collected many times meanwhile. */
+const youngHeapTogether = "--min-semi-space-size=16";
 const program = fileURLToPath(moduleBeside(import.meta, "services-program"));
 const tailLines = 20;
 const stopTimeoutMs = 35_000;
@@ -122,7 +122,7 @@ export class ServicesProcess implements AsyncDisposable {
       services.map(({ service, instance }) => `${service}=${instance}`),
       {
         env: platformEnvironment(this.#options.env), // S4
-        execArgv: [...process.execArgv, youngHeap],
+        execArgv: [...process.execArgv, ...(services.length > 1 ? [youngHeapTogether] : [])],
         stdio: stdioFor(services),
         detached: true, // S5
       },

@@ -11,12 +11,12 @@ import { writeLicenses } from "./licenses.ts";
 export const LEFT_ALONE = ["piscina", "pino-pretty"];
 
 /**
- * The command loads little of all that it can do, so its modules are split by what needs them together. A process of services loads
- * nearly all of theirs, which lie in one file as far as two services share them. The two share no file: each would split the other's.
+ * The command loads little of all that it can do, so its modules are split by what needs them together. What nearly all services
+ * need is one file. The two share none: each would split the other's.
  */
 const COMMAND = ["cli/{toolbus,main}.js", "services/*/config.js"];
 const SERVICES = ["services/*/main.js", "cli/suite/services-program.js"];
-const ONE_FILE: CodeSplittingOptions = { groups: [{ name: "services", tags: ["$initial"], minShareCount: 2 }] };
+const ONE_FILE: CodeSplittingOptions = { groups: [{ name: "services", tags: ["$initial"], minShareCount: 7 }] };
 
 /** What is started or imported by its place, besides. */
 const BESIDE = /moduleBeside\(import\.meta, "([^"]+)"\)/g;
