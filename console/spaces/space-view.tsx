@@ -7,7 +7,7 @@ import { Badge, Fault, type Tone } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { TextBlock } from "../parts/text-block.tsx";
 import { clockOf, msOf, prettyJson, textOf, wordFrom } from "../parts/words.ts";
-import { resultText } from "../runs/timeline/timeline.ts";
+import { resultText } from "../runs/timeline/item-text.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";
 import { useFollowed } from "../suite/live.ts";

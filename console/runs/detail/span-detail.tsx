@@ -1,7 +1,7 @@
 import { Facts } from "../../parts/screen.tsx";
 import { TextBlock } from "../../parts/text-block.tsx";
 import { clockOf, durationOf, prettyJson, usageText } from "../../parts/words.ts";
-import type { Span } from "../timeline/timeline.ts";
+import type { Span } from "../timeline/spans.ts";
 
 /** What one span was given, what came of it, what it took. */
 export function SpanDetail({ span, nowMs, decision }: { span: Span; nowMs: number; decision: string }) {

@@ -1,6 +1,7 @@
 import { Rows } from "../../parts/rows.tsx";
 import { durationOf } from "../../parts/words.ts";
-import type { Span, Timeline } from "../timeline/timeline.ts";
+import type { Span } from "../timeline/spans.ts";
+import type { Timeline } from "../timeline/timeline.ts";
 
 /** The width of a line of time in its own units. */
 const width = 1_000;

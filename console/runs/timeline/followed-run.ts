@@ -4,7 +4,7 @@ import { RunService, type WatchRunResponse } from "#gen/toolbus/run/v1/run_servi
 import { createPlace } from "../../../sdk/typescript/client/runs/place.ts";
 import { clientOf } from "../../suite/connection.ts";
 import type { Followed } from "../../suite/live.ts";
-import { createTimeline, type Timeline } from "./timeline.ts";
+import { type Timeline, TimelineReader } from "./timeline.ts";
 
 /** A run as it happens, with all its events so far. */
 export interface FollowedRun extends Followed<WatchRunResponse> {
@@ -16,7 +16,7 @@ export interface FollowedRun extends Followed<WatchRunResponse> {
 
 export function followRun(runId: string): FollowedRun {
   const events: RunEvent[] = [];
-  const reader = createTimeline();
+  const reader = new TimelineReader();
   const place = createPlace();
   let deltaCount = 0;
   return {
@@ -44,7 +44,7 @@ export function followRun(runId: string): FollowedRun {
 
 /** The run as it was after an event. */
 export function timelineUpTo(events: readonly RunEvent[], sequence: number): Timeline {
-  const reader = createTimeline();
+  const reader = new TimelineReader();
   for (const event of events) if (event.sequence <= sequence) reader.event(event);
   return reader.timeline;
 }

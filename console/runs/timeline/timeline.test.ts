@@ -10,7 +10,7 @@ import {
 import { ItemSchema, Role, RunEndReason, RunForkSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { eventsFromFile, logFileFrom } from "./log-file.ts";
-import { createTimeline, spentOf } from "./timeline.ts";
+import { spentOf, TimelineReader } from "./timeline.ts";
 
 type Happening = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
 
@@ -22,7 +22,7 @@ function eventsAt(happenings: Readonly<Record<number, Happening>>): RunEvent[] {
 }
 
 function read(events: readonly RunEvent[]) {
-  const reader = createTimeline();
+  const reader = new TimelineReader();
   for (const event of events) reader.event(event);
   return reader;
 }

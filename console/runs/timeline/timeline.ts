@@ -5,42 +5,25 @@
 // time-3  Deltas belong to an attempt; another attempt, a replacement or the stored event of the turn puts them aside.
 
 import { create } from "@bufbuild/protobuf";
-import type { RunDelta, RunEvent, RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import {
-  type FunctionCall,
-  type Item,
-  Role,
-  RunEndReason,
-  type RunFork,
-  RunState,
-} from "#gen/toolbus/run/v1/run_pb.ts";
-import { type CallExecution, Effect, ExecutionType, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type {
+  AnswerDropped,
+  CallFinished,
+  CallStarted,
+  RunAccepted,
+  RunDelta,
+  RunEnded,
+  RunEvent,
+  RunParked,
+  RunTextReplaced,
+  TurnCommitted,
+} from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { type FunctionCall, RunEndReason, type RunFork, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type CallExecution, Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { attemptText } from "#runtime/content/attempts.ts";
-import { msOf, textOf, wordFrom } from "../../parts/words.ts";
-
-export type SpanKind = "queued" | "model" | "call" | "waiting" | "note";
-
-export interface Span {
-  readonly id: string;
-  readonly kind: SpanKind;
-  label: string;
-  /** The turn that it is part of; 0 before the first. */
-  readonly turn: number;
-  readonly startMs: number;
-  endMs: number | undefined;
-  isFault: boolean;
-  /** The stored event that ended it; of an open one, that began it. */
-  sequence: number;
-  input: string;
-  output: string;
-  usage: Usage | undefined;
-  /** Further facts, by what they are. */
-  readonly facts: Record<string, string>;
-  /** Of a call: how far it says it is, and what it logged. */
-  progress: string;
-  readonly logs: string[];
-}
+import { msOf, wordFrom } from "../../parts/words.ts";
+import { askedTextOf, itemsText, resultText } from "./item-text.ts";
+import { type Span, Spans } from "./spans.ts";
 
 /** What the model writes in a turn that is not stored yet. */
 export interface Draft {
@@ -77,16 +60,175 @@ export interface Timeline {
   lastSequence: number;
 }
 
-export interface TimelineReader {
+/** Reads a run's events in their order, and what is told between them. */
+export class TimelineReader {
   readonly timeline: Timeline;
-  event(event: RunEvent): void;
-  delta(delta: RunDelta): void;
-  replaced(replaced: RunTextReplaced): void;
+  readonly #spans = new Spans();
+
+  constructor() {
+    this.timeline = emptyTimeline(this.#spans.all);
+  }
+
+  event({ createTime, sequence, event }: RunEvent): void {
+    this.#spans.reach(sequence, msOf(createTime));
+    this.timeline.lastMs = this.#spans.nowMs;
+    this.timeline.lastSequence = sequence;
+    this.#take(event);
+    if (this.timeline.state === RunState.IN_PROGRESS) this.#spans.askModel();
+  }
+
+  delta({ turn, attempt, delta }: RunDelta): void {
+    if (delta.case === "progress") {
+      const span = this.#spans.open(delta.value.callId);
+      if (span) span.progress = progressText(delta.value.progress);
+    } else if (delta.case === "log") {
+      this.#spans.open(delta.value.callId)?.logs.push(delta.value.log?.message ?? "");
+    } else if (turn > this.timeline.turnCount) {
+      const draft = this.#draftOf(turn, attempt);
+      if (delta.case === "text") draft.text += delta.value;
+      else if (delta.case === "reasoning") draft.reasoning += delta.value;
+      else if (delta.case === "arguments") {
+        const { callId, name, text } = delta.value;
+        draft.calls.set(callId, { name, text: (draft.calls.get(callId)?.text ?? "") + text });
+      }
+    }
+  }
+
+  replaced({ turn, attempt, text }: RunTextReplaced): void {
+    if (turn <= this.timeline.turnCount) return;
+    this.timeline.draft = { turn, attempt, text, reasoning: "", calls: new Map() };
+  }
+
+  #draftOf(turn: number, attempt: number): Draft {
+    const { draft } = this.timeline;
+    if (draft?.turn === turn && draft.attempt === attempt) return draft;
+    this.timeline.draft = { turn, attempt, text: "", reasoning: "", calls: new Map() };
+    return this.timeline.draft;
+  }
+
+  #take(event: RunEvent["event"]): void {
+    const spans = this.#spans;
+    switch (event.case) {
+      case "accepted":
+        this.#accepted(event.value);
+        break;
+      case "claimed":
+        this.#claimed();
+        break;
+      case "turnCommitted":
+        this.#turnCommitted(event.value);
+        break;
+      case "answerDropped":
+        this.#answerDropped(event.value);
+        break;
+      case "callStarted":
+        this.#callStarted(event.value);
+        break;
+      case "callFinished":
+        this.#callFinished(event.value);
+        break;
+      case "parked":
+        this.#parked(event.value);
+        break;
+      case "inboxTaken":
+        spans.note("news of the inbox").input = itemsText(event.value.items);
+        break;
+      case "contextCompacted":
+        spans.note("conversation shortened").output = event.value.summary;
+        break;
+      case "cancelRequested":
+        spans.note("cancellation requested", { by: event.value.principal, why: event.value.reason });
+        break;
+      case "callShown":
+        spans.note(`${event.value.tool} is shown in space ${event.value.spaceId}`);
+        break;
+      case "ended":
+        this.#ended(event.value);
+    }
+  }
+
+  #accepted({ agent, sessionId, principal, input, traceparent, fork }: RunAccepted): void {
+    const traceId = traceparent.split("-")[1] ?? "";
+    Object.assign(this.timeline, { agent, sessionId, principal, traceId, fork, askedText: askedTextOf(input) });
+    Object.assign(this.timeline, { startMs: this.#spans.nowMs, state: RunState.QUEUED });
+    this.#spans.add("queued", "queued", "queued").input = itemsText(input);
+  }
+
+  #claimed(): void {
+    const spans = this.#spans;
+    if (spans.end("queued") === undefined && !spans.isOpen("parked")) spans.note("taken over by another process");
+    spans.end("parked");
+    Object.assign(this.timeline, { state: RunState.IN_PROGRESS, required: [] });
+  }
+
+  #turnCommitted({ turn, items, usage, model, attempt, finishReason }: TurnCommitted): void {
+    const span = this.#endModel(`turn-${turn}`, `turn ${turn}`);
+    this.timeline.turnCount = turn;
+    this.#spans.turnCount = turn;
+    span.output = itemsText(items);
+    span.usage = usage;
+    Object.assign(span.facts, {
+      model,
+      "finish reason": finishReason,
+      attempt: attempt > 1 ? attemptText(attempt).slice("attempt ".length) : "",
+    });
+    for (const { item } of items) if (item.case === "functionCall") this.#openCall(item.value);
+  }
+
+  #answerDropped({ turn, attempt, usage, model, brokeOff }: AnswerDropped): void {
+    const { lastSequence } = this.timeline;
+    const span = this.#endModel(`dropped-${lastSequence}`, `turn ${turn}, ${attemptText(attempt)}: dropped`);
+    span.usage = usage;
+    span.isFault = true;
+    Object.assign(span.facts, { model, "broke off": brokeOff ? "yes" : "no" });
+  }
+
+  #endModel(id: string, label: string): Span {
+    this.timeline.draft = undefined;
+    return this.#spans.endModel(id, label);
+  }
+
+  /** A call is open from the turn on that made it: not every one has an event of its start. */
+  #openCall({ callId, name, argumentsJson }: FunctionCall): void {
+    const span = this.#spans.add(callId, "call", name);
+    span.input = argumentsJson;
+    span.facts.call = callId;
+  }
+
+  #callStarted({ callId, tool, effect }: CallStarted): void {
+    const span = this.#spans.open(callId) ?? this.#spans.add(callId, "call", tool);
+    Object.assign(span.facts, { tool, effect: wordFrom(Effect, effect) });
+  }
+
+  #callFinished({ callId, result, usage, execution }: CallFinished): void {
+    this.timeline.required = this.timeline.required.filter((call) => call.callId !== callId);
+    const span = this.#spans.open(callId) ?? this.#spans.add(callId, "call", callId);
+    this.#spans.end(callId);
+    Object.assign(span.facts, factsOf(execution));
+    span.output = resultText(result);
+    span.isFault = result?.isError ?? false;
+    span.usage = usage;
+  }
+
+  #parked({ calls }: RunParked): void {
+    const span = this.#spans.add("parked", "waiting", `waits for ${calls.map(({ name }) => name).join(", ")}`);
+    span.input = calls.map(({ name, argumentsJson }) => `${name} ${argumentsJson}`).join("\n");
+    Object.assign(this.timeline, { state: RunState.REQUIRES_ACTION, required: calls });
+  }
+
+  #ended({ state, endReason, error, outputText }: RunEnded): void {
+    this.#spans.endAll();
+    this.timeline.draft = undefined;
+    Object.assign(this.timeline, { state, endReason, error, outputText, required: [] });
+    const span = this.#spans.note(`${wordFrom(RunState, state)}: ${wordFrom(RunEndReason, endReason)}`);
+    span.output = error || outputText;
+    span.isFault = state === RunState.FAILED;
+  }
 }
 
-export function createTimeline(): TimelineReader {
-  const timeline: Timeline = {
-    spans: [],
+function emptyTimeline(spans: Span[]): Timeline {
+  return {
+    spans,
     draft: undefined,
     state: RunState.UNSPECIFIED,
     endReason: RunEndReason.UNSPECIFIED,
@@ -104,200 +246,6 @@ export function createTimeline(): TimelineReader {
     turnCount: 0,
     lastSequence: 0,
   };
-  const openSpans = new Map<string, Span>();
-  let now = 0;
-  let sequence = 0;
-
-  function add(id: string, kind: SpanKind, label: string, startMs: number): Span {
-    const span: Span = {
-      id,
-      kind,
-      label,
-      turn: timeline.turnCount,
-      startMs,
-      endMs: undefined,
-      isFault: false,
-      sequence,
-      input: "",
-      output: "",
-      usage: undefined,
-      facts: {},
-      progress: "",
-      logs: [],
-    };
-    timeline.spans.push(span);
-    openSpans.set(id, span);
-    return span;
-  }
-
-  function end(id: string): Span | undefined {
-    const span = openSpans.get(id);
-    if (!span) return undefined;
-    openSpans.delete(id);
-    span.endMs = now;
-    span.sequence = sequence;
-    return span;
-  }
-
-  function note(label: string, facts: Record<string, string> = {}): Span {
-    const span = add(`note-${sequence}`, "note", label, now);
-    Object.assign(span.facts, facts);
-    end(span.id);
-    return span;
-  }
-
-  /** The model is asked as soon as nothing else is awaited. */
-  function askModel(): void {
-    const isAwaiting = [...openSpans.values()].some(({ kind }) => kind !== "model");
-    if (isAwaiting || openSpans.has("model")) return;
-    const turn = timeline.turnCount + 1;
-    const span = add("model", "model", `turn ${turn}`, now);
-    Object.assign(span, { turn });
-  }
-
-  function endModel(id: string, label: string): Span {
-    const span = end("model") ?? add("model", "model", label, now);
-    end("model");
-    Object.assign(span, { id, label, endMs: now, sequence });
-    timeline.draft = undefined;
-    return span;
-  }
-
-  /** A call is open from the turn on that made it: not every one has an event of its start. */
-  function openCall({ callId, name, argumentsJson }: FunctionCall): void {
-    const span = add(callId, "call", name, now);
-    span.input = argumentsJson;
-    span.facts.call = callId;
-  }
-
-  function take({ event }: RunEvent): void {
-    switch (event.case) {
-      case "accepted": {
-        const { agent, sessionId, principal, input, traceparent, fork } = event.value;
-        const traceId = traceparent.split("-")[1] ?? "";
-        Object.assign(timeline, { agent, sessionId, principal, traceId, fork, askedText: askedTextOf(input) });
-        Object.assign(timeline, { startMs: now, state: RunState.QUEUED });
-        const span = add("queued", "queued", "queued", now);
-        span.input = itemsText(input);
-        break;
-      }
-      case "claimed":
-        if (end("queued") === undefined && !openSpans.has("parked")) note("taken over by another process");
-        end("parked");
-        Object.assign(timeline, { state: RunState.IN_PROGRESS, required: [] });
-        break;
-      case "turnCommitted": {
-        const { turn, items, usage, model, attempt, finishReason } = event.value;
-        const span = endModel(`turn-${turn}`, `turn ${turn}`);
-        timeline.turnCount = turn;
-        span.output = itemsText(items);
-        span.usage = usage;
-        Object.assign(span.facts, {
-          model,
-          "finish reason": finishReason,
-          attempt: attempt > 1 ? attemptText(attempt).slice("attempt ".length) : "",
-        });
-        for (const { item } of items) if (item.case === "functionCall") openCall(item.value);
-        break;
-      }
-      case "answerDropped": {
-        const { turn, attempt, usage, model, brokeOff } = event.value;
-        const span = endModel(`dropped-${sequence}`, `turn ${turn}, ${attemptText(attempt)}: dropped`);
-        span.usage = usage;
-        span.isFault = true;
-        Object.assign(span.facts, { model, "broke off": brokeOff ? "yes" : "no" });
-        break;
-      }
-      case "callStarted": {
-        const { callId, tool, effect } = event.value;
-        const span = openSpans.get(callId) ?? add(callId, "call", tool, now);
-        Object.assign(span.facts, { tool, effect: wordFrom(Effect, effect) });
-        break;
-      }
-      case "callFinished": {
-        const { callId, result, usage, execution } = event.value;
-        timeline.required = timeline.required.filter((call) => call.callId !== callId);
-        if (!openSpans.has(callId)) add(callId, "call", callId, now);
-        const span = end(callId);
-        if (!span) break;
-        Object.assign(span.facts, factsOf(execution));
-        span.output = resultText(result);
-        span.isFault = result?.isError ?? false;
-        span.usage = usage;
-        break;
-      }
-      case "parked": {
-        const span = add("parked", "waiting", `waits for ${event.value.calls.map(({ name }) => name).join(", ")}`, now);
-        span.input = event.value.calls.map(({ name, argumentsJson }) => `${name} ${argumentsJson}`).join("\n");
-        Object.assign(timeline, { state: RunState.REQUIRES_ACTION, required: event.value.calls });
-        break;
-      }
-      case "inboxTaken":
-        note("news of the inbox").input = itemsText(event.value.items);
-        break;
-      case "contextCompacted":
-        note("conversation shortened").output = event.value.summary;
-        break;
-      case "cancelRequested":
-        note("cancellation requested", { by: event.value.principal, why: event.value.reason });
-        break;
-      case "callShown":
-        note(`${event.value.tool} is shown in space ${event.value.spaceId}`);
-        break;
-      case "ended": {
-        const { state, endReason, error, outputText } = event.value;
-        for (const id of [...openSpans.keys()]) {
-          const span = end(id);
-          if (span?.kind === "model") timeline.spans.splice(timeline.spans.indexOf(span), 1);
-        }
-        timeline.draft = undefined;
-        Object.assign(timeline, { state, endReason, error, outputText, required: [] });
-        const span = note(`${wordFrom(RunState, state)}: ${wordFrom(RunEndReason, endReason)}`);
-        span.output = error || outputText;
-        span.isFault = state === RunState.FAILED;
-        return;
-      }
-    }
-    if (timeline.state === RunState.IN_PROGRESS) askModel();
-  }
-
-  function draftOf(turn: number, attempt: number): Draft {
-    const { draft } = timeline;
-    if (draft?.turn === turn && draft.attempt === attempt) return draft;
-    timeline.draft = { turn, attempt, text: "", reasoning: "", calls: new Map() };
-    return timeline.draft;
-  }
-
-  return {
-    timeline,
-    event(event) {
-      now = msOf(event.createTime) ?? now;
-      sequence = event.sequence;
-      timeline.lastMs = now;
-      timeline.lastSequence = sequence;
-      take(event);
-    },
-    delta({ turn, attempt, delta }) {
-      if (delta.case === "progress") {
-        const span = openSpans.get(delta.value.callId);
-        if (span) span.progress = progressText(delta.value.progress);
-      } else if (delta.case === "log") {
-        openSpans.get(delta.value.callId)?.logs.push(delta.value.log?.message ?? "");
-      } else if (turn > timeline.turnCount) {
-        const draft = draftOf(turn, attempt);
-        if (delta.case === "text") draft.text += delta.value;
-        else if (delta.case === "reasoning") draft.reasoning += delta.value;
-        else if (delta.case === "arguments") {
-          const { callId, name, text } = delta.value;
-          draft.calls.set(callId, { name, text: (draft.calls.get(callId)?.text ?? "") + text });
-        }
-      }
-    },
-    replaced({ turn, attempt, text }) {
-      if (turn <= timeline.turnCount) return;
-      timeline.draft = { turn, attempt, text, reasoning: "", calls: new Map() };
-    },
-  };
 }
 
 function factsOf(execution: CallExecution | undefined): Record<string, string> {
@@ -311,39 +259,6 @@ function progressText(progress: { progress: number; total: number; message: stri
   if (!progress) return "";
   const { progress: done, total, message } = progress;
   return `${total > 0 ? `${Math.round((100 * done) / total)} %` : done} ${message}`.trim();
-}
-
-export function resultText(result: ToolResult | undefined): string {
-  if (!result) return "";
-  const blocks = result.content.map(({ blockJson }) => blockJson).filter((text) => text !== "");
-  return [result.outputJson, ...blocks].filter((text) => text !== "").join("\n") || result.storedReference;
-}
-
-function askedTextOf(input: readonly Item[]): string {
-  const said = input.findLast(({ item }) => item.case === "message" && item.value.role === Role.USER);
-  return said ? itemText(said.item) : "";
-}
-
-/** What was said, in words: a line for who says it, then what. */
-export function itemsText(items: readonly { readonly item: Item["item"] | InputCase }[]): string {
-  return items.map(({ item }) => itemText(item)).join("\n\n");
-}
-
-type InputCase = { case: undefined; value?: undefined };
-
-function itemText(item: Item["item"] | InputCase): string {
-  switch (item.case) {
-    case "message":
-      return textOf(item.value.content);
-    case "functionCall":
-      return `→ ${item.value.name} ${item.value.argumentsJson}`;
-    case "functionCallOutput":
-      return `← ${resultText(item.value.result)}`;
-    case "reasoning":
-      return `(thinks) ${item.value.text}`;
-    default:
-      return "";
-  }
 }
 
 /** What all spans used together, in the currency of the first that cost something. */

@@ -27,7 +27,7 @@ export function createHeldElsewhere(holders: Pick<Holders, "ask">) {
     return answer === "taken" ? redeliverSoon : { kind: "leave" }; // worker-2
   }
 
-  /** Asks a process for a session; a verdict if the wake-up is not for this one. */
+  /** Asks a process for a session; the outcome if the wake-up is not for this one. */
   async function ask(instance: string, sessionId: string, wakeId: number): Promise<WakeOutcome | undefined> {
     return onAnswer(sessionId, instance, await holders.ask(instance, sessionId, wakeId));
   }

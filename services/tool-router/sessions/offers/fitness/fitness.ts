@@ -31,16 +31,16 @@ const TURN_MS = 10;
 export type JudgeOffer = (offered: readonly OfferedTool[]) => Promise<Fitness>;
 
 /** Each schema text is checked once, and the latest results are kept: sessions share their sources' tools. */
-export function createOfferJudge(maxVerdicts = 20_000): JudgeOffer {
-  const verdicts = new BoundedMap<string, string | undefined>(maxVerdicts);
+export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
+  const faultsByText = new BoundedMap<string, string | undefined>(maxTexts);
 
   async function faultOfText(text: string, place: SchemaPlace): Promise<string | undefined> {
     if (text === "") return undefined;
     const key = `${place} ${text}`;
-    if (verdicts.has(key)) return verdicts.get(key);
-    const verdict = await faultOfToolSchema(text, place, () => undefined);
-    verdicts.set(key, verdict);
-    return verdict;
+    if (faultsByText.has(key)) return faultsByText.get(key);
+    const fault = await faultOfToolSchema(text, place, () => undefined);
+    faultsByText.set(key, fault);
+    return fault;
   }
 
   async function faultOfTool(tool: Tool): Promise<string | undefined> {

@@ -1,0 +1,4 @@
+import{B as e,C as t}from"./first.js";function n(e){if(!e)return``;let t=e.content.map(({blockJson:e})=>e).filter(e=>e!==``);return[e.outputJson,...t].filter(e=>e!==``).join(`
+`)||e.storedReference}function r(e){let n=e.findLast(({item:e})=>e.case===`message`&&e.value.role===t.USER);return n?a(n.item):``}function i(e){return e.map(({item:e})=>a(e)).join(`
+
+`)}function a(t){switch(t.case){case`message`:return e(t.value.content);case`functionCall`:return`→ ${t.value.name} ${t.value.argumentsJson}`;case`functionCallOutput`:return`← ${n(t.value.result)}`;case`reasoning`:return`(thinks) ${t.value.text}`;default:return``}}export{i as n,n as r,r as t};
