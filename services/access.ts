@@ -35,7 +35,12 @@ export interface Access {
 export const ACCESS = {
   gateway: {
     asks: publicServices,
-    stores: { toolbus_grants: "owns", toolbus_gateway_keys: "owns", TOOLBUS_PROBE: "owns" },
+    stores: {
+      toolbus_grants: "owns",
+      toolbus_gateway_keys: "owns",
+      toolbus_subject_tokens: { writes: ["token.>"] },
+      TOOLBUS_PROBE: "owns",
+    },
     among: [probeSubjects],
     speaksFor: "callers",
   },
@@ -86,6 +91,7 @@ export const ACCESS = {
       toolbus_tools: { writes: ["mcp-server.>"] },
       toolbus_mcp_logins: "owns",
       toolbus_mcp_subscriptions: "owns",
+      toolbus_subject_tokens: "owns",
       toolbus_owners: { writes: ["mcp-connection.>"] },
       TOOLBUS_AUDIT: { writes: ["toolbus.audit.mcp-bridge.>"] },
     },

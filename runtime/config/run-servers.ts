@@ -1,6 +1,6 @@
 /** Which MCP servers runs may bring along: what operators say, and what is wrong with one. */
 
-import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { AuthGrant, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { faultOfHeaderValue, faultsOfHeaderNames } from "../http/header-syntax.ts";
 import type { EnvironmentReader } from "./environment.ts";
 import { partsOfTransport } from "./server-transport.ts";
@@ -45,7 +45,9 @@ export function faultsOfRunServer(kind: RunServers, server: Pick<McpServer, "tra
     const message = "is refused: runs may bring only servers at http and https URLs here (TOOLBUS_MCP_RUN_SERVERS)";
     return fault("url", message);
   }
-  const { clientSecret = "", privateKey = "" } = server.auth ?? {};
+  const { clientSecret = "", privateKey = "", grant } = server.auth ?? {};
+  if (grant === AuthGrant.TOKEN_EXCHANGE)
+    return fault("auth.grant", "exchanges the token of a person, which goes where an operator says alone");
   const named = { "auth.clientSecret": clientSecret, "auth.privateKey": privateKey };
   const texts = [
     ["url", url],

@@ -52,10 +52,10 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const redact = createRedaction(config.secrets);
   const findTransport = createTransportRegistry(await loadTransports(config.transportModules));
   const applied = stack.use(await openAppliedServers(bus, logger));
-  const { records } = stack.use(await openLoginRecords(bus, config.loginKeys, logger));
+  const { records, subjects } = stack.use(await openLoginRecords(bus, config.loginKeys, logger));
   const renewals = new Renewals(records);
   const allow = config.authAllow;
-  const logins = new Logins({ ...config, records, renewals, allow, applied });
+  const logins = new Logins({ ...config, records, renewals, subjects, allow, applied });
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
@@ -69,7 +69,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     redact,
     onError,
     authorizationOf: createAuthorizations({
-      ...{ records, renewals, allow },
+      ...{ records, renewals, subjects, allow },
       secrets: config.secrets,
       runAllow: config.runAllow,
     }),

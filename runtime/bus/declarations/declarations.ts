@@ -58,6 +58,7 @@ export type BucketName =
   | "toolbus_gateway_keys"
   | "toolbus_mcp_logins"
   | "toolbus_mcp_subscriptions"
+  | "toolbus_subject_tokens"
   | "toolbus_grants";
 
 export type ObjectStoreName = "toolbus_results";
@@ -257,6 +258,13 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     maxBytes: 64 * mib,
     maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
+  },
+  toolbus_subject_tokens: {
+    description: "Tokens of persons on their way to MCP servers, encrypted, and whose are wanted.",
+    history: 1,
+    maxBytes: 64 * mib,
+    maxMessageBytes: 64 * kib,
+    maxAgeMs: days,
   },
   toolbus_grants: {
     description: "What gateways let principals have besides what names them.",

@@ -17,12 +17,16 @@ import { openDocumentFetch } from "./requests/document-fetch.ts";
 import {
   type Asking,
   isGrantOver,
+  isUnasked,
+  isWord,
   renewedTokens,
   scopeFor,
   textOfFault,
+  tokensInExchange,
   tokensOfClient,
   withoutTokens,
 } from "./requests/tokens.ts";
+import { SubjectMissing, type Subjects } from "./subjects.ts";
 
 /** All documents and requests of one attempt. */
 const ATTEMPT_MS = 30_000;
@@ -31,6 +35,7 @@ const MOST_STRUCK = 8;
 export interface AuthorizationParts {
   records: LoginRecords;
   renewals: Renewals;
+  subjects: Subjects;
   secrets: ReadonlyMap<string, string>;
   /** Addresses that are not public, which documents of servers may name all the same. */
   allow: readonly string[];
@@ -45,7 +50,7 @@ export function createAuthorizations(parts: AuthorizationParts & { runAllow: rea
     const isOfRun = of.holder.runId !== "";
     const allow = isOfRun ? [...parts.allow, ...parts.runAllow] : parts.allow;
     const owner = ownerOf(of.server, of.principal);
-    return new ServerAuthorization({ ...parts, allow }, { server: of.server, owner, isOfRun });
+    return new ServerAuthorization({ ...parts, allow }, { ...of, owner, isOfRun });
   };
 }
 
@@ -53,15 +58,22 @@ export function createAuthorizations(parts: AuthorizationParts & { runAllow: rea
 export class ServerAuthorization implements Authorization {
   readonly #parts: AuthorizationParts;
   readonly #server: McpServer;
+  readonly #principal: string;
   readonly #isOfRun: boolean;
   readonly #key: string | undefined;
   readonly #struck = new Set<string>();
   #needed: LoginNeeded | undefined;
   #refused: string | undefined;
+  /** When the token ends that was to be exchanged last. */
+  #triedUntilMs = 0;
 
-  constructor(parts: AuthorizationParts, of: { server: McpServer; owner: Owner | undefined; isOfRun: boolean }) {
+  constructor(
+    parts: AuthorizationParts,
+    of: { server: McpServer; principal: string; owner: Owner | undefined; isOfRun: boolean },
+  ) {
     this.#parts = parts;
     this.#server = of.server;
+    this.#principal = of.principal;
     this.#isOfRun = of.isOfRun;
     this.#key = of.owner && recordKey(of.owner, of.server);
   }
@@ -77,14 +89,15 @@ export class ServerAuthorization implements Authorization {
   /** What there is to do; empty when nothing is. */
   get need(): string {
     if (this.login !== LoginState.NEEDED) return "";
-    return (this.#needed ?? new LoginNeeded(this.#server.name, "it asks for a token")).message;
+    return (this.#needed ?? this.#loginNeeded("it asks for a token")).message;
   }
 
   async token(): Promise<string | undefined> {
     const grant = this.#grant;
     if (grant === undefined || (grant.renewAtMs ?? Number.POSITIVE_INFINITY) > Date.now()) return this.#taken(grant);
+    const isOver = this.#isExchanged && this.#parts.subjects.endOf(this.#principal) < Date.now();
     try {
-      return this.#taken((await this.#renew(grant, undefined)) ?? grant);
+      return this.#taken((isOver ? undefined : await this.#renew(grant, undefined)) ?? grant);
     } catch {
       return this.#taken(this.#grant); // the server decides whether it is too late
     }
@@ -97,19 +110,22 @@ export class ServerAuthorization implements Authorization {
     const grant = this.#grant;
     if (grant !== undefined && grant.accessToken !== token && !isAgain) return;
     const isHad = grant !== undefined && scope !== undefined && !isStrictScopeSuperset(scope, grant.scope);
-    const why = this.#whyOf({ isRefused: isAgain || token !== undefined, isScope, isHad });
-    if (!isAgain && (await this.#hasOther(grant, challenge, isScope))) return;
+    const refusal = this.#whyOf({ isRefused: isAgain || token !== undefined, isScope, isHad });
+    const why = isAgain ? refusal : await this.#obtainOther(grant, challenge, { isScope, refusal });
+    if (why === undefined) return;
     if (this.#isOfClient) this.#refuseUnhad("the one that its client was given is refused");
     throw await this.#need(challenge, { why, token, keepsGrant: isScope });
   }
 
-  /** Resolves when there is a grant that was not there at the last refusal. */
+  /** Resolves when there is a grant that was not there at the last refusal, or a token to be exchanged for one. */
   async granted(signal: AbortSignal): Promise<void> {
     const before = this.#refused;
+    const { records, subjects } = this.#parts;
     for (;;) {
-      const { changed } = this.#parts.records;
+      const changed = this.#isExchanged ? Promise.race([records.changed, subjects.changed]) : records.changed;
       const now = this.#grant?.accessToken;
       if (now !== undefined && now !== before) return;
+      if (this.#isExchanged && subjects.endOf(this.#principal) > Math.max(this.#triedUntilMs, Date.now())) return;
       await unlessAborted(changed, signal);
     }
   }
@@ -134,12 +150,20 @@ export class ServerAuthorization implements Authorization {
     return grant.accessToken;
   }
 
-  async #hasOther(grant: Grant | undefined, challenge: Challenge, isScope: boolean): Promise<boolean> {
+  /** Why there is no other token to try; undefined when there is one. */
+  async #obtainOther(
+    grant: Grant | undefined,
+    challenge: Challenge,
+    { isScope, refusal }: { isScope: boolean; refusal: string },
+  ): Promise<string | undefined> {
     try {
-      if (this.#isOfClient) return (await this.#renew(grant, challenge)) !== undefined;
-      return !isScope && grant !== undefined && (await this.#renew(grant, challenge)) !== undefined;
+      const isRenewed = isUnasked(this.#server.auth) || (!isScope && grant !== undefined);
+      return isRenewed && (await this.#renew(grant, challenge)) !== undefined ? undefined : refusal;
     } catch (error) {
-      if (isGrantOver(error) && !this.#isOfClient) return false;
+      if (error instanceof SubjectMissing) return error.message;
+      if (isGrantOver(error) && this.#isExchanged)
+        return `the exchange is refused there: ${isWord(error.code) ? error.code : "by no code of OAuth"}`;
+      if (isGrantOver(error) && !this.#isOfClient) return refusal;
       return this.#refuseUnhad(textOfFault(error, [...this.#struck]));
     }
   }
@@ -160,22 +184,47 @@ export class ServerAuthorization implements Authorization {
     return this.#server.auth?.grant === AuthGrant.CLIENT_CREDENTIALS;
   }
 
+  get #isExchanged(): boolean {
+    return this.#server.auth?.grant === AuthGrant.TOKEN_EXCHANGE;
+  }
+
+  #loginNeeded(why: string): LoginNeeded {
+    return new LoginNeeded(this.#server.name, why, this.#isExchanged);
+  }
+
   async #renew(grant: Grant | undefined, challenge: Challenge | undefined): Promise<Grant | undefined> {
-    if (this.#key === undefined || (!this.#isOfClient && grant?.refreshToken === undefined)) return undefined;
-    const absent = () => (this.#isOfClient ? { server: toJson(McpServerSchema, this.#server) } : undefined);
+    const isNew = isUnasked(this.#server.auth);
+    if (this.#key === undefined || (!isNew && grant?.refreshToken === undefined)) return undefined;
+    const subject = this.#isExchanged ? await this.#subject() : undefined;
     return this.#parts.renewals.renew(this.#key, grant?.accessToken, {
-      absent,
-      obtain: (record) => this.#asking((asking) => this.#obtain(record, challenge, asking)),
+      absent: () => (isNew ? { server: toJson(McpServerSchema, this.#server) } : undefined),
+      obtain: (record) => this.#asking((asking) => this.#obtain(record, { challenge, subject }, asking)),
     });
   }
 
-  async #obtain(record: LoginRecord, challenge: Challenge | undefined, asking: Asking): Promise<LoginRecord> {
+  async #subject(): Promise<string> {
+    const { subjects } = this.#parts;
+    this.#triedUntilMs = subjects.endOf(this.#principal); // what comes from now on is tried again
+    const token = await subjects.find(this.#principal);
+    this.#struck.add(token);
+    return token;
+  }
+
+  async #obtain(
+    record: LoginRecord,
+    { challenge, subject }: { challenge: Challenge | undefined; subject: string | undefined },
+    asking: Asking,
+  ): Promise<LoginRecord> {
     const { grant } = record;
-    if (!this.#isOfClient && grant) return { ...record, grant: await renewedTokens(grant, asking) };
+    if (!isUnasked(asking.auth) && grant) return { ...record, grant: await renewedTokens(grant, asking) };
     const issuer = asking.auth?.issuer ?? "";
     const origin = await discover(urlOfServer(this.#server), { challenge, issuer, fetch: asking.fetch });
     const scope = scopeFor(challenge?.scope, grant?.scope, origin, asking.auth);
-    return { ...record, wanted: undefined, grant: await tokensOfClient(origin, scope, asking) };
+    const obtained =
+      subject === undefined
+        ? tokensOfClient(origin, scope, asking)
+        : tokensInExchange({ origin, subject, scope }, asking);
+    return { ...record, wanted: undefined, grant: await obtained };
   }
 
   async #asking<T>(ask: (asking: Asking) => Promise<T>): Promise<T> {
@@ -188,7 +237,7 @@ export class ServerAuthorization implements Authorization {
   ): Promise<LoginNeeded> {
     const { records } = this.#parts;
     this.#refused = token;
-    this.#needed = new LoginNeeded(this.#server.name, why);
+    this.#needed = this.#loginNeeded(why);
     if (this.#key === undefined || !records.isKept) return this.#needed;
     const server = toJson(McpServerSchema, this.#server);
     await records.update(this.#key, (record) => {

@@ -17,7 +17,8 @@ export function loginQuestion(
 ): { kind: InputKind; request: InputRequest } {
   const { server = "" } = needed.metadata ?? {};
   const message = `${needed.message}. Accept when that is done.`;
-  if (publicUrl === undefined) return asked(InputKind.FORM, { message, requestedSchemaJson: NOTHING_TO_FILL_IN });
+  if (publicUrl === undefined || needed.isExchanged)
+    return asked(InputKind.FORM, { message, requestedSchemaJson: NOTHING_TO_FILL_IN });
   const url = `${urlBelow(publicUrl, LOGIN_PATH)}?server=${encodeURIComponent(server)}`;
   return asked(InputKind.URL, { message, url });
 }

@@ -13,7 +13,15 @@ import { digest, type LoginRecord, type Owner, ownerOf, type PendingLogin, recor
 import { type KeptRecord, refuseUnkept } from "./records.ts";
 import { clientOf, findClient } from "./requests/client.ts";
 import { type Discovered, discover, requirePkce } from "./requests/discovery.ts";
-import { type Asking, revokeTokens, scopeFor, textOfFault, tokensForCode } from "./requests/tokens.ts";
+import {
+  type Asking,
+  isUnasked,
+  isWord,
+  revokeTokens,
+  scopeFor,
+  textOfFault,
+  tokensForCode,
+} from "./requests/tokens.ts";
 
 const PENDING_MS = 10 * 60_000;
 
@@ -50,6 +58,7 @@ export class Logins {
     if (!this.#parts.records.isKept) refuseUnkept();
     this.#requireRedirect(redirectUri);
     const place = this.#placeOf(name, caller);
+    if (isUnasked(place.server.auth)) refuseUnasked(name);
     const { origin, scope, information } = await this.#ask(place, (asking) =>
       this.#prepare(place, redirectUri, asking),
     );
@@ -104,6 +113,8 @@ export class Logins {
 
   async forget(name: string, caller: Caller): Promise<void> {
     const place = this.#placeOf(name, caller);
+    const { principal = "" } = caller;
+    if (isUnasked(place.server.auth)) await this.#parts.subjects.forget(principal);
     await this.#parts.records.update(place.key, (standing) =>
       standing?.grant === undefined
         ? undefined
@@ -161,11 +172,7 @@ export class Logins {
         { reason: "MCP_SERVER_NOT_FOUND", metadata: { server: name } },
       );
     if (!place.owner.startsWith("principal:")) requireOperator(`the login to ${name}, which sessions share,`, caller);
-    if (place.server.auth?.grant === AuthGrant.CLIENT_CREDENTIALS)
-      refuse("failed_precondition", `${name} takes the client's own credentials: nobody logs in to it`, {
-        reason: "MCP_LOGIN_FAILED",
-        metadata: { server: name },
-      });
+    if (place.server.auth?.grant === AuthGrant.CLIENT_CREDENTIALS) refuseUnasked(name);
     return place;
   }
 
@@ -217,13 +224,13 @@ function askedAtMs({ record }: Place): number {
   return record?.wanted?.atMs ?? 0;
 }
 
-/** Errors come from a browser, whoever sent it. */
-function isWord(text: string): boolean {
-  return /^[a-z_]{1,64}$/.test(text);
-}
-
 function isFailure(error: unknown): error is Failure {
   return error instanceof Error && error.name === "Failure";
+}
+
+function refuseUnasked(server: string): never {
+  const text = `${server} takes the client's own credentials, or a person's token in exchange: nobody logs in to it`;
+  return refuse("failed_precondition", text, { reason: "MCP_LOGIN_FAILED", metadata: { server } });
 }
 
 function refuseUnknown(): never {

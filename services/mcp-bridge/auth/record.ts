@@ -66,7 +66,8 @@ export function ownerOf(server: McpServer, principal: string): Owner | undefined
 /** A token is for one URL: a server that moves asks anew. */
 export function recordKey(owner: Owner, server: McpServer): string {
   const { auth } = server;
-  const place = [partsOfTransport(server).url, auth?.clientId ?? "", auth?.issuer ?? "", auth?.grant ?? 0];
+  const audience = auth?.audience ? [auth.audience] : [];
+  const place = [partsOfTransport(server).url, auth?.clientId ?? "", auth?.issuer ?? "", auth?.grant ?? 0, ...audience];
   return `${ownerPart(owner)}.${digest(JSON.stringify(place))}`;
 }
 

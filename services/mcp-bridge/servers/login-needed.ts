@@ -3,9 +3,15 @@ import { startedNothing } from "#runtime/failure/not-started.ts";
 
 /** The server has asked for a token, or for further scopes, and nobody has agreed to that yet. */
 export class LoginNeeded extends Failure {
-  constructor(server: string, why: string) {
-    const text = `${server} needs login: toolbus mcp login ${server} (${why})`;
+  /** Whether a person's token is exchanged there: then nobody logs in. */
+  readonly isExchanged: boolean;
+
+  constructor(server: string, why: string, isExchanged = false) {
+    const text = isExchanged
+      ? `${server} takes the tokens of persons in exchange: come to the gateway with a JWT (${why})`
+      : `${server} needs login: toolbus mcp login ${server} (${why})`;
     super("failed_precondition", text, { reason: "MCP_LOGIN_NEEDED", metadata: { server } });
+    this.isExchanged = isExchanged;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { AuthGrant, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { AuthGrant, type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
 import { serverFromConfig } from "#runtime/agent-file/server-from-config.ts";
 import { isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
@@ -71,15 +71,20 @@ export function validServer(server: McpServer, pathOf = (path: string) => path):
 }
 
 /** What a client shows to prove itself is for one authorization server alone; else the MCP server could choose who gets it. */
-function faultsOfAuth({ auth }: McpServer): ServerFault[] {
+function faultsOfAuth({ auth, share }: McpServer): ServerFault[] {
   if (auth === undefined) return [];
   const { clientId, clientSecret, privateKey, issuer, grant } = auth;
   const fault = (field: string, message: string) => [
     { field: `auth.${field}`, message: `needs auth.${field}: ${message}` },
   ];
   const hasProof = clientSecret !== "" || privateKey !== "";
-  if (clientId === "" && (hasProof || grant === AuthGrant.CLIENT_CREDENTIALS))
+  const isExchanged = grant === AuthGrant.TOKEN_EXCHANGE;
+  if (clientId === "" && (hasProof || isExchanged || grant === AuthGrant.CLIENT_CREDENTIALS))
     return fault("clientId", "it is the client that the secret or the grant is of");
+  if (isExchanged && (share === Share.AGENT || share === Share.GLOBAL))
+    return [{ field: "share", message: "is shared: a token is exchanged for its person alone (auth.grant)" }];
+  if (isExchanged && !URL.canParse(issuer))
+    return fault("issuer", "the URL of the authorization server that alone is shown the token of a person");
   if (hasProof && !URL.canParse(issuer))
     return fault("issuer", "the URL of the authorization server that the client is known to");
   if (grant === AuthGrant.CLIENT_CREDENTIALS && !hasProof)

@@ -101,7 +101,7 @@ function limitsOf(store: { maxBytes: number; maxMessageBytes: number; maxAgeMs?:
 
 function ageOf(ms: number | undefined): string {
   if (ms === undefined) return "";
-  return ms === 3_600_000 ? "1 hour" : `${ms / 86_400_000} days`;
+  return ms === 3_600_000 ? "1 hour" : `${ms / 86_400_000} days`.replace(/^1 days$/, "1 day");
 }
 
 function sizeOf(bytes: number): string {

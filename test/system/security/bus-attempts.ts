@@ -76,6 +76,7 @@ export const sent = [
   "toolbus.owner.orchestrator.one",
   "$KV.toolbus_agents.agent",
   "$KV.toolbus_memory.key",
+  "$KV.toolbus_subject_tokens.token.somebody",
   "$O.toolbus_results.M.x",
   "$JS.API.INFO",
   "$JS.API.STREAM.NAMES",

@@ -6,6 +6,7 @@ import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL, principalOf } from "#runtime/rpc/identity.ts";
 import { createKeyring } from "./api-keys.ts";
 import type { GrantRecords } from "./grant-records.ts";
+import type { HeldTokens } from "./held-tokens.ts";
 import { createTokenReader, type TokenHolder } from "./tokens.ts";
 
 /** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
@@ -15,6 +16,7 @@ export interface AuthenticationOptions extends Credentials {
   /** The principals that may do what reaches further than their own sessions. */
   readonly operators: ReadonlySet<string>;
   readonly grantRecords: Pick<GrantRecords, "keep">;
+  readonly heldTokens: Pick<HeldTokens, "keep"> | undefined;
   /** Whose word counts of those who make keys of one call. */
   readonly trust: ReadTrustList;
 }
@@ -24,7 +26,7 @@ export interface AuthenticationOptions extends Credentials {
  * `local`, and the gateway listens on the loopback interface only.
  */
 export function createAuthenticate(options: AuthenticationOptions): Authenticate {
-  const { auth, apiKeys, tokens, operators, grantRecords, trust } = options;
+  const { auth, apiKeys, tokens, operators, grantRecords, heldTokens, trust } = options;
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
   const holdsKey = (principal: string) => apiKeys.some((apiKey) => apiKey.principal === principal);
   const isKnown = (principal: string) => auth === "none" || tokens !== undefined || holdsKey(principal);
@@ -36,9 +38,10 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     };
   const holderOf = createKeyring(apiKeys);
   const readToken = tokens && createTokenReader(tokens);
-  const callerOfToken = async ({ caller, grants }: TokenHolder): Promise<Caller> => {
+  const callerOfToken = async (token: string, { caller, grants, expiresAtMs }: TokenHolder): Promise<Caller> => {
     const principal = principalOf(caller);
     await grantRecords.keep(principal, grants);
+    await heldTokens?.keep({ token, principal, expiresAtMs });
     return operators.has(principal) ? { ...caller, isOperator: true } : caller;
   };
   return (request) => {
@@ -50,7 +53,7 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
     const holder = holderOf(given);
     if (holder !== undefined) return callerFor(holder);
     if (isCallKey(given)) return readCallKey(given);
-    if (readToken && isToken(given)) return readToken(given).then(callerOfToken);
+    if (readToken && isToken(given)) return readToken(given).then((holder) => callerOfToken(given, holder));
     return refuse("unauthenticated", "this gateway does not know the key", { reason: "CREDENTIALS_INVALID" });
   };
 }

@@ -8,6 +8,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 export interface TokenHolder {
   readonly caller: Caller;
   readonly grants: readonly string[];
+  readonly expiresAtMs: number;
 }
 
 export type ReadToken = (token: string) => Promise<TokenHolder>;
@@ -33,7 +34,8 @@ export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_M
   };
   return async (token) => {
     const { payload } = await jwtVerify(token, keys, expected).catch((error: unknown) => refuseToken(error, settings));
-    return { caller: callerFrom(payload, settings), grants: grantsFrom(payload, settings) };
+    const expiresAtMs = (payload.exp ?? 0) * 1_000;
+    return { caller: callerFrom(payload, settings), grants: grantsFrom(payload, settings), expiresAtMs };
   };
 }
 

@@ -52,7 +52,36 @@ export async function renewedTokens(grant: Grant, { auth, fetch }: Asking): Prom
 }
 
 /** For the client itself: nobody is asked. */
-export async function tokensOfClient(origin: Origin, scope: string | undefined, asking: Asking): Promise<Grant> {
+export function tokensOfClient(origin: Origin, scope: string | undefined, asking: Asking): Promise<Grant> {
+  return tokensBy({ grant_type: "client_credentials", ...(scope && { scope }) }, { origin, scope, asking });
+}
+
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+
+/** RFC 8693: for the person of the subject token, by as long as that holds. A token to renew it without that is not kept. */
+export async function tokensInExchange(
+  { origin, subject, scope }: { origin: Origin; subject: string; scope: string | undefined },
+  { auth, fetch }: Asking,
+): Promise<Grant> {
+  if (origin.metadata === undefined) throw new Error(`${origin.authorizationServer} publishes no metadata`);
+  const asked = {
+    grant_type: EXCHANGE,
+    subject_token: subject,
+    subject_token_type: ACCESS_TOKEN,
+    requested_token_type: ACCESS_TOKEN,
+    ...(auth?.audience && { audience: auth.audience }),
+    ...(scope && { scope }),
+  };
+  const straight: FetchLike = (url, init) => fetch(url, { ...init, redirect: "error" });
+  const { refreshToken: _, ...grant } = await tokensBy(asked, { origin, scope, asking: { auth, fetch: straight } });
+  return grant;
+}
+
+async function tokensBy(
+  asked: Record<string, string>,
+  { origin, scope, asking }: { origin: Origin; scope: string | undefined; asking: Asking },
+): Promise<Grant> {
   const { information, ...more } = await clientOf(origin, asking.auth);
   const none = () => {};
   const provider = {
@@ -60,12 +89,14 @@ export async function tokensOfClient(origin: Origin, scope: string | undefined, 
     redirectUrl: undefined,
     clientMetadata: { redirect_uris: [] },
     clientInformation: () => ({ ...information, issuer: origin.metadata?.issuer ?? origin.authorizationServer }),
-    prepareTokenRequest: () => new URLSearchParams({ grant_type: "client_credentials", ...(scope && { scope }) }),
+    prepareTokenRequest: () => new URLSearchParams(asked),
     ...{ tokens: () => undefined, saveTokens: none, redirectToAuthorization: none, saveCodeVerifier: none },
     codeVerifier: () => "",
   };
+  const { resource, ...where } = whereOf(origin);
   const tokens = await fetchToken(provider, origin.authorizationServer, {
-    ...whereOf(origin),
+    ...where,
+    ...(asked.audience === undefined && { resource }), // one name of the server is enough
     fetchFn: asking.fetch,
   });
   return grantFrom(origin, tokens, scope);
@@ -98,8 +129,13 @@ function grantFrom(origin: Origin, tokens: OAuthTokens, asked: string | undefine
 }
 
 /** Whether the grant itself is no more: asked again, it would be refused again. */
-export function isGrantOver(error: unknown): boolean {
+export function isGrantOver(error: unknown): error is OAuthError {
   return error instanceof OAuthError && error.code !== OAuthErrorCode.ServerError && !isTemporary(error);
+}
+
+/** Errors come from elsewhere, whoever sent them, and may repeat what that was. */
+export function isWord(text: string): boolean {
+  return /^[a-z_]{1,64}$/.test(text);
 }
 
 function isTemporary({ code }: OAuthError): boolean {
@@ -124,6 +160,11 @@ function textOf(error: unknown): string {
   return networkTextOf(isWrapped ? error.cause : error);
 }
 
+/** Whether nobody is asked, so that no refresh token is needed. */
+export function isUnasked(auth: Pick<ClientAuth, "grant"> | undefined): boolean {
+  return auth?.grant === AuthGrant.CLIENT_CREDENTIALS || auth?.grant === AuthGrant.TOKEN_EXCHANGE;
+}
+
 /** What was granted goes on to be asked for, or a further scope would cost the others. */
 export function scopeFor(
   asked: string | undefined,
@@ -133,7 +174,6 @@ export function scopeFor(
 ): string | undefined {
   const declared = auth?.scopes.length ? auth.scopes.join(" ") : undefined;
   const wanted = computeScopeUnion(granted, asked ?? declared ?? (granted === undefined ? scopes : undefined));
-  const isOfClient = auth?.grant === AuthGrant.CLIENT_CREDENTIALS; // it needs no refresh token
   const isOffline = wanted && metadata?.scopes_supported?.includes("offline_access");
-  return isOffline && !isOfClient ? computeScopeUnion(wanted, "offline_access") : wanted;
+  return isOffline && !isUnasked(auth) ? computeScopeUnion(wanted, "offline_access") : wanted;
 }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import Provider, { type Configuration } from "oidc-provider";
+import Provider, { type Configuration, type KoaContextWithOIDC } from "oidc-provider";
 import { listen } from "../../testing/servers/http-server.ts";
 
 export interface AuthorizationServer extends AsyncDisposable {
@@ -18,7 +18,11 @@ export interface AuthorizationServerOptions {
   configuration?: Configuration;
   /** Seconds that an access token holds. */
   accessTokenTtl?: number;
+  /** Whose subject token it is that is to be exchanged (RFC 8693); throws for one that is refused. */
+  personOf?: (subjectToken: string) => string | Promise<string>;
 }
+
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const signingKey = { ...privateKey.export({ format: "jwk" }), use: "sig", alg: "ES256", kid: "k1" };
@@ -29,6 +33,7 @@ export async function openAuthorizationServer(options: AuthorizationServerOption
   const server = await listen((request, response) => answer(request, response));
   const issuer = `http://127.0.0.1:${server.port}`;
   const provider = new Provider(issuer, configurationOf(options));
+  if (options.personOf) exchange(provider, options.personOf);
   const own: AuthorizationServer = {
     issuer,
     provider,
@@ -52,6 +57,30 @@ export async function openAuthorizationServer(options: AuthorizationServerOption
   });
   answer = provider.callback();
   return own;
+}
+
+/** An exchange as its own library has none: for the audience or resource that is asked for, whoever that is. */
+function exchange(provider: Provider, personOf: NonNullable<AuthorizationServerOptions["personOf"]>): void {
+  const names = ["subject_token", "subject_token_type", "requested_token_type", "audience", "resource", "scope"];
+  const answer = async (context: KoaContextWithOIDC) => {
+    const { client, params } = context.oidc;
+    const asked = params as Record<string, string | undefined>;
+    const accountId = await personOf(asked.subject_token ?? "");
+    const token = new provider.AccessToken({
+      accountId,
+      client: client!,
+      grantId: "exchanged",
+      gty: "token_exchange",
+      ...(asked.scope && { scope: asked.scope }),
+    } as never);
+    token.aud = asked.audience ?? asked.resource ?? "";
+    const access_token = await token.save();
+    context.body = {
+      ...{ access_token, issued_token_type: "urn:ietf:params:oauth:token-type:access_token", token_type: "Bearer" },
+      ...{ expires_in: token.expiration, refresh_token: "of no use" },
+    };
+  };
+  provider.registerGrantType(TOKEN_EXCHANGE, answer, names);
 }
 
 function configurationOf({ configuration = {}, accessTokenTtl = 600 }: AuthorizationServerOptions): Configuration {

@@ -14,7 +14,7 @@ export interface OriginFetch extends AsyncDisposable {
 /**
  * Requests to one server, over connections of its own that are never cut for silence: undici ends silent streams after 300 s by
  * default, and here who asks keeps the deadline. A redirect is followed within the server's own origin, and only where the request
- * stays the same: configured headers hold secrets, and so may a message.
+ * stays the same: configured headers hold secrets, and so may a message. With `redirect: "error"`, none is.
  */
 export function openOriginFetch(
   {
@@ -36,6 +36,7 @@ export function openOriginFetch(
         const next = redirectTarget(response, init.method, target);
         if (next === undefined) return boundedResponse(response, { maxBytes: maxMessageBytes, limitName, onTooLarge });
         await response.body?.cancel();
+        if (init.redirect === "error") throw new Error(`${target.origin} redirects, which is not followed`);
         target = next;
       }
       throw new Error(`more than ${MAX_REDIRECTS} redirects`);

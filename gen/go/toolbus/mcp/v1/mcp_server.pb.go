@@ -257,6 +257,9 @@ const (
 	AuthGrant_AUTH_GRANT_AUTHORIZATION_CODE AuthGrant = 1
 	// The client itself is known to the authorization server, and nobody is asked.
 	AuthGrant_AUTH_GRANT_CLIENT_CREDENTIALS AuthGrant = 2
+	// The JWT with which the session's principal came to the gateway is exchanged for a token of the server (RFC 8693), and nobody is
+	// asked. Needs `client_id` and `issuer`. Not for what sessions share, nor for a server that a run brings.
+	AuthGrant_AUTH_GRANT_TOKEN_EXCHANGE AuthGrant = 3
 )
 
 // Enum value maps for AuthGrant.
@@ -265,11 +268,13 @@ var (
 		0: "AUTH_GRANT_UNSPECIFIED",
 		1: "AUTH_GRANT_AUTHORIZATION_CODE",
 		2: "AUTH_GRANT_CLIENT_CREDENTIALS",
+		3: "AUTH_GRANT_TOKEN_EXCHANGE",
 	}
 	AuthGrant_value = map[string]int32{
 		"AUTH_GRANT_UNSPECIFIED":        0,
 		"AUTH_GRANT_AUTHORIZATION_CODE": 1,
 		"AUTH_GRANT_CLIENT_CREDENTIALS": 2,
+		"AUTH_GRANT_TOKEN_EXCHANGE":     3,
 	}
 )
 
@@ -823,8 +828,10 @@ type ClientAuth struct {
 	Scopes []string `protobuf:"bytes,4,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// How tokens are asked for.
 	Grant AuthGrant `protobuf:"varint,5,opt,name=grant,proto3,enum=toolbus.mcp.v1.AuthGrant" json:"grant,omitempty"`
-	// The issuer of its authorization server, to which alone its secret or key is shown; required with either of them.
-	Issuer        string `protobuf:"bytes,6,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// The issuer of its authorization server, to which alone its secret or key, or the token of a person, is shown; required with any of them.
+	Issuer string `protobuf:"bytes,6,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// For which audience a token is exchanged, as its authorization server names the server; empty asks by the server's URL.
+	Audience      string `protobuf:"bytes,7,opt,name=audience,proto3" json:"audience,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -897,6 +904,13 @@ func (x *ClientAuth) GetGrant() AuthGrant {
 func (x *ClientAuth) GetIssuer() string {
 	if x != nil {
 		return x.Issuer
+	}
+	return ""
+}
+
+func (x *ClientAuth) GetAudience() string {
+	if x != nil {
+		return x.Audience
 	}
 	return ""
 }
@@ -1125,7 +1139,7 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"\x0eomit_resources\x18\x0f \x01(\bR\romitResources\x124\n" +
 	"\x05roots\x18\x10 \x03(\v2\x14.toolbus.mcp.v1.RootB\b\xbaH\x05\x92\x01\x02\x10dR\x05roots\x12\x1a\n" +
 	"\bsampling\x18\x11 \x01(\bR\bsamplingB\x12\n" +
-	"\ttransport\x12\x05\xbaH\x02\b\x01\"\xed\x02\n" +
+	"\ttransport\x12\x05\xbaH\x02\b\x01\"\x93\x03\n" +
 	"\n" +
 	"ClientAuth\x12%\n" +
 	"\tclient_id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\bclientId\x12J\n" +
@@ -1134,7 +1148,8 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"privateKey\x12G\n" +
 	"\x06scopes\x18\x04 \x03(\tB/\xbaH,\x92\x01)\x10d\"%r#2!^[\\x21\\x23-\\x5b\\x5d-\\x7e]{1,256}$R\x06scopes\x129\n" +
 	"\x05grant\x18\x05 \x01(\x0e2\x19.toolbus.mcp.v1.AuthGrantB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05grant\x12 \n" +
-	"\x06issuer\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06issuer\"\x9c\x04\n" +
+	"\x06issuer\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x06issuer\x12$\n" +
+	"\baudience\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\baudience\"\x9c\x04\n" +
 	"\rMcpConnection\x12\x16\n" +
 	"\x06server\x18\x01 \x01(\tR\x06server\x12\x1d\n" +
 	"\n" +
@@ -1176,11 +1191,12 @@ const file_toolbus_mcp_v1_mcp_server_proto_rawDesc = "" +
 	"LoginState\x12\x1b\n" +
 	"\x17LOGIN_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12LOGIN_STATE_NEEDED\x10\x01\x12\x17\n" +
-	"\x13LOGIN_STATE_GRANTED\x10\x02*m\n" +
+	"\x13LOGIN_STATE_GRANTED\x10\x02*\x8c\x01\n" +
 	"\tAuthGrant\x12\x1a\n" +
 	"\x16AUTH_GRANT_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dAUTH_GRANT_AUTHORIZATION_CODE\x10\x01\x12!\n" +
-	"\x1dAUTH_GRANT_CLIENT_CREDENTIALS\x10\x02B\xa7\x01\n" +
+	"\x1dAUTH_GRANT_CLIENT_CREDENTIALS\x10\x02\x12\x1d\n" +
+	"\x19AUTH_GRANT_TOKEN_EXCHANGE\x10\x03B\xa7\x01\n" +
 	"\x12com.toolbus.mcp.v1B\x0eMcpServerProtoP\x01Z'toolbus.dev/gen/go/toolbus/mcp/v1;mcpv1\xa2\x02\x03TMX\xaa\x02\x0eToolbus.Mcp.V1\xca\x02\x0eToolbus\\Mcp\\V1\xe2\x02\x1aToolbus\\Mcp\\V1\\GPBMetadata\xea\x02\x10Toolbus::Mcp::V1b\x06proto3"
 
 var (

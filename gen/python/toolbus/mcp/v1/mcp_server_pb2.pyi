@@ -138,6 +138,10 @@ class _AuthGrantEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuthGrant.V
     """A person agrees, in a browser."""
     AUTH_GRANT_CLIENT_CREDENTIALS: _AuthGrant.ValueType  # 2
     """The client itself is known to the authorization server, and nobody is asked."""
+    AUTH_GRANT_TOKEN_EXCHANGE: _AuthGrant.ValueType  # 3
+    """The JWT with which the session's principal came to the gateway is exchanged for a token of the server (RFC 8693), and nobody is
+    asked. Needs `client_id` and `issuer`. Not for what sessions share, nor for a server that a run brings.
+    """
 
 class AuthGrant(_AuthGrant, metaclass=_AuthGrantEnumTypeWrapper):
     """How tokens are asked for."""
@@ -148,6 +152,10 @@ AUTH_GRANT_AUTHORIZATION_CODE: AuthGrant.ValueType  # 1
 """A person agrees, in a browser."""
 AUTH_GRANT_CLIENT_CREDENTIALS: AuthGrant.ValueType  # 2
 """The client itself is known to the authorization server, and nobody is asked."""
+AUTH_GRANT_TOKEN_EXCHANGE: AuthGrant.ValueType  # 3
+"""The JWT with which the session's principal came to the gateway is exchanged for a token of the server (RFC 8693), and nobody is
+asked. Needs `client_id` and `issuer`. Not for what sessions share, nor for a server that a run brings.
+"""
 Global___AuthGrant: _TypeAlias = AuthGrant  # noqa: Y015
 
 @_typing.final
@@ -480,6 +488,7 @@ class ClientAuth(_message.Message):
     SCOPES_FIELD_NUMBER: _builtins.int
     GRANT_FIELD_NUMBER: _builtins.int
     ISSUER_FIELD_NUMBER: _builtins.int
+    AUDIENCE_FIELD_NUMBER: _builtins.int
     client_id: _builtins.str
     """Its id there; empty for one that is found out."""
     client_secret: _builtins.str
@@ -489,7 +498,9 @@ class ClientAuth(_message.Message):
     grant: Global___AuthGrant.ValueType
     """How tokens are asked for."""
     issuer: _builtins.str
-    """The issuer of its authorization server, to which alone its secret or key is shown; required with either of them."""
+    """The issuer of its authorization server, to which alone its secret or key, or the token of a person, is shown; required with any of them."""
+    audience: _builtins.str
+    """For which audience a token is exchanged, as its authorization server names the server; empty asks by the server's URL."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Scopes to ask for where the server does not say which it needs; empty for those that its metadata lists."""
@@ -503,10 +514,11 @@ class ClientAuth(_message.Message):
         scopes: _abc.Iterable[_builtins.str] | None = ...,
         grant: Global___AuthGrant.ValueType = ...,
         issuer: _builtins.str = ...,
+        audience: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "client_secret", b"client_secret", "grant", b"grant", "issuer", b"issuer", "private_key", b"private_key", "scopes", b"scopes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audience", b"audience", "client_id", b"client_id", "client_secret", b"client_secret", "grant", b"grant", "issuer", b"issuer", "private_key", b"private_key", "scopes", b"scopes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
