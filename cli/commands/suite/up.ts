@@ -81,6 +81,7 @@ export async function runSuite(
   // As the services read it: refused before any of them starts, and without the credentials that it may hold.
   const natsUrl = options.nats === undefined ? undefined : readServiceConfig({ NATS_URL: options.nats }).natsUrl;
   const say = (event: object, text: string) => (json ? printJson(event) : printNote(text));
+  let isUp = false;
   await using suite = await openSuite({
     directory: options.directory,
     port: options.port,
@@ -93,10 +94,12 @@ export async function runSuite(
     signal: stop,
     onProgress: (message) => say({ kind: "progress", message }, message),
     onEvent: (event) => {
+      if (event.kind === "ended" && !isUp) return; // why is told at the end, and nothing is started again
       const text = textOfEvent(event, options.logs ?? false);
       if (text !== undefined) say(event, text);
     },
   });
+  isUp = true;
   collectGarbageOfStart(); // this process only waits from here on
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const durability = options.sync === "always" ? "power loss" : "the end of any process";

@@ -2,6 +2,7 @@ import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
+import { retryWhileUnavailable } from "../errors/retry-while-unavailable.ts";
 import { waitFor } from "../errors/wait-for.ts";
 import type { Inbox, InboxContents } from "./inbox.ts";
 import type { DeliveredInbox } from "./take-events.ts";
@@ -12,10 +13,13 @@ export interface ReadInboxOptions {
   readonly logger: OperatorLog;
 }
 
+/** Services that start together are there by then. */
+const patienceMs = 3_000;
+
 const nothing: InboxContents = { instructions: [], events: [] };
 
 /**
- * Reads the inbox for a run. When spaces are unavailable, the run goes on without memory, and events wait for the next run. Only
+ * Reads the inbox for a run. When spaces stay unavailable, the run goes on without memory, and events wait for the next run. Only
  * a run that the inbox started waits for it.
  */
 export async function readInbox(
@@ -23,14 +27,13 @@ export async function readInbox(
   state: FoldedRun,
   signal: AbortSignal,
 ): Promise<Omit<DeliveredInbox, "takenEventIds">> {
-  const { inbox, logger } = options;
+  const { inbox, clock, logger } = options;
   const { sessionId, agent, principal } = state.accepted;
   const recipient = { sessionId, agent, principal };
+  const read = () => inbox.read(recipient, signal);
   const contents = await (needsInbox(state)
-    ? waitFor({ clock: options.clock, signal, endReason: RunEndReason.INBOX_UNAVAILABLE, what: "the inbox" }, () =>
-        inbox.read(recipient, signal),
-      )
-    : inbox.read(recipient, signal).catch((error: unknown) => {
+    ? waitFor({ clock, signal, endReason: RunEndReason.INBOX_UNAVAILABLE, what: "the inbox" }, read)
+    : retryWhileUnavailable({ clock, signal, patienceMs }, read).catch((error: unknown) => {
         signal.throwIfAborted();
         logger.warn({ err: error, runId: state.runId }, "a run goes on without its inbox and memory");
         return nothing;
