@@ -23,10 +23,12 @@ const FILES = [
   "gen/console/*",
   "gen/go/**/*.{go,mod,sum}",
   "gen/jsonschema/*.json",
+  "gen/python/**/*.{py,pyi,toml}",
   "proto/**/*.{md,proto}",
   "runtime/**/*.txt",
   "sdk/*/README.md",
   "sdk/go/*.{go,mod,sum}",
+  "sdk/python-client/**/*.{py,toml,typed}",
   "sdk/python/toolbus_sdk/**/{*.py,py.typed}",
   "services/worker-pool/inspector/*.py",
 ];

@@ -137,7 +137,7 @@ async function show(current: Chat, run: Run): Promise<RunState> {
     });
   } catch (error) {
     if (unanswered === undefined) throw error;
-    printNote(`${unanswered}\nwatch it: toolbus watch ${run.id}`);
+    printNote(`${unanswered}\nwatch it: toolbus watch run ${run.id}`);
     return RunState.REQUIRES_ACTION;
   } finally {
     current.answering = undefined;

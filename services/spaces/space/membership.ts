@@ -155,5 +155,6 @@ function refuseUnknown(id: string, known: Space[]): never {
   const names = known.slice(0, namedSpaces).map((space) => space.id);
   const more = known.length > names.length ? ` and ${known.length - names.length} more` : "";
   const existing = names.length === 0 ? "there are none yet" : `there are ${names.join(", ")}${more}`;
-  return refuse("not_found", `no space "${id}"; ${existing}`, { reason: "SPACE_NOT_FOUND" });
+  const remedy = `"toolbus spaces create ${id}", or CreateSpace, makes it`;
+  return refuse("not_found", `no space "${id}"; ${existing}. ${remedy}`, { reason: "SPACE_NOT_FOUND" });
 }

@@ -67,7 +67,8 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #child: ChildProcess;
   readonly #calls = new Map<number, CallInFlight>();
-  readonly #lastWords = createLastWords();
+  /** Since the start, or since the first of the calls in flight began: what earlier ones said explains no crash. */
+  #lastWords = createLastWords();
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
@@ -108,6 +109,7 @@ export class Worker {
     const onAbort = () => this.#giveUp(id, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     void call.ended.then(() => signal.removeEventListener("abort", onAbort));
+    if (this.#calls.size === 0 && id > 1) this.#lastWords = createLastWords();
     this.#calls.set(id, call);
     this.lastUsedAtMs = Date.now();
     this.#write(line);

@@ -180,6 +180,19 @@ func main() { println(toolbus.New(toolbus.Options{}) != nil) }
     expect((await observeCommand(join(cwd, "mine"), [], { cwd })).output.trim()).toBe("true");
   });
 
+  it("DOOR-5 brings the library for Python, which pip installs as its README says", { timeout: 240_000 }, async () => {
+    const readme = await readFile(
+      join(project, "node_modules", "toolbus", "sdk", "python-client", "README.md"),
+      "utf8",
+    );
+    const [command] = /pip install node_modules[^`]+/.exec(readme) ?? expect.fail("it has no command");
+    const python = join(root, "python", "bin", "python");
+    await runProgram("python3", ["-m", "venv", join(root, "python")], { cwd: project });
+    await runProgram("sh", ["-ec", `${python} -m ${command}`], { cwd: project });
+    const program = "from toolbus import Toolbus, tool; print(Toolbus('http://127.0.0.1:1').run.__name__)";
+    expect((await runProgram(python, ["-c", program], { cwd: project })).trim()).toBe("run");
+  });
+
   it("is a library with types, and stubs of the contract", async () => {
     const program = `
       import { createToolbus } from "toolbus";

@@ -153,7 +153,7 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
     return missing === undefined
       ? []
       : [
-          `tools.use[${index}]: ${missing}; only what a hosted module, a worker or a provider offers by itself can fill it`,
+          `tools.use[${index}]: ${missing}; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it`,
         ];
   });
   if (use.length > 0 && warnings.length === use.length) warnings.push("tools.use: no tool resolves");

@@ -206,8 +206,8 @@ describe("agents", () => {
       "tools.aliases.b: leads in a circle (b → a → b)",
     ]);
     expect(warnings).toEqual([
-      'tools.use[0]: there is no tool "nada"; only what a hosted module, a worker or a provider offers by itself can fill it',
-      'tools.use[1]: no source "nope" is declared; only what a hosted module, a worker or a provider offers by itself can fill it',
+      'tools.use[0]: there is no tool "nada"; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it',
+      'tools.use[1]: no source "nope" is declared; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it',
       'subAgents[1].agent: there is no agent "nobody"',
       'tools.allowed[0]: "zzz" is not in tools.use',
     ]);
@@ -220,8 +220,8 @@ describe("agents", () => {
     );
     expect(faults).toEqual([]);
     expect(warnings).toEqual([
-      'tools.use[1]: there is no tool "nothing"; only what a hosted module, a worker or a provider offers by itself can fill it',
-      'tools.use[2]: no source "no" is declared; only what a hosted module, a worker or a provider offers by itself can fill it',
+      'tools.use[1]: there is no tool "nothing"; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it',
+      'tools.use[2]: no source "no" is declared; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it',
       'tools.allowed[0]: "other" is not in tools.use',
     ]);
   });
@@ -235,7 +235,7 @@ describe("agents", () => {
   ])("ORCH-5 say that none of their tools resolves: %j", (use, missing) => {
     expect(checkAgent(agent({ use }), check).warnings).toEqual([
       ...missing.map(
-        (words) => `${words}; only what a hosted module, a worker or a provider offers by itself can fill it`,
+        (words) => `${words}; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it`,
       ),
       "tools.use: no tool resolves",
     ]);
