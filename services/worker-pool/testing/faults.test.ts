@@ -18,6 +18,9 @@ def crash(text: str):
     print("crashing for", text)
     os._exit(3)
 
+def say(text: str):
+    os.write(2, text.encode() + b"\\n")
+
 def write(frame: str):
     call = running_call()
     os.write(call.channel._output, frame.replace("ID", str(call.id)).encode())
@@ -79,6 +82,13 @@ describe("what a crash tells", () => {
     const crash = await failureOf(workers.call("tool.crash", { text: "beta" }));
     expect(crash.message).toMatch(/ended with code 3: crashing for beta$/);
     expect((await failure).message).toMatch(/ended with code 3: asked for alpha$/);
+  }, 60_000);
+
+  test("WORK-8 operators are told nothing that a call wrote which had ended before", async () => {
+    await using own = await openTestWorkers({ "tool.py": TOOL });
+    await own.call("tool.say", { text: "zeta" });
+    await failureOf(own.call("tool.crash", { text: "eta" }));
+    await eventually(() => own.warnings.some((text) => /ended with code 3: crashing for eta$/.test(text)));
   }, 60_000);
 
   test("WORK-8 half a frame is told to nobody but operators, nor is it a breach of the protocol", async () => {

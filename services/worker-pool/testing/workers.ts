@@ -52,6 +52,8 @@ export interface TestWorkers extends AsyncDisposable {
   call(name: string, args?: object, input?: CallInput): Promise<Called>;
   /** The log lines from here on that the caller is shown, in a list that grows. */
   watchLogs(by?: CallOptions): WorkerLogLine[];
+  /** What the service warns its operators of. */
+  warnings: readonly string[];
 }
 
 /** Python files reach no host. */
@@ -80,8 +82,10 @@ export async function openTestWorkers(
     ...environment,
   });
   const logger = createLogger({ name: "worker-pool", level: "silent" });
+  const warnings: string[] = [];
+  const told = { info() {}, warn: (_: unknown, text = "") => void warnings.push(text) };
   const watching = new AbortController();
-  const workers = stack.use(await openWorkers(config, logger, watching.signal, noHost));
+  const workers = stack.use(await openWorkers(config, told, watching.signal, noHost));
   const { verify, sender } = openProvenCallers();
   const router = { interceptors: serverInterceptors({ logger, verify }) };
   const transport = createRouterTransport(createRoutes(workers.routes), {
@@ -96,6 +100,7 @@ export async function openTestWorkers(
     directory,
     provider,
     service,
+    warnings,
     write,
     async call(name, args = {}, input = {}) {
       const [file = "", tool = ""] = name.split(".");
