@@ -16,33 +16,51 @@ import { retryWhile } from "#runtime/time/retry/retry.ts";
  * bridge-1  Each request is answered: what cannot be sent, or is never answered, with an error that says why.
  * bridge-2  A gateway that is away for a while is waited for; nothing is sent twice that may have arrived.
  * bridge-3  In 2026-07-28 a client cancels over HTTP by leaving; on stdin it says so, as before.
+ * bridge-4  What a client writes behind `initialize` waits for its answer, which names the session. A client that closes stdin is still
+ *           answered what it had asked.
  */
 
 const PATIENCE_MS = 15_000;
 
-export function connect(near: Transport, far: StreamableHTTPClientTransport): void {
+export interface Bridge {
+  /** Resolves when no request waits for its answer. */
+  idle(): Promise<void>;
+}
+
+export function connect(near: Transport, far: StreamableHTTPClientTransport): Bridge {
   const leaving = new Map<RequestId, AbortController>();
+  const waiting = new Map<RequestId, PromiseWithResolvers<void>>();
   let handshake: RequestId | undefined;
 
   near.onmessage = (message) => {
     const canceled = canceledBy(message);
     const left = canceled === undefined ? undefined : leaving.get(canceled);
+    end(canceled);
     if (left)
       left.abort(); // bridge-3
     else void forward(message);
   };
   far.onmessage = (message) => {
     if ("id" in message && message.id !== undefined && !("method" in message)) {
-      leaving.delete(message.id);
       if (message.id === handshake && "result" in message)
         far.setProtocolVersion(String(message.result.protocolVersion));
+      end(message.id);
     }
     void tell(message);
   };
 
+  function end(id: RequestId | undefined): void {
+    if (id === undefined) return;
+    leaving.delete(id);
+    waiting.get(id)?.resolve();
+    waiting.delete(id);
+  }
+
   async function forward(message: JSONRPCMessage): Promise<void> {
     const request = isJSONRPCRequest(message) ? message : undefined;
+    if (request) waiting.set(request.id, Promise.withResolvers());
     if (request?.method === "initialize") handshake = request.id;
+    else if (handshake !== undefined) await waiting.get(handshake)?.promise;
     const left = new AbortController();
     if (request && isModern(request)) leaving.set(request.id, left);
     const lost = () => request && fail(request, "the gateway ended the request without an answer");
@@ -55,11 +73,18 @@ export function connect(near: Transport, far: StreamableHTTPClientTransport): vo
   }
 
   async function fail({ id }: JSONRPCRequest, message: string): Promise<void> {
-    leaving.delete(id);
+    if (!waiting.has(id)) return;
+    end(id);
     await tell({ jsonrpc: "2.0", id, error: { code: -32_000, message } }); // bridge-1
   }
 
   const tell = (message: JSONRPCMessage) => near.send(message).catch(() => {}); // the client has left
+
+  return {
+    async idle() {
+      while (waiting.size > 0) await Promise.all([...waiting.values()].map(({ promise }) => promise));
+    },
+  };
 }
 
 function isModern({ params }: JSONRPCRequest): boolean {

@@ -1,9 +1,11 @@
 import { once } from "node:events";
+import { PassThrough } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Command } from "commander";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { type GlobalOptions, globalOptionsOf, openConnection } from "../../connection.ts";
 import { printNote } from "../../printing/terminal.ts";
 import { openInterruption } from "../../requests/interruption.ts";
@@ -17,6 +19,9 @@ const reconnectionOptions = {
   maxRetries: 30,
 };
 
+/** For so long after its client has closed stdin, what it had asked is answered (bridge-4). */
+const ANSWERED_MS = 60_000;
+
 /** Nobody waits longer for a word on the agent's name. */
 const CHECK_MS = 5_000;
 
@@ -25,20 +30,21 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   const global = globalOptionsOf(command);
   const { url, apiKey } = global;
   using interruption = openInterruption();
-  const near = new StdioServerTransport();
+  const near = new StdioServerTransport(process.stdin.pipe(new PassThrough(), { end: false })); // its end would close both ways
   const far = new StreamableHTTPClientTransport(new URL(`/mcp/${encodeURIComponent(agent)}`, url), {
     requestInit: { headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` } },
     reconnectionOptions,
   });
   near.onerror = ({ message }) => printNote(message);
-  connect(near, far);
+  const bridge = connect(near, far);
   await far.start();
   await near.start();
-  const ended = [once(process.stdin, "close"), once(process.stdin, "end"), once(interruption.signal, "abort")];
+  const left = once(interruption.signal, "abort");
+  const closed = Promise.race([once(process.stdin, "close"), once(process.stdin, "end")]);
   const checked = missingAgent(agent, global);
   // A client is told by the answer to its first request; a person at a terminal makes none.
   const isLeft = checked.then((fault) => (fault && process.stdin.isTTY ? fault : new Promise(() => {})));
-  await Promise.race([...ended, isLeft]);
+  await Promise.race([closed.then(() => comesWithin(ANSWERED_MS, bridge.idle())), left, isLeft]);
   if (far.sessionId !== undefined) await far.terminateSession().catch(() => {}); // it goes unused otherwise
   await far.close();
   await near.close();

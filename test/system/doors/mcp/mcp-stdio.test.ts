@@ -1,6 +1,8 @@
 // `toolbus mcp <agent>` as the MCP server of clients that start one on stdin and stdout.
 
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { Client as ModernClient } from "@modelcontextprotocol/client";
 import { StdioClientTransport as ModernTransport } from "@modelcontextprotocol/client/stdio";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -90,6 +92,27 @@ it("DOOR-1 the session of the command ends with it, and its calls outlive the ga
   }
   await until(async () => (await open()) === before, { timeoutMs: 10_000, what: "the end of the session" });
 }, 90_000);
+
+it("DOOR-1 what is written at once before stdin is closed is answered, once, and the session first", async () => {
+  const { command, args, env } = commandAt(door.suite.url);
+  const clientInfo = { name: "pipe", version: "1" };
+  const messages = [
+    { id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/list" },
+    { id: 3, method: "tools/call", params: { name: "all__echo", arguments: { message: "hi" } } },
+  ];
+  const run = promisify(execFile)(command, args, { env });
+  run.child.stdin?.end(messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join(""));
+  const { stdout } = await run;
+  const answers: { id?: number; result?: object }[] = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(answers[0]?.id).toBe(1);
+  expect(answers.flatMap(({ id, result }) => (id !== undefined && result ? [id] : [])).sort()).toEqual([1, 2, 3]);
+  expect(answers.find(({ id }) => id === 3)?.result).toMatchObject({ content: [{ text: "Echo: hi" }] });
+}, 60_000);
 
 it("DOOR-1 what the gateway refuses is told to the client, and the servers are listed without an agent", async () => {
   const client = new Client({ name: "lost", version: "1" });
