@@ -31,13 +31,13 @@ const ROOT = "__PACKAGE__";
 export async function bundlePrograms(compiled: string, directory: string): Promise<void> {
   const services = globSync(SERVICES, { cwd: compiled });
   const others = modulesBeside(compiled).filter((path) => !services.includes(path));
-  const programs = [
-    bundle(compiled, directory, globSync(COMMAND, { cwd: compiled })),
-    bundle(compiled, directory, services, ONE_FILE),
-    ...others.map((path) => bundle(compiled, directory, [path])),
+  // One after the other: side by side, they would not be the same each time.
+  const ids = [
+    ...(await bundle(compiled, directory, globSync(COMMAND, { cwd: compiled }))),
+    ...(await bundle(compiled, directory, services, ONE_FILE)),
   ];
-  const ids = await Promise.all(programs);
-  await writeLicenses(join(directory, "THIRD-PARTY-LICENSES.txt"), ids.flat());
+  for (const path of others) ids.push(...(await bundle(compiled, directory, [path])));
+  await writeLicenses(join(directory, "THIRD-PARTY-LICENSES.txt"), ids);
   await rm(compiled, { recursive: true });
 }
 
@@ -52,7 +52,7 @@ async function bundle(
     input: Object.fromEntries(entries.toSorted().map((path) => [path.replace(/\.js$/, ""), join(compiled, path)])),
     platform: "node",
     external: new RegExp(`^(${LEFT_ALONE.join("|")})(/|$)`),
-    resolve: { modules: [packagesDirectory] },
+    resolve: { modules: ["node_modules", packagesDirectory] }, // a package's own versions before ours
     preserveEntrySignatures: "strict",
     plugins: [ownPlaces(compiled)],
     logLevel: "silent",

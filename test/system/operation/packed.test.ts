@@ -145,7 +145,8 @@ describe("PROD-1 the packed package", () => {
     const env = { ...process.env, ...options.env, NO_COLOR: "1" };
     const typed = async (command: string) => (await promisify(exec)(command, { cwd: project, env })).stdout;
     await using dev = startCommand(["dev", "--port", "0"], { ...options, env: { ...options.env, BROWSER: "true" } });
-    await until(() => printed.dev.test(dev.written.stdout), { timeoutMs: 120_000, what: "the suite to be up" });
+    const isUp = until(() => printed.dev.test(dev.written.stdout), { timeoutMs: 120_000, what: "the suite to be up" });
+    await Promise.race([isUp, dev.ended.then((how) => expect.fail(`it ended: ${JSON.stringify(how)}`))]);
     for (const command of commands) {
       const name = nameOf(command);
       if (name !== "dev")
