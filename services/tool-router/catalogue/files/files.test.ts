@@ -235,7 +235,8 @@ describe("agents", () => {
   ])("ORCH-5 say that none of their tools resolves: %j", (use, missing) => {
     expect(checkAgent(agent({ use }), check).warnings).toEqual([
       ...missing.map(
-        (words) => `${words}; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it`,
+        (words) =>
+          `${words}; only what a caller offers, or a hosted module, a worker or a provider by itself, can fill it`,
       ),
       "tools.use: no tool resolves",
     ]);
