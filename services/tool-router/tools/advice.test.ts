@@ -50,6 +50,10 @@ test("LOOP-3 of a name that nobody has, it is said that there is no tool; not wh
   const known = { kind: "unknown", reference: "@files/hammer" } as const;
   const withAway = createToolSet(agent(toolUse), catalogue, [...offers, away]);
   expect(refusalOfMissing(withAway, known, "files__hammer").message).toContain('There is no tool "files__hammer"');
+  const gone = withAway.sources.filter(({ available }) => !available);
+  const shed = { ...gone[0]!, source: "shed", reason: "it is burnt" };
+  const told = refusalOfMissing({ ...withAway, sources: [...gone, shed, shed] }, unknown, "@shed/hammer").message;
+  expect(told).toContain("Sources that cannot be used: shed: it is burnt. It may call:");
 });
 
 test("ORCH-2 advice on the longest name among 1,000 tools takes little time", () => {

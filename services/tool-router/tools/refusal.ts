@@ -32,7 +32,9 @@ export function refusalOfMissing(
     const message = `There is no tool ${tool} for agent ${agent}. ${alternatives(tools, name)}`;
     return { kind: "blocked", rule: "no such tool", message };
   }
-  const reasons = away.map(({ source, reason }) => `${source}: ${reason}`).join("; ");
+  const named = away.filter(({ source }) => name.startsWith(`@${source}/`) || name.startsWith(`${source}__`));
+  const told = (named.length > 0 ? named : away).map(({ source, reason }) => `${source}: ${reason}`);
+  const reasons = [...new Set(told)].join("; ");
   const message = `Tool ${tool} of agent ${agent} is unavailable, if it exists. Sources that cannot be used: ${reasons}.`;
   return {
     kind: "blocked",
