@@ -32,10 +32,9 @@ export function refusalOfMissing(
     const message = `There is no tool ${tool} for agent ${agent}. ${alternatives(tools, name)}`;
     return { kind: "blocked", rule: "no such tool", message };
   }
-  const named = away.filter(({ source }) => name.startsWith(`@${source}/`) || name.startsWith(`${source}__`));
-  const told = (named.length > 0 ? named : away).map(({ source, reason }) => `${source}: ${reason}`);
-  const reasons = [...new Set(told)].join("; ");
-  const message = `Tool ${tool} of agent ${agent} is unavailable, if it exists. Sources that cannot be used: ${reasons}.`;
+  const named = away.filter(({ source }) => isNameOf(source, name));
+  const reasons = new Set((named.length > 0 ? named : away).map(({ source, reason }) => `${source}: ${reason}`));
+  const message = `Tool ${tool} of agent ${agent} is unavailable, if it exists. Sources that cannot be used: ${[...reasons].join("; ")}.`;
   return {
     kind: "blocked",
     rule: "no tool of a source that can be used",
@@ -43,13 +42,14 @@ export function refusalOfMissing(
   };
 }
 
-/** By a reference, or a model name, of a source that can be asked: what it does not offer does not exist. */
+/** By its reference, or by the name that models see. */
+const isNameOf = (source: string, name: string) => name.startsWith(`@${source}/`) || name.startsWith(`${source}__`);
+
+/** Of a source that can be asked: what it does not offer does not exist. */
 function isOfUsableSource({ byReference }: ToolSet, name: string): boolean {
   return [...byReference.values()].some(({ reference, unavailable }) => {
     const { source } = parseReference(reference);
-    return (
-      source !== undefined && unavailable === "" && (name.startsWith(`@${source}/`) || name.startsWith(`${source}__`))
-    );
+    return source !== undefined && unavailable === "" && isNameOf(source, name);
   });
 }
 
