@@ -147,7 +147,7 @@ describe("toolbus chat", () => {
     const ended = await toolbusWith({ input: "refund\n" }, "chat", "careful");
     expect(ended.exitCode).toBe(0);
     expect(ended.stderr).toMatch(
-      /waits for a person in the space desk: approve .*\n +toolbus answer desk \S+ .*\nwatch it: toolbus watch run_\w+/s,
+      /waits for a person in the space desk: approve .*\n +toolbus answer desk \S+ .*\nwatch it: toolbus watch run run_\w+/s,
     );
     expect(await isOpen(ended.stderr)).toBe(true);
   });
