@@ -102,6 +102,7 @@ export const ACCESS = {
     stores: {
       toolbus_callers: "owns",
       toolbus_answers: "owns",
+      toolbus_caller_results: "owns",
       toolbus_owners: { writes: ["caller.>"] },
       TOOLBUS_AUDIT: { writes: ["toolbus.audit.caller-relay.>"] },
     },

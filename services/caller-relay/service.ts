@@ -37,7 +37,7 @@ export async function openService(
   const bus = stack.use(await openServiceBus(config, context, ACCESS["caller-relay"].stores));
   const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
   const trail = stack.use(openAuditTrail(bus, name, { onLost }));
-  const { declared, late, answered, records, holders } = createStores(bus, instance);
+  const { declared, late, answered, results, records, holders } = createStores(bus, instance);
   const changesOfDeclarations = createChanges();
   const declarations = createDeclarations(declared, changesOfDeclarations);
   const { readSession, tellInbox, toolsOf } = createNeighbours(bus, telemetry);
@@ -63,16 +63,16 @@ export async function openService(
       ? attachments.find(stream.attachmentId) !== undefined
       : peers.isAttachedAt(stream, sessionId);
   const stopping = new AbortController();
-  const sending = { carry, cancel, records, changes, turns, answered, clock, stopping: stopping.signal };
+  const sending = { carry, cancel, records, changes, turns, answered, results, clock, stopping: stopping.signal };
   const held = { ...sending, requests, holders, late };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
-    ...{ instance, defaultTimeoutMs, declarations, records, calls, holders, clock },
+    ...{ instance, defaultTimeoutMs, declarations, records, calls, holders, clock, stopping: stopping.signal },
     hold: (call, abandoned) => deliver(held, call, abandoned),
     join: peers.join,
   });
   const answers: Answers = createAnswers({
-    ...{ instance, requests, holders, late, answered, forward: peers.forward, tellInbox },
+    ...{ instance, requests, holders, late, answered, results, forward: peers.forward, tellInbox },
     keepForNext: (...asked) => keeping.anywhere(...asked),
   });
   const progress = createProgressReports({ instance, requests, holders, forward: peers.tellProgress });

@@ -1,5 +1,6 @@
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { codecOf, jsonCodec } from "#runtime/bus/buckets/bucket.ts";
 import { openFollower } from "#runtime/bus/buckets/follower.ts";
 import { withSharedReads } from "#runtime/bus/buckets/reading/shared-reads.ts";
@@ -23,6 +24,7 @@ const DECLARATIONS = {
 } as const;
 const LATE = { bucket: "toolbus_callers", prefix: "late.", codec: jsonCodec(lateRequest.parse) } as const;
 const ANSWERED = { bucket: "toolbus_answers", prefix: "", codec: codecOf(AnsweredRequestSchema) } as const;
+const RESULTS = { bucket: "toolbus_caller_results", prefix: "", codec: codecOf(ToolResultSchema) } as const;
 
 /** What the service remembers, and who holds which call, as it stands on the bus. What cannot be read stands for nobody. */
 export function createStores(bus: Bus, instance: string) {
@@ -31,6 +33,7 @@ export function createStores(bus: Bus, instance: string) {
     declared: withSharedReads(createBucket(bus, { ...DECLARATIONS, unreadable })),
     late: createBucket(bus, { ...LATE, unreadable }),
     answered: createBucket(bus, ANSWERED),
+    results: createBucket(bus, { ...RESULTS, unreadable }),
     records: withSharedReads(createBucket(bus, { ...RECORDS, unreadable })),
     holders: createBusHolders(bus, instance),
   };

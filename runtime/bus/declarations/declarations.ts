@@ -27,6 +27,8 @@ export interface StreamDeclaration extends Limits {
 
 export interface BucketDeclaration extends Limits {
   readonly history: number;
+  /** `new` unless told. */
+  readonly discard?: "old";
 }
 
 export type ObjectStoreDeclaration = Limits;
@@ -49,6 +51,7 @@ export type BucketName =
   | "toolbus_sessions"
   | "toolbus_callers"
   | "toolbus_answers"
+  | "toolbus_caller_results"
   | "toolbus_memory"
   | "toolbus_active_spaces"
   | "toolbus_spaces"
@@ -199,6 +202,14 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     description: "Which answers of callers have won, so that whoever repeats one is told so.",
     history: 1,
     maxBytes: gib,
+    maxMessageBytes: largestMessageBytes,
+    maxAgeMs: 60 * minutes,
+  },
+  toolbus_caller_results: {
+    description: "What callers answered, for whoever asks for the call again when its instance is lost: the newest.",
+    history: 1,
+    discard: "old",
+    maxBytes: 512 * mib,
     maxMessageBytes: largestMessageBytes,
     maxAgeMs: 60 * minutes,
   },

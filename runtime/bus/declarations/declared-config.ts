@@ -83,7 +83,7 @@ function configOfBucket(name: BucketName, declaration: BucketDeclaration): Decla
     name: streamOf(name),
     subjects: [...subjectsOf(name)],
     retention: "limits",
-    discard: "new",
+    discard: declaration.discard ?? "new",
     max_msgs_per_subject: declaration.history,
     duplicate_window: duplicateWindowMs * nanosecondsPerMillisecond,
     allow_rollup_hdrs: true,

@@ -2,7 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Submission } from "#runtime/results/submission.ts";
@@ -27,6 +28,7 @@ function openRelay() {
   const requests = createRequests();
   const late = createMemoryBucket<LateRequest>();
   const answered = createMemoryBucket<AnsweredRequest>();
+  const results = createMemoryBucket<ToolResult>();
   const records = createMemoryBucket<StreamRecord>({
     onWrite({ key, value, revision }) {
       if (value.kind === "open") attachments.keepOnly(key, value.streams, revision);
@@ -40,10 +42,10 @@ function openRelay() {
     cancel: async ({ attachmentId }, requestId, why) =>
       attachments.find(attachmentId)?.cancel(requestId, reasonOfCancellation(why), "here"),
     holders: { announce: () => ({ [Symbol.dispose]() {} }), locate: async () => undefined },
-    ...{ records, changes, requests, late, answered, clock },
+    ...{ records, changes, requests, late, answered, results, clock },
   };
   return {
-    ...{ clock, requests, records, late },
+    ...{ clock, requests, records, late, answered, results },
     attach: (graceMs = 0, streamId = "") =>
       attachCaller({ attachments, records, clock, instance: "here" }, "s", { streamId, graceMs }),
     call: (requestId: string, signal = new AbortController().signal, more: Partial<HeldCall> = {}) => {
@@ -230,6 +232,29 @@ describe("a call that is held", () => {
     relay.answer("other", "1");
     await result;
     expect([relay.clock.sleeping, (await relay.late.keys()).size]).toEqual([0, 0]);
+  });
+
+  test("CTR-7 a call that was taken over and is not answered here gives what the holder before took for its answer", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    attachment.emit(create(CallerToolRequestSchema, { requestId: "r" }), "frozen");
+    const result = relay.call("r", new AbortController().signal, { isResumed: true });
+    await until(() => relay.clock.sleeping === 1);
+    await relay.results.put("s.r", create(ToolResultSchema, { outputJson: "1" }));
+    await relay.clock.advance(60_000);
+    expect((await result).outputJson).toBe("1");
+  });
+
+  test("CTR-7 a call that ends without an answer leaves standing what another holder recorded", async () => {
+    const relay = openRelay();
+    await relay.attach();
+    const givingUp = new AbortController();
+    const given = relay.call("r", givingUp.signal);
+    await until(() => relay.clock.sleeping === 1);
+    await relay.answered.put("s.r", create(AnsweredRequestSchema, { submissionId: "won" }));
+    givingUp.abort("enough");
+    await expect(given).rejects.toBe("enough");
+    expect((await relay.answered.read("s.r"))?.value.submissionId).toBe("won");
   });
 
   test("LOOP-15 a call that is given up before its time is told to the caller once its answer is refused", async () => {

@@ -18,8 +18,10 @@
  * D7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
  *     that carries it: the caller is told nothing, and its answer counts, also when it came before. What no stream carries any
  *     more is sent again only to a caller that asked for a grace.
+ *     Until it finds out, one that was only frozen may hold the call, too: what that took for an answer counts.
  * D8  Whoever made the call is told of that grace, and that is on its way, before the request is sent; and when it changes. For so
  *     long the router asks for the next instance, while none is there: a caller that has a request is never forgotten by the router.
+ * D9  Whoever waits for a call and is lost has canceled nothing (`patience.ts`).
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -29,7 +31,6 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { recordAnswered } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
@@ -75,7 +76,14 @@ type Outcome = Sent | { kind: "timed_out" };
 export async function deliver(parts: DeliveryParts, call: HeldCall, signal: AbortSignal): Promise<ToolResult> {
   const over = new AbortController();
   const found = call.isResumed ? [] : call.streams;
-  const sending: Sending = { over: over.signal, isSent: false, graceMs: 0, tell: call.tell, found };
+  const sending: Sending = {
+    over: over.signal,
+    isSent: false,
+    isResumed: call.isResumed,
+    graceMs: 0,
+    tell: call.tell,
+    found,
+  };
   try {
     return await hold(parts, call, sending, signal);
   } finally {
@@ -101,6 +109,8 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   try {
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
+    const taken = call.isResumed ? await parts.results.read(keyOfRecord(sessionId, requestId)) : undefined; // D7
+    if (taken !== undefined) return taken.value;
     if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call), "CALLER_NOT_ATTACHED");
     if (!(await expire(parts, call, open))) return await open.answered;
@@ -126,7 +136,7 @@ function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promis
   return open.expire(async () => {
     const { sessionId, requestId } = call.request;
     const key = keyOfRecord(sessionId, requestId);
-    await parts.answered.remove(key); // of a holder that died with the answer: it is asked for once more
+    await parts.answered.remove(key); // of another holder that ended the call, and not its caller: it may still answer
     await parts.late.create(key, { agent: call.agent, tool: call.tool }); // written twice is written
   });
 }
@@ -135,7 +145,7 @@ function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promis
 function resolve({ answered }: DeliveryParts, { request }: HeldCall, open: OpenRequest): Promise<boolean> {
   const key = keyOfRecord(request.sessionId, request.requestId);
   const unlessAway = () => {}; // without the record an answer is refused all the same, as that of an unknown request
-  return open.expire(() => recordAnswered(answered, key, create(AnsweredRequestSchema)).catch(unlessAway));
+  return open.expire(() => answered.create(key, create(AnsweredRequestSchema)).then(() => {}, unlessAway));
 }
 
 function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: HeldCall): string {

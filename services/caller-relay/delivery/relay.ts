@@ -4,30 +4,23 @@ import { type CallerDeclaration, CallerToolRequestSchema } from "#gen/toolbus/ca
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool } from "../declarations/declaration.ts";
-import type { Calls, StartCall, TellCall } from "../requests/calls.ts";
+import type { Calls, StartCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import { keyOfRequest } from "../requests/requests.ts";
 import { type CallerStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
 import type { Declarations } from "./declarations.ts";
 import type { HeldCall } from "./delivery.ts";
+import { type PatienceParts, type Waiter, waitOnBehalf } from "./patience.ts";
 
-/** Who waits for a call. */
-export interface Waiter {
-  signal: AbortSignal;
-  tell: TellCall;
-}
-
-export interface RelayParts {
+export interface RelayParts extends PatienceParts {
   instance: string;
   defaultTimeoutMs: number;
   declarations: Declarations;
   records: StreamRecords;
   calls: Calls;
   holders: Holders;
-  clock: Clock;
   hold: (call: HeldCall, signal: AbortSignal) => Promise<ToolResult>;
   /** Joins a call that another instance holds. */
   join: (instance: string, request: ExecuteToolRequest, waiter: Waiter) => Promise<ToolResult>;
@@ -56,21 +49,23 @@ export function createRelay(parts: RelayParts): Relay {
     return { declaration, streams: streamsOf(record?.value) };
   }
 
+  async function call(request: ExecuteToolRequest, waiter: Waiter): Promise<ToolResult> {
+    const key = keyOf(request);
+    if (calls.has(key)) return calls.run(key, nothingHere, waiter);
+    const reading = readCaller(sessionOf(request)); // while it is found out whether somebody holds the call
+    reading.catch(() => {}); // told to who starts the call
+    const holder = await locate(request);
+    if (holder !== undefined && holder !== instance) return parts.join(holder, request, waiter);
+    const start: StartCall = async (abandoned, tell) => {
+      const { declaration, streams } = await reading;
+      return parts.hold({ ...heldCall(request, declaration, parts), streams, tell }, abandoned);
+    };
+    return calls.run(key, start, waiter);
+  }
+
   return {
-    async call(request, waiter) {
-      const key = keyOf(request);
-      if (calls.has(key)) return calls.run(key, nothingHere, waiter);
-      const reading = readCaller(sessionOf(request)); // while it is found out whether somebody holds the call
-      reading.catch(() => {}); // told to who starts the call
-      const holder = await locate(request);
-      if (holder !== undefined && holder !== instance) return parts.join(holder, request, waiter);
-      const start: StartCall = async (abandoned, tell) => {
-        const { declaration, streams } = await reading;
-        return parts.hold({ ...heldCall(request, declaration, parts), streams, tell }, abandoned);
-      };
-      return calls.run(key, start, waiter);
-    },
-    joinHere: (request, waiter) => calls.run(keyOf(request), nothingHere, waiter),
+    call: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => call(request, ours)),
+    joinHere: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => calls.run(keyOf(request), nothingHere, ours)),
   };
 }
 

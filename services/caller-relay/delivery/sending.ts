@@ -1,13 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
-import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { AnsweredRequests } from "../requests/answered-requests.ts";
+import type { AnsweredRequests, AnsweredResults } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
 import { keyOfRecord } from "../requests/requests.ts";
 import type { Carriage, CarryMode } from "../streams/attachments.ts";
@@ -35,6 +34,7 @@ export interface SendingParts {
   changes: Changes;
   turns: Turns;
   answered: AnsweredRequests;
+  results: AnsweredResults;
   clock: Clock;
   /** Aborts when this instance stops. */
   stopping: AbortSignal;
@@ -50,6 +50,8 @@ export interface Sending {
   stream?: CallerStream | undefined;
   /** Whether a stream that has ended carried it. */
   isSent: boolean;
+  /** D7: the holder before may have sent it, and might do so again. */
+  readonly isResumed: boolean;
   /** D8: how long the call may be without an instance, as it was told last. */
   graceMs: number;
   readonly tell: TellCall;
@@ -70,8 +72,10 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
     if (first === undefined || sending.givenUp) return { kind: sending.isSent ? "disconnected" : "not_attached" };
     const successor = [first, ...others].find(({ streamId }) => streamId !== "" && streamId === last?.streamId);
     last = successor ?? parts.turns.next(sessionId, [first, ...others]);
-    const sent = await carry(parts, { request, sending, stream: last, mode: "first" });
-    if (sent !== undefined) return sent;
+    for (const mode of sending.isResumed ? (["adopt", "first"] as const) : (["first"] as const)) {
+      const sent = await carry(parts, { request, sending, stream: last, mode });
+      if (sent !== undefined) return sent;
+    }
   }
 }
 
@@ -92,7 +96,7 @@ export async function takeOver(parts: SendingParts, request: CallerToolRequest, 
     parts.answered.read(keyOfRecord(sessionId, requestId)),
     parts.records.read(sessionId),
   ]);
-  if (standing !== undefined) return { kind: "answered", result: keptResult(standing.value, requestId) };
+  if (standing !== undefined) return { kind: "answered", result: await recordedResult(parts, request) };
   const record = found?.value;
   const graceMs = graceOf(record);
   await tellGrace(sending, graceMs);
@@ -129,25 +133,27 @@ interface Carrying {
 
 /** Undefined when the request may go on by another stream. */
 async function carry(parts: SendingParts, { request, sending, stream, mode }: Carrying): Promise<Sent | undefined> {
-  const { sessionId, requestId } = request;
+  const { sessionId } = request;
   sending.stream = stream;
   const carriage = await parts.carry(stream, request, { signal: sending.over, mode }); // D3
   sending.stream = undefined;
   if (carriage.kind === "unknown") return undefined;
   sending.isSent ||= carriage.kind === "ended";
-  if (carriage.kind === "ended" && carriage.end === "answered") {
-    const standing = await parts.answered.read(keyOfRecord(sessionId, requestId));
-    return { kind: "answered", result: keptResult(standing?.value, requestId) };
-  }
+  if (carriage.kind === "ended" && carriage.end === "answered")
+    return { kind: "answered", result: await recordedResult(parts, request) };
   if (carriage.kind === "ended" && carriage.end === "replaced") return undefined; // D4
   await endStream(parts, sessionId, stream); // D5
   return carriage.kind === "ended" && stream.graceMs === 0 ? { kind: "disconnected" } : undefined;
 }
 
-/** An answer that was taken by an instance which died with it is lost. */
-function keptResult(standing: AnsweredRequest | undefined, requestId: string): ToolResult {
-  const message = `request ${requestId} was resolved, and the instance that took its answer is lost`;
-  return standing?.keptResult ?? refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
+/** A4. */
+async function recordedResult(
+  { results }: SendingParts,
+  { sessionId, requestId }: CallerToolRequest,
+): Promise<ToolResult> {
+  const message = `request ${requestId} was resolved, and what its answer said is lost`;
+  const recorded = await results.read(keyOfRecord(sessionId, requestId));
+  return recorded?.value ?? refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
 }
 
 /** D6. */

@@ -3,7 +3,7 @@ import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/intern
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isRepetition, refuseNonJson, type Submission, wonBy } from "#runtime/results/submission.ts";
-import { type AnsweredRequests, recordAnswered } from "./answered-requests.ts";
+import { type AnsweredRequests, type AnsweredResults, record, recordResult } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
 import { keyOfRecord, keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
@@ -14,9 +14,10 @@ import { keyOfRecord, keyOfRequest, type Reception, type Requests, resultFrom } 
  * A2  The winner is recorded before anybody is told. For an hour, whoever repeats it gets the same answer, and whoever answers
  *     again is told that the request is resolved, from any instance, also when the instance that took the winner has died.
  * A3  A late answer stays in its record until the inbox has it. If a crash left that undone, the next submission finishes it.
- * A4  If an instance dies with an answer that the router has not got, the answer is lost to the call, whose outcome is unknown.
- * A5  An answer that comes while no instance holds the call, as its holder has died, is recorded with what it says, in the instance
- *     whose stream carries the request. The next holder gives it to the router.
+ * A4  What the winner says is recorded with it. If the router did not get it, as that or the instance which took it was lost, the
+ *     router asks for the call again, and gets it. One that is too large for a record is lost then: the outcome is unknown.
+ * A5  An answer that comes while no instance holds the call, as its holder has died, is recorded by the instance whose stream
+ *     carries the request.
  */
 
 /** A result on its way to the inbox of an agent that has given up waiting. */
@@ -32,6 +33,7 @@ export interface AnswersParts {
   holders: Holders;
   late: LateRequests;
   answered: AnsweredRequests;
+  results: AnsweredResults;
   /** Hands a submission to another instance; gives whether it won there. */
   forward: (instance: string, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
   /** Gives false when the inbox was told of that call before: then another answer has won. */
@@ -50,11 +52,15 @@ export interface Answers {
 }
 
 export function createAnswers(parts: AnswersParts): Answers {
-  const { requests, holders, late, answered, instance } = parts;
+  const { requests, holders, late, answered, results, instance } = parts;
 
   const respondHere: Answers["respondHere"] = (sessionId, requestId, submission) =>
     requests.answer(keyOfRequest(sessionId, requestId), submission, async () => {
-      await recordAnswered(answered, keyOfRecord(sessionId, requestId), recordOf(submission)); // A2
+      const key = keyOfRecord(sessionId, requestId);
+      await Promise.all([
+        record(answered, key, recordOf(submission)), // A2
+        recordResult(results, key, resultFrom(submission)), // A4
+      ]);
     });
 
   async function respondElsewhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
@@ -90,12 +96,9 @@ export function createAnswers(parts: AnswersParts): Answers {
   return {
     respondHere,
     async keep(sessionId, requestId, submission) {
-      const { submissionId, sha256: submissionSha256 } = wonBy(submission);
-      const kept = create(AnsweredRequestSchema, {
-        ...{ submissionId, submissionSha256 },
-        keptResult: resultFrom(submission),
-      });
-      return (await answered.create(keyOfRecord(sessionId, requestId), kept)) !== undefined;
+      const key = keyOfRecord(sessionId, requestId);
+      await recordResult(results, key, resultFrom(submission)); // before it is found to be resolved
+      return (await answered.create(key, recordOf(submission))) !== undefined;
     },
     async respond(sessionId, requestId, submission) {
       refuseNonJson(submission, requestId);

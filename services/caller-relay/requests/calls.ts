@@ -52,11 +52,7 @@ export function createCalls(): Calls {
     has: (key) => callsByKey.has(key),
     async run(key, start, { signal, tell }) {
       const call = callsByKey.get(key) ?? open(key, start);
-      const unlessGone = () => {}; // who has left is told nothing, and waited for by nobody
-      const waiter: TellCall = (event) => {
-        const told = tell(event);
-        return told && unlessAborted(told, signal).catch(unlessGone);
-      };
+      const waiter: TellCall = (event) => tell(event); // of its own, should two have the same
       call.waiters.add(waiter);
       if (call.held !== undefined) void waiter(call.held);
       try {

@@ -9,6 +9,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { ToolProgress } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
@@ -29,7 +30,7 @@ export interface TestRelay extends AsyncDisposable {
   readonly bus: TestBus;
   /** What the inboxes of agents were told. */
   readonly inbox: Map<string, InboxEvent>;
-  clientsOf(principal: string): ReturnType<typeof clientsOn>;
+  clientsOf(principal: string, bus?: Bus): ReturnType<typeof clientsOn>;
   /** One more, for the test to close. */
   openInstance(instance: string): Promise<AsyncDisposable>;
 }
@@ -66,7 +67,7 @@ export async function openTestRelay(options: TestRelayOptions = {}): Promise<Tes
   return {
     bus,
     inbox,
-    clientsOf: (principal) => clientsOn(bus, principal),
+    clientsOf: (principal, by = bus) => clientsOn(by, principal),
     openInstance: (instance) => openInstance(bus, instance, clock),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -112,7 +113,7 @@ function fakeInbox(events: Map<string, InboxEvent>) {
   };
 }
 
-function clientsOn(bus: TestBus, principal: string) {
+function clientsOn(bus: Bus, principal: string) {
   const caller = () => callerNamed(principal);
   const relay = clientFor(bus, CallerService, { caller });
   const ofService = () => ({ ...caller(), service: "test" });

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/caller/v1/answered_request.proto.
  */
 export const file_toolbus_internal_caller_v1_answered_request: GenFile = /*@__PURE__*/
-  fileDesc("CjF0b29sYnVzL2ludGVybmFsL2NhbGxlci92MS9hbnN3ZXJlZF9yZXF1ZXN0LnByb3RvEhp0b29sYnVzLmludGVybmFsLmNhbGxlci52MSKnAQoPQW5zd2VyZWRSZXF1ZXN0EhUKDXN1Ym1pc3Npb25faWQYASABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYAiABKAwSMAoLbGF0ZV9yZXN1bHQYAyABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIwCgtrZXB0X3Jlc3VsdBgEIAEoCzIbLnRvb2xidXMudG9vbC52MS5Ub29sUmVzdWx0YgZwcm90bzM", [file_toolbus_tool_v1_tool]);
+  fileDesc("CjF0b29sYnVzL2ludGVybmFsL2NhbGxlci92MS9hbnN3ZXJlZF9yZXF1ZXN0LnByb3RvEhp0b29sYnVzLmludGVybmFsLmNhbGxlci52MSKIAQoPQW5zd2VyZWRSZXF1ZXN0EhUKDXN1Ym1pc3Npb25faWQYASABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYAiABKAwSMAoLbGF0ZV9yZXN1bHQYAyABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdEoECAQQBVILa2VwdF9yZXN1bHRiBnByb3RvMw", [file_toolbus_tool_v1_tool]);
 
 /**
  * What resolved a request to a caller: a submission, or its end without one.
@@ -42,13 +42,6 @@ export type AnsweredRequest = Message<"toolbus.internal.caller.v1.AnsweredReques
    * @generated from field: toolbus.tool.v1.ToolResult late_result = 3;
    */
   lateResult?: ToolResult | undefined;
-
-  /**
-   * Of an answer that came while no instance held the call, as its holder had died: what the next holder gives to the router.
-   *
-   * @generated from field: toolbus.tool.v1.ToolResult kept_result = 4;
-   */
-  keptResult?: ToolResult | undefined;
 };
 
 /**
