@@ -67,7 +67,7 @@ export class CatalogueEditor {
 
   async applyAgent(agent: Agent, terms: Terms): Promise<StoredAgent> {
     const { catalogue, agents } = this.#parts;
-    await catalogue.caughtUp();
+    await this.#caughtUp(terms);
     const faults = this.faultsOfAgent(agent);
     if (faults.length > 0) this.#refuse("agent", agent.name, faults, terms.origin);
     const { warnings } = catalogue.findings(agent);
@@ -91,13 +91,18 @@ export class CatalogueEditor {
   }
 
   async applyTool(tool: Tool, terms: Terms): Promise<CatalogTool> {
-    await this.#parts.catalogue.caughtUp();
+    await this.#caughtUp(terms);
     const faults = await this.faultsOfTool(tool);
     if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms.origin);
     const stored = create(CatalogToolSchema, { tool, origin: terms.origin });
     const same = (other: CatalogTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
     const revision = await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same, terms });
     return { ...stored, revision };
+  }
+
+  /** Thousands of files are applied at a start: who loads them has caught up once, for all. */
+  async #caughtUp({ origin }: Terms): Promise<void> {
+    if (origin === BY_RPC) await this.#parts.catalogue.caughtUp();
   }
 
   async faultsOfTool(tool: Tool): Promise<string[]> {

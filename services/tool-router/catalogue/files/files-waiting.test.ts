@@ -16,6 +16,7 @@ const away = new Failure("unavailable", "no server said whether the append was s
 function createAbsentee() {
   const absentee = { fails: 0, agents: [] as StoredAgent[], refused: [] as string[] };
   const catalogue = {
+    caughtUp: async () => {},
     version: 0,
     agentsChanged: new Promise(() => {}),
     catalogTools: [],
