@@ -15,6 +15,7 @@ export class BucketView<T> {
   #reached = 0;
   #changed = Promise.withResolvers<void>();
   readonly #listeners = new Set<() => void>();
+  readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
 
   /** Grows with each change. */
   get version(): number {
@@ -65,7 +66,11 @@ export class BucketView<T> {
 
   /** Waits until everything up to a revision is seen here. */
   async reached(revision: number, signal?: AbortSignal): Promise<void> {
-    while (this.#reached < revision) await unlessAborted(this.#changed.promise, signal);
+    if (this.#reached >= revision) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiter = { revision, resolve };
+    this.#waiting.add(waiter);
+    await unlessAborted(promise, signal).finally(() => this.#waiting.delete(waiter));
   }
 
   #notify(): void {
@@ -73,6 +78,7 @@ export class BucketView<T> {
     const waiting = this.#changed;
     this.#changed = Promise.withResolvers<void>();
     waiting.resolve();
+    for (const { revision, resolve } of this.#waiting) if (revision <= this.#reached) resolve();
     for (const listener of [...this.#listeners]) listener();
   }
 }
