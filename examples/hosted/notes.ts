@@ -1,5 +1,5 @@
 // A hosted module: it runs in a process of its own, started by the worker pool, and reaches the agent's other tools and
-// its model. Use it as @notes/remember and @notes/summarize; README.md of services/worker-pool tells the form.
+// its model. Use it as @notes/remember and @notes/summarize; `toolbus/hosted` has the types of the form.
 
 import type { HostedModule, HostedTool } from "toolbus/hosted";
 
