@@ -39,7 +39,7 @@ export function openConnection(options: ToolbusOptions): Connection {
       try {
         return await retryWhile(isPassing, send, { initialMs: 50, maxMs: 2_000, patienceMs, signal });
       } catch (error) {
-        throw signal?.aborted ? signal.reason : errorOf(error);
+        throw signal?.aborted ? signal.reason : errorOf(error, options.transport ? undefined : url);
       }
     },
   };

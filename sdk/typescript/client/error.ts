@@ -21,17 +21,25 @@ export class ToolbusError extends Error {
   }
 }
 
-/** Of what a call threw. */
-export function errorOf(thrown: unknown): ToolbusError {
+/** Of what a call threw that went to an address; `fetch` itself says neither that nor what was wrong. */
+export function errorOf(thrown: unknown, url?: string): ToolbusError {
   if (thrown instanceof ToolbusError) return thrown;
   const error = ConnectError.from(thrown);
   const detail = error.findDetails(ErrorDetailSchema)[0];
-  return new ToolbusError(error.rawMessage, {
-    code: wordOf(error.code),
+  const isOfFetch = url !== undefined && error.cause instanceof TypeError;
+  return new ToolbusError(isOfFetch ? `${url} cannot be reached: ${rootOf(error.cause)}` : error.rawMessage, {
+    code: wordOf(isOfFetch ? Code.Unavailable : error.code),
     reason: detail === undefined ? "UNSPECIFIED" : nameOf(detail.reason),
     metadata: detail?.metadata ?? {},
     cause: thrown,
   });
+}
+
+function rootOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined
+    ? error.message || ("code" in error ? String(error.code) : error.name)
+    : rootOf(error.cause);
 }
 
 function nameOf(reason: Reason): ReasonName {
