@@ -11,6 +11,7 @@ const cores = availableParallelism();
 export default defineConfig({
   test: {
     globalSetup: ["./test/harness/binaries.ts"],
+    env: { npm_lifecycle_event: "test" }, // commands that are printed do not depend on how the tests are started
     projects: [
       {
         extends: true,

@@ -9,6 +9,7 @@ import {
   WatchSessionResponseSchema,
 } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
+import { invocation } from "../printing/invocation.ts";
 import { colors, nameOfValue, printLine, printMessage, printNote, printTable } from "../printing/print.ts";
 
 const carries = { messages: Carry.MESSAGES, nothing: Carry.NOTHING };
@@ -54,7 +55,7 @@ async function listSessions(options: { limit: number; after?: string }, command:
   if (global.json) return printMessage(ListSessionsResponseSchema, response);
   const rows = response.sessions.map((session) => [session.id, ...cellsOf(session), openedAt(session)]);
   printTable(["ID", "AGENT", "STATE", "OWNER", "OPENED"], rows);
-  if (response.nextPageToken !== "") printNote(`more: toolbus sessions --after ${response.nextPageToken}`);
+  if (response.nextPageToken !== "") printNote(`more: ${invocation} sessions --after ${response.nextPageToken}`);
 }
 
 async function switchAgent(

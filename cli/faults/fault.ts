@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown, type ReceivedReason } from "#runtime/failure/failure.ts";
+import { invocation } from "../printing/invocation.ts";
 import { exitCodes } from "./exit-codes.ts";
 
 export { exitCodes } from "./exit-codes.ts";
@@ -23,7 +24,7 @@ export function toldFromError(error: unknown, url: string): Told {
   }
   if (!(error instanceof ConnectError)) return { message: messageFromUnknown(error), exitCode: exitCodes.failure };
   if (isUnreachable(error)) {
-    const message = `nothing answers at ${url}. Start the suite with "toolbus up", or name its address with --url.`;
+    const message = `nothing answers at ${url}. Start the suite with "${invocation} up", or name its address with --url.`;
     return { message, exitCode: exitCodes.unreachable };
   }
   if (isForeign(error)) {
@@ -42,7 +43,7 @@ function hintOfReason(reason: ReceivedReason): string | undefined {
     case "CREDENTIALS_INVALID":
       return "Give a key with --api-key or TOOLBUS_API_KEY. That of a suite of this machine is in its directory (.toolbus/keys/local).";
     case "AGENT_NOT_FOUND":
-      return '"toolbus agents" lists those that there are, and the files that are refused, with what is wrong in them.';
+      return `"${invocation} agents" lists those that there are, and the files that are refused, with what is wrong in them.`;
     case "MCP_SERVER_NOT_FOUND":
       return "If it is an agent's own server, name the agent with --agent.";
     case "METHOD_UNIMPLEMENTED":

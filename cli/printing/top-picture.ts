@@ -1,6 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { HealthState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { type Run, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { invocation } from "./invocation.ts";
 import { colors, linesOfTable, nameOfValue, oneLine } from "./print.ts";
 
 /** What goes on in a suite at one moment. */
@@ -44,7 +45,7 @@ function figures({ runs, isMore, failed, waiting }: Moment): string {
     `${count(RunState.IN_PROGRESS)} in progress`,
     `${count(RunState.QUEUED)} queued`,
     `${count(RunState.REQUIRES_ACTION)} wait for outputs`,
-    marked(waiting, `${waiting} wait for people (toolbus answers)`, colors.yellow),
+    marked(waiting, `${waiting} wait for people (${invocation} answers)`, colors.yellow),
     marked(failed.length, `${failed.length} failed in an hour`, colors.red),
   ];
   return `runs  ${parts.join("  ")}`;

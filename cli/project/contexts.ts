@@ -13,6 +13,7 @@ import { userConfig } from "#runtime/config/places.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { UsageFault } from "../faults/fault.ts";
+import { invocation } from "../printing/invocation.ts";
 
 const contextSchema = z.strictObject({ url: z.url({ protocol: /^https?$/ }), apiKey: z.string().min(1).optional() });
 const fileSchema = z.record(z.string(), contextSchema);
@@ -49,7 +50,7 @@ export async function writeContexts(contexts: ReadonlyMap<string, Context>): Pro
 export function contextNamed(name: string): Context {
   const contexts = readContexts();
   const known = contexts.size === 0 ? "there is none yet" : `known: ${[...contexts.keys()].join(", ")}`;
-  const advice = `"toolbus context set ${name} --url URL" makes one`;
+  const advice = `"${invocation} context set ${name} --url URL" makes one`;
   const found = contexts.get(name);
   if (found === undefined) throw new UsageFault(`there is no context ${JSON.stringify(name)}: ${known}; ${advice}`);
   return found;

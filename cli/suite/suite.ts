@@ -9,6 +9,7 @@ import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { invocation } from "../printing/invocation.ts";
 import { readBusUsers } from "./bus-users/bus-users.ts";
 import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
 import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";
@@ -160,6 +161,6 @@ function refuseSecond(directory: string): void {
   const running = suiteIn(directory);
   if (running === undefined || running.pid === process.pid) return;
   const { url, pid } = running;
-  const text = `the suite of ${directory} is up at ${url} already, started by process ${pid}: "toolbus down" stops it, --directory starts another one`;
+  const text = `the suite of ${directory} is up at ${url} already, started by process ${pid}: "${invocation} down" stops it, --directory starts another one`;
   throw new LocalFailure("failed_precondition", text, { kind: "suite_is_up" });
 }

@@ -6,6 +6,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { createAnswering, LinesEnded } from "../answering/answering.ts";
 import type { Connection } from "../connection.ts";
 import { exitCodes } from "../faults/fault.ts";
+import { invocation } from "../printing/invocation.ts";
 import { printNote } from "../printing/print.ts";
 import { type ShowOptions, showToEnd } from "./show-to-end.ts";
 
@@ -37,7 +38,7 @@ export async function showAnswered(
     if (!answering.left.aborted) throw error;
     if (!(answering.left.reason instanceof LinesEnded)) throw answering.left.reason;
     for (const { callId } of answering.waiting)
-      printNote(`give it with: toolbus runs answer ${runId} ${callId} OUTPUT`);
+      printNote(`give it with: ${invocation} runs answer ${runId} ${callId} OUTPUT`);
     process.exitCode = exitCodes.failure;
     return RunState.REQUIRES_ACTION;
   }

@@ -6,6 +6,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { sampleJson } from "../answering/sample-answer.ts";
 import type { Connection } from "../connection.ts";
+import { invocation } from "../printing/invocation.ts";
 import { oneLine } from "../printing/print.ts";
 import type { RunPrinter } from "../printing/run-printer.ts";
 
@@ -68,8 +69,9 @@ export function textOfWaiting(call: ToolCall): string {
   const { callId, tool, spaceId, executionType, argumentsJson } = call;
   const asked = `${tool} ${oneLine(argumentsJson)}`;
   const sample = `'${sampleJson(questionOf(call).schemaJson)}'`;
-  if (call.question !== undefined) return `waits for a person: ${asked}\n  toolbus calls answer ${callId} ${sample}`;
+  if (call.question !== undefined)
+    return `waits for a person: ${asked}\n  ${invocation} calls answer ${callId} ${sample}`;
   if (executionType === ExecutionType.SPACE)
-    return `waits for a person in the space ${spaceId}: ${asked}\n  toolbus answer ${spaceId} ${callId} ${sample}`;
-  return `waits for whoever watches for ${asked}\n  toolbus calls submit ${callId} ${sample}`;
+    return `waits for a person in the space ${spaceId}: ${asked}\n  ${invocation} answer ${spaceId} ${callId} ${sample}`;
+  return `waits for whoever watches for ${asked}\n  ${invocation} calls submit ${callId} ${sample}`;
 }

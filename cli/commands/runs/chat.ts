@@ -13,6 +13,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { formOfAnswer, submissionFromText } from "../../answering/answer-text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, toldFromError } from "../../faults/fault.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { oneLine, printNote } from "../../printing/print.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../../printing/run-printer.ts";
 import { printJson, printText } from "../../printing/terminal.ts";
@@ -52,7 +53,7 @@ async function chat(agent: string, options: { session?: string; keep?: boolean }
   const current: Chat = { connection, agent, sessionId, json, lines, answering: undefined, seen: new Set() };
   for (const run of await latestRuns(current)) current.seen.add(run.id);
   printNote(`session ${sessionId} with ${agent}: Ctrl-C stops an answer, Ctrl-D ends the chat`);
-  const goOn = `go on: toolbus chat ${agent} --session ${sessionId}`;
+  const goOn = `go on: ${invocation} chat ${agent} --session ${sessionId}`;
   let state: RunState = RunState.UNSPECIFIED;
   for (;;) {
     const text = await lines.next("> ", ending.signal);
@@ -137,7 +138,7 @@ async function show(current: Chat, run: Run): Promise<RunState> {
     });
   } catch (error) {
     if (unanswered === undefined) throw error;
-    printNote(`${unanswered}\nwatch it: toolbus watch run ${run.id}`);
+    printNote(`${unanswered}\nwatch it: ${invocation} watch run ${run.id}`);
     return RunState.REQUIRES_ACTION;
   } finally {
     current.answering = undefined;

@@ -6,6 +6,7 @@ import { armOfUrl } from "#runtime/agent-file/server-spelling.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
 import { closeUnlessAwaited } from "../../requests/close-session.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
@@ -103,7 +104,9 @@ async function showRun(
     return await show(connection, run.id, { json, signal, onUpdate: waiting.see });
   } catch (error) {
     if (!signal.aborted) throw error;
-    printNote(`the run goes on: toolbus watch run ${run.id} shows it, toolbus runs cancel ${run.id} ends it`);
+    printNote(
+      `the run goes on: ${invocation} watch run ${run.id} shows it, ${invocation} runs cancel ${run.id} ends it`,
+    );
     process.exitCode = exitCodes.interrupted;
     return undefined;
   }

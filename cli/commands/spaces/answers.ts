@@ -9,6 +9,7 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { colors, oneLine, printJson, printLine, printLines, printNote } from "../../printing/print.ts";
 import { addAnswerLinkCommand } from "./answer-link.ts";
 
@@ -54,8 +55,8 @@ function textOfCall(call: ToolCall): string[] {
   const sample = sampleJson(schemaJson);
   const how =
     call.question === undefined
-      ? `toolbus answer ${spaceId} ${callId} '${sample}'`
-      : `toolbus calls answer ${callId}${url === "" ? ` '${sample}'` : ""}`;
+      ? `${invocation} answer ${spaceId} ${callId} '${sample}'`
+      : `${invocation} calls answer ${callId}${url === "" ? ` '${sample}'` : ""}`;
   return [
     headOf(tool, agent, { since: createTime, until: expireTime }),
     `  ${oneLine(message || argumentsJson)}`,
@@ -65,7 +66,7 @@ function textOfCall(call: ToolCall): string[] {
 }
 
 function textOfRequired(run: Run, { name, callId, argumentsJson }: FunctionCall): string[] {
-  const how = `toolbus runs answer ${run.id} ${callId} 'JSON'`;
+  const how = `${invocation} runs answer ${run.id} ${callId} 'JSON'`;
   return [headOf(name, run.agent, { since: run.createTime }), `  ${oneLine(argumentsJson)}`, `  ${colors.bold(how)}`];
 }
 

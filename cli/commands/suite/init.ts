@@ -1,6 +1,7 @@
 import { relative, resolve } from "node:path";
 import type { Command } from "commander";
 import { globalOptionsOf } from "../../global-options.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { colors, printJson, printLine } from "../../printing/terminal.ts";
 import { makeProject } from "../../project/template.ts";
 
@@ -19,5 +20,5 @@ async function init(directory: string, _options: object, command: Command): Prom
   for (const name of made) printLine(`${colors.green("made")}  ${name}`);
   for (const name of kept) printLine(`kept  ${name}`);
   const away = relative(process.cwd(), path);
-  printLine(`\nStart it: ${away === "" ? "" : `cd ${away} && `}npx toolbus up, then: npx toolbus run demo "hello"`);
+  printLine(`\nStart it: ${away === "" ? "" : `cd ${away} && `}${invocation} up, then: ${invocation} run demo "hello"`);
 }

@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { collectGarbageOfStart } from "#runtime/lifecycle/heap.ts";
 import { globalOptionsOf } from "../../global-options.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
 import { onLossOfNpm } from "../../project/npm.ts";
 import { foldersOfProject, isProject, projectDirectory, stateDirectory } from "../../project/project.ts";
@@ -122,10 +123,10 @@ export async function runSuite(
 /** What to do next, where the suite serves files of this project. */
 function advice(): string {
   const project = projectDirectory();
-  if (!isProject(project)) return `There are no agents in ${project}: npx toolbus init makes some.`;
+  if (!isProject(project)) return `There are no agents in ${project}: ${invocation} init makes some.`;
   const { TOOLBUS_AGENTS: agents } = foldersOfProject(project, process.env);
   const hasDemo = existsSync(join(`${agents}`, "demo.json"));
-  return hasDemo ? `Try: npx toolbus run demo "hello"` : `Try: npx toolbus agents`;
+  return hasDemo ? `Try: ${invocation} run demo "hello"` : `Try: ${invocation} agents`;
 }
 
 /** The key itself is shown once, when it was made; and where the console is. */

@@ -4,6 +4,7 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ApproveToolsResponseSchema, type ToolChange, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { colors, printLine, printLines, printMessage, printNote } from "../../printing/print.ts";
 
 export function addApproveCommand(tools: Command): void {
@@ -28,7 +29,7 @@ async function approveTools(agent: string, named: string[], _options: object, co
   for (const change of shown) {
     printLines(linesOfChange(change));
     if (named.length > 0) printLine(colors.green(`${change.reference} is approved`));
-    else printNote(`approve it: toolbus tools approve ${agent} ${change.reference}=${change.offeredDigest}`);
+    else printNote(`approve it: ${invocation} tools approve ${agent} ${change.reference}=${change.offeredDigest}`);
   }
 }
 

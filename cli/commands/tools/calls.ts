@@ -11,6 +11,7 @@ import { addSubmissionOption, submissionOf } from "../../answering/submission.ts
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
 import { addResultCommand } from "../../printing/call-result.ts";
+import { invocation } from "../../printing/invocation.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
 
 export function addCallsCommand(program: Command): void {
@@ -67,7 +68,7 @@ async function listCalls(
     oneLine(call.argumentsJson),
   ]);
   printTable(["ID", "TOOL", "STATE", "BY A WATCHER", "SESSION", "SINCE", "ARGUMENTS"], rows);
-  if (response.nextPageToken !== "") printNote(`more: toolbus calls --after ${response.nextPageToken}`);
+  if (response.nextPageToken !== "") printNote(`more: ${invocation} calls --after ${response.nextPageToken}`);
 }
 
 async function submitResult(
