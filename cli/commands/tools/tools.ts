@@ -45,7 +45,8 @@ async function listTools(options: Options, command: Command): Promise<void> {
   if (global.json) return printMessage(ListToolsResponseSchema, response);
   printTable(["NAME", "REFERENCE", "KIND", "STATE", "DESCRIPTION"], response.tools.map(rowFromTool));
   for (const source of response.sources.filter((entry) => !entry.available)) {
-    printLine(colors.yellow(`@${source.source} cannot be used: ${source.reason}`));
+    const isFile = source.source.includes("/"); // of a tool, which is refused
+    printLine(colors.yellow(`${isFile ? "" : "@"}${source.source} cannot be used: ${source.reason}`));
   }
 }
 

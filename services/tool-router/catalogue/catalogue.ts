@@ -3,6 +3,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
+import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
@@ -45,6 +46,8 @@ export class Catalogue {
   readonly #parts: CatalogueParts;
   #tools = new Map<string, Tool>();
   #toolsVersion = -1;
+  #refusedTools: ReadonlyMap<string, RefusedFile> = new Map();
+  #refusals = 0;
 
   constructor(parts: CatalogueParts) {
     this.#parts = parts;
@@ -80,10 +83,21 @@ export class Catalogue {
     return this.#parts.pins;
   }
 
-  /** Grows with each change of tools, providers and pins. */
+  /** Grows with each change of tools, providers, pins and refused files of tools. */
   get version(): number {
     const { tools, providers, pins } = this.#parts;
-    return tools.view.version + providers.view.version + pins.version;
+    return tools.view.version + providers.view.version + pins.version + this.#refusals;
+  }
+
+  /** The files of tools that are refused, by the tool's name. */
+  get refusedTools(): ReadonlyMap<string, RefusedFile> {
+    return this.#refusedTools;
+  }
+
+  /** Who reads the files tells which are refused. */
+  setRefusedTools(files: ReadonlyMap<string, RefusedFile>): void {
+    this.#refusedTools = files;
+    this.#refusals += 1;
   }
 
   get tools(): ReadonlyMap<string, Tool> {

@@ -1,4 +1,7 @@
+import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
+import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
+import { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
 import { alternatives, closestNames } from "./advice.ts";
 import { refusalOfMissing } from "./refusal.ts";
@@ -54,6 +57,31 @@ test("LOOP-3 of a name that nobody has, it is said that there is no tool; not wh
   const shed = { ...gone[0]!, source: "shed", reason: "it is burnt" };
   const told = refusalOfMissing({ ...withAway, sources: [...gone, shed, shed] }, unknown, "@shed/hammer").message;
   expect(told).toContain("Sources that cannot be used: shed: it is burnt. It may call:");
+});
+
+test("ORCH-11 of a tool whose file is refused, that is said; nothing of files whose tools the agent does not use, or that stand", () => {
+  const files = ["weather", "hammer", "saw"].map((name): [string, RefusedFile] => [
+    name,
+    create(RefusedFileSchema, {
+      file: `tools/${name}.json`,
+      faults: ["execution.url: is no URL", "colour: is unknown"],
+    }),
+  ]);
+  const set = createToolSet(agent({ use: ["weather", "hammer"] }), catalogue, offers, new Map(files));
+  const reason = "is refused: execution.url: is no URL; colour: is unknown";
+  expect(set.sources.filter(({ available }) => !available)).toMatchObject([{ source: "tools/hammer.json", reason }]);
+  const told = (name: string) => refusalOfMissing(set, { kind: "unknown", reference: name }, name).message;
+  expect(told("hammer")).toContain(`Tool "hammer" of agent "tester" cannot be used: tools/hammer.json ${reason}.`);
+  expect(told("saw")).not.toContain("saw.json");
+});
+
+test("ORCH-11 of a provider's own sources that cannot be used, those are told that the agent would use", () => {
+  const sources = ["shed", "barn"].map((source) => create(SourceStatusSchema, { source, reason: "it is burnt" }));
+  const toldTo = (use: string[]) =>
+    createToolSet(agent({ use }), catalogue, [offer("worker", {}, { sources })]).sources;
+  expect(toldTo(["@shed/*"]).map(({ source }) => source)).toEqual(["shed"]);
+  expect(toldTo(["*"])).toHaveLength(2);
+  expect(toldTo(["weather"])).toEqual([]);
 });
 
 test("ORCH-2 advice on the longest name among 1,000 tools takes little time", () => {

@@ -92,3 +92,9 @@ function createGlob(pattern: string): (text: string) => boolean {
     return true;
   };
 }
+
+/** Whether a pattern of `use` may fit a tool of the source. */
+export function reachesInto(pattern: string, source: string): boolean {
+  const { source: reached = "" } = parseReference(pattern);
+  return pattern === "*" || createNameMatcher([reached])(source);
+}

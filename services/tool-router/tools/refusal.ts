@@ -27,6 +27,11 @@ export function refusalOfMissing(
     );
   }
   const [tool, agent] = [JSON.stringify(name), JSON.stringify(tools.agent)];
+  const refused = tools.refused.get(missing.reference);
+  if (refused !== undefined) {
+    const message = `Tool ${tool} of agent ${agent} cannot be used: ${refused.source} ${refused.reason}.`;
+    return { kind: "blocked", rule: "the tool's file is refused", message: `${message} ${alternatives(tools, name)}` };
+  }
   const away = tools.sources.filter(({ available }) => !available);
   if (away.length === 0 || isOfUsableSource(tools, name)) {
     const message = `There is no tool ${tool} for agent ${agent}. ${alternatives(tools, name)}`;

@@ -85,7 +85,9 @@ export async function openCatalogueFiles(
   async function load(): Promise<void> {
     const [toolFiles, agentFiles] = [await readFiles(tools), await readFiles(agents)];
     await catalogue.caughtUp();
-    const foundByKind = { tools: await applyFiles(tools, toolFiles), agents: await applyFiles(agents, agentFiles) };
+    const refusedTools = await applyFiles(tools, toolFiles);
+    const refusedAgents = await applyFiles(agents, agentFiles);
+    const foundByKind = { tools: refusedTools.map(fileOf), agents: refusedAgents.map(fileOf) };
     const found = [...foundByKind.tools, ...foundByKind.agents];
     await removeOrphans(agents, agentFiles);
     await removeOrphans(tools, toolFiles);
@@ -93,7 +95,10 @@ export async function openCatalogueFiles(
     auditRefusals(options.audit, refused, found);
     refused = found;
     refusedByKind = foundByKind;
-    if (isNews) options.onFaults(linesFrom(refused));
+    if (isNews) {
+      catalogue.setRefusedTools(new Map(refusedTools.map(({ name, refused: file }) => [name, file])));
+      options.onFaults(linesFrom(refused));
+    }
     loaded.resolve();
     loaded = Promise.withResolvers();
   }
@@ -176,10 +181,16 @@ async function readFiles<T extends { name: string }>(kind: FileKind<T>): Promise
 /** So many files are written at a time: each waits for the store a few times. */
 const AT_A_TIME = 256;
 
+/** What is refused of a file, and the name of what it would define, as far as that can be read. */
+interface Refusal {
+  readonly name: string;
+  readonly refused: RefusedFile;
+}
+
 async function applyFiles<T extends { name: string }>(
   kind: FileKind<T>,
   files: Files<T> = new Map(),
-): Promise<RefusedFile[]> {
+): Promise<Refusal[]> {
   const filesByName = Map.groupBy(
     [...files].flatMap(([file, parsed]) => (parsed.kind === "parsed" ? [{ file, name: parsed.value.name }] : [])),
     ({ name }) => name,
@@ -191,12 +202,19 @@ async function applyFiles<T extends { name: string }>(
     const faults = others.length > 0 ? [faultOfDuplicate(name, others)] : await faultsOfApplying(kind, parsed, file);
     faultsByFile.set(file, faults);
   });
-  return [...files.keys()].flatMap((file) => {
+  return [...files].flatMap(([file, parsed]) => {
     const faults = [...(faultsByFile.get(file) ?? [])];
-    return faults.length === 0
-      ? []
-      : [create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults })];
+    const refused = create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults });
+    return faults.length === 0 ? [] : [{ name: nameOf(parsed) || basename(file, ".json"), refused }];
   });
+}
+
+function fileOf({ refused }: Refusal): RefusedFile {
+  return refused;
+}
+
+function nameOf<T extends { name: string }>(parsed: Parsed<T>): string {
+  return (parsed.kind === "parsed" ? parsed.value : parsed.readable)?.name ?? "";
 }
 
 /** None of them is applied: which one is meant, only their author knows. */

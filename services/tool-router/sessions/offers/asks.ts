@@ -1,7 +1,7 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createNameMatcher, parseReference } from "../../tools/names.ts";
+import { createNameMatcher, parseReference, reachesInto } from "../../tools/names.ts";
 import { executorOfCatalogueTool, PROVIDER_BY_KIND } from "../../tools/tool-set/executor.ts";
 import { CALLER_PROVIDER, SPACES_PROVIDER } from "../../tools/tool-set/offer.ts";
 import type { Ask } from "./offer-watch.ts";
@@ -54,11 +54,6 @@ function providersOfUsed(use: readonly string[], catalogue: ReadonlyMap<string, 
   const used = [...catalogue.values()].filter((tool) => PROVIDER_BY_KIND.has(tool.executionType) && isInUse(tool.name));
   const executors = used.map(executorOfCatalogueTool);
   return new Set(executors.flatMap((executor) => (executor.kind === "provider" ? [executor.provider] : [])));
-}
-
-function reachesInto(pattern: string, source: string): boolean {
-  const { source: reached = "" } = parseReference(pattern);
-  return pattern === "*" || createNameMatcher([reached])(source);
 }
 
 function reachesFurther(pattern: string, sources: ReadonlySet<string>, catalogue: ReadonlyMap<string, Tool>): boolean {

@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Source, type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES, READ_RESULT } from "#runtime/agent-file/built-ins.ts";
-import { modelNameFromReference, parseReference, referenceFrom } from "../names.ts";
+import { modelNameFromReference, parseReference, reachesInto, referenceFrom } from "../names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
 import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
@@ -31,7 +32,10 @@ export interface ToolSet {
   readonly policy: Policy;
   readonly byReference: ReadonlyMap<string, ToolEntry>;
   readonly byModelName: ReadonlyMap<string, ToolEntry>;
+  /** The files of `refused`, too. */
   readonly sources: readonly SourceStatus[];
+  /** The files that would define tools which the agent uses, and are refused, by the tool's name. */
+  readonly refused: ReadonlyMap<string, SourceStatus>;
   /** Whether the name is a tool's at all, in use or not. */
   exists(reference: string): boolean;
   /** A tool that is known, and not in use: as it would be, but for that. */
@@ -46,6 +50,7 @@ export function createToolSet(
   agent: Pick<Agent, "name" | "tools" | "sources">,
   catalogue: ReadonlyMap<string, Tool>,
   offers: readonly Offer[],
+  refusedFiles: ReadonlyMap<string, RefusedFile> = new Map(),
 ): ToolSet {
   const policy = createPolicy(agent.name, agent.tools, (name) => isByNameOnly(catalogue.get(name)));
   const byReference = new Map<string, ToolEntry>();
@@ -68,6 +73,11 @@ export function createToolSet(
   for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
   for (const one of offered) add(one);
   if (byReference.size === 1 && byReference.delete(READ_RESULT)) byModelName.delete(READ_RESULT); // no results to read
+  const refused = new Map(
+    [...refusedFiles]
+      .filter(([name]) => !known.has(name) && policy.isInUse(name))
+      .map(([name, { file, faults }]) => [name, statusOf(file, `is refused: ${faults.join("; ")}`)]),
+  );
   const sourceNames = new Set(agent.sources.map(({ name }) => name));
   // the tools of a source into which `use` does not reach are not followed, and none of them is in use
   const isOfUnusedSource = (reference: string) => {
@@ -79,7 +89,8 @@ export function createToolSet(
     policy,
     byReference,
     byModelName,
-    sources: statuses(offers),
+    sources: [...statuses(offers, agent.tools?.use ?? []), ...refused.values()],
+    refused,
     exists: (reference) => known.has(reference) || isOfUnusedSource(reference),
     outside(reference) {
       const found = byReference.has(reference) ? undefined : known.get(reference);
@@ -171,9 +182,11 @@ function effectOf(tool: Tool, executor: Executor): Effect {
   return tool.annotations?.idempotentHint ? Effect.IDEMPOTENT : Effect.AT_MOST_ONCE;
 }
 
-function statuses(offers: readonly Offer[]): SourceStatus[] {
+/** What cannot be used of a provider's own sources matters to who would use it. */
+function statuses(offers: readonly Offer[], use: readonly string[]): SourceStatus[] {
+  const matters = ({ source, available }: SourceStatus) => available || use.some((one) => reachesInto(one, source));
   return offers.flatMap((offer) => {
-    if (offer.failure === "") return offer.sources;
+    if (offer.failure === "") return offer.declared.size > 0 ? offer.sources : offer.sources.filter(matters);
     const names = offer.declared.size > 0 ? [...offer.declared.keys()] : [offer.provider];
     const since = offer.failedSince === undefined ? "" : ` (since ${offer.failedSince})`;
     return names.map((source) => statusOf(source, offer.failure + since));

@@ -1,4 +1,5 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Offer } from "./offer.ts";
 import { holdToPins } from "./pins/hold-to-pins.ts";
@@ -14,6 +15,7 @@ export class ToolSets {
     catalogue: {
       readonly tools: ReadonlyMap<string, Tool>;
       readonly pins: { readonly approval: Approvals };
+      readonly refusedTools: ReadonlyMap<string, RefusedFile>;
       readonly version: number;
     },
     all: readonly Offer[],
@@ -22,7 +24,11 @@ export class ToolSets {
     const { version } = catalogue;
     const last = this.#last.get(agent);
     if (last?.version === version && areSame(last.offers, offers)) return last.set;
-    const set = holdToPins(createToolSet(agent, catalogue.tools, offers), agent, catalogue.pins.approval);
+    const set = holdToPins(
+      createToolSet(agent, catalogue.tools, offers, catalogue.refusedTools),
+      agent,
+      catalogue.pins.approval,
+    );
     this.#last.set(agent, { version, offers, set });
     return set;
   }
