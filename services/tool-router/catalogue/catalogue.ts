@@ -196,7 +196,10 @@ export class Catalogue {
     const hasTool = (tool: string) => this.tools.has(tool);
     const findAgent = (name: string) => (name === agent.name ? agent : this.agent(name)?.agent);
     const { ownSources } = this.#parts;
-    return checkAgent(agent, { hasTool, hasToolLike, isByNameOnly: byName, hasProvider, findAgent, ownSources });
+    const refusedFile = (tool: string) => this.#refusedTools.get(tool)?.file;
+    return checkAgent(agent, {
+      ...{ hasTool, hasToolLike, isByNameOnly: byName, refusedFile, hasProvider, findAgent, ownSources },
+    });
   }
 
   #storedAgent(stored: StoredAgent, revision: number): StoredAgent {

@@ -32,7 +32,8 @@ export function refusalOfMissing(
     const message = `Tool ${tool} of agent ${agent} cannot be used: ${refused.source} ${refused.reason}.`;
     return { kind: "blocked", rule: "the tool's file is refused", message: `${message} ${alternatives(tools, name)}` };
   }
-  const away = tools.sources.filter(({ available }) => !available);
+  const files = new Set([...tools.refused.values()].map(({ source }) => source)); // which have no tools but those
+  const away = tools.sources.filter(({ available, source }) => !available && !files.has(source));
   if (away.length === 0 || isOfUsableSource(tools, name)) {
     const message = `There is no tool ${tool} for agent ${agent}. ${alternatives(tools, name)}`;
     return { kind: "blocked", rule: "no such tool", message };

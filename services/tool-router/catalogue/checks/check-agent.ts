@@ -9,6 +9,8 @@ export interface AgentCheck {
   hasTool: (name: string) => boolean;
   /** Whether the catalogue has a tool that patterns reach, and that fits. */
   hasToolLike: (matches: NameMatcher) => boolean;
+  /** The file that would define the tool, and is refused. */
+  refusedFile: (tool: string) => string | undefined;
   /** ORCH-3: whether no pattern reaches the catalogue's tool. */
   isByNameOnly: (name: string) => boolean;
   hasProvider: (name: string) => boolean;
@@ -119,7 +121,9 @@ function missingOf(entry: string, agent: Agent, check: AgentCheck): string | und
   }
   const ofSubAgents = toolsOfSubAgents(agent);
   if (!entry.includes("*")) {
-    return hasTool(tool) || ofSubAgents.includes(tool) ? undefined : `there is no tool ${JSON.stringify(tool)}`;
+    if (hasTool(tool) || ofSubAgents.includes(tool)) return undefined;
+    const refused = check.refusedFile(tool);
+    return `there is no tool ${JSON.stringify(tool)}${refused === undefined ? "" : `, as ${refused} is refused`}`;
   }
   const matches = createNameMatcher([entry]);
   const isFilled = (entry === "*" && agent.sources.length > 0) || hasToolLike(matches) || ofSubAgents.some(matches);

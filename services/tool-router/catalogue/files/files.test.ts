@@ -188,6 +188,7 @@ describe("agents", () => {
     hasTool: (name: string) => name === "echo",
     isByNameOnly: () => false,
     hasToolLike: (matches: (name: string) => boolean) => matches("echo"),
+    refusedFile: (tool: string) => (tool === "count" ? "tools/count.json" : undefined),
     hasProvider: () => true,
     findAgent: (name: string) => (name === "helper" ? agent({}) : undefined),
     ownSources: { names: () => new Set(["notes"]) },
@@ -232,6 +233,7 @@ describe("agents", () => {
       ['tools.use[0]: no source "files" is declared', 'tools.use[1]: no tool is like "get_*"'],
     ],
     [["nothing"], ['tools.use[0]: there is no tool "nothing"']],
+    [["count"], ['tools.use[0]: there is no tool "count", as tools/count.json is refused']],
   ])("ORCH-5 say that none of their tools resolves: %j", (use, missing) => {
     expect(checkAgent(agent({ use }), check).warnings).toEqual([
       ...missing.map(

@@ -86,19 +86,18 @@ export async function openCatalogueFiles(
     const [toolFiles, agentFiles] = [await readFiles(tools), await readFiles(agents)];
     await catalogue.caughtUp();
     const refusedTools = await applyFiles(tools, toolFiles);
+    if (areNews(refusedTools.map(fileOf), refusedByKind.tools))
+      catalogue.setRefusedTools(new Map(refusedTools.map(({ name, refused: file }) => [name, file])));
     const refusedAgents = await applyFiles(agents, agentFiles);
     const foundByKind = { tools: refusedTools.map(fileOf), agents: refusedAgents.map(fileOf) };
     const found = [...foundByKind.tools, ...foundByKind.agents];
     await removeOrphans(agents, agentFiles);
     await removeOrphans(tools, toolFiles);
-    const isNews = linesFrom(found).join("\n") !== linesFrom(refused).join("\n");
+    const isNews = areNews(found, refused);
     auditRefusals(options.audit, refused, found);
     refused = found;
     refusedByKind = foundByKind;
-    if (isNews) {
-      catalogue.setRefusedTools(new Map(refusedTools.map(({ name, refused: file }) => [name, file])));
-      options.onFaults(linesFrom(refused));
-    }
+    if (isNews) options.onFaults(linesFrom(refused));
     loaded.resolve();
     loaded = Promise.withResolvers();
   }
@@ -162,6 +161,10 @@ async function parsedFile<T extends { name: string }>(kind: FileKind<T>, file: s
   } catch (error) {
     return { kind: "faulty", faults: [messageFromUnknown(error)] };
   }
+}
+
+function areNews(found: readonly RefusedFile[], known: readonly RefusedFile[]): boolean {
+  return linesFrom(found).join("\n") !== linesFrom(known).join("\n");
 }
 
 /** A fault a line, with its file. */
