@@ -23,5 +23,5 @@ test.each([
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "package.json"), JSON.stringify({ dependencies: { toolbus: spec } }));
   const program = join(folder, "node_modules", ".bin", "toolbus");
-  expect(invocationOf(program, npx)).toBe(`npx ${named === "toolbus" ? named : join(root, named)}`);
+  expect(invocationOf(program, npx)).toBe(`npx ${named === "toolbus" ? named : `file:${join(root, named)}`}`);
 });

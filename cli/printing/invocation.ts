@@ -20,7 +20,7 @@ function packageOf(program: string): string {
   try {
     const { dependencies } = kept.parse(JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
     const [file] = Object.values(dependencies).flatMap((spec) => /^file:(.+)/.exec(spec)?.[1] ?? []);
-    return file === undefined ? "toolbus" : resolve(folder, file);
+    return file === undefined ? "toolbus" : `file:${resolve(folder, file)}`; // npx takes a mere path for a program
   } catch {
     return "toolbus"; // npx may keep it otherwise one day
   }
