@@ -103,6 +103,7 @@ export async function openCatalogueFiles(
   }
 
   const closing = new AbortController();
+  const sinceMs = Date.now();
 
   /** A store that does not answer makes no file worse: it is waited for, at the start before anybody asks for an agent. */
   const loadWhenStored = () =>
@@ -116,8 +117,8 @@ export async function openCatalogueFiles(
       .then(loadWhenStored)
       .catch((error: unknown) => options.onFaults([`files: ${messageFromUnknown(error)}`]));
   };
-  const directories = [options.toolsDirectory, options.agentsDirectory];
-  const [changes] = await Promise.all([watchDirectories(directories, reload), last]);
+  await last;
+  const changes = watchDirectories([options.toolsDirectory, options.agentsDirectory], sinceMs, reload);
   void retryFaulty();
 
   /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
