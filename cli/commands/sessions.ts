@@ -9,7 +9,7 @@ import {
   WatchSessionResponseSchema,
 } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
-import { invocation } from "../printing/invocation.ts";
+import { invocation } from "../faults/invocation.ts";
 import { colors, nameOfValue, printLine, printMessage, printNote, printTable } from "../printing/print.ts";
 
 const carries = { messages: Carry.MESSAGES, nothing: Carry.NOTHING };

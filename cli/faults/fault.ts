@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown, type ReceivedReason } from "#runtime/failure/failure.ts";
-import { invocation } from "../printing/invocation.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { invocation } from "./invocation.ts";
 
 export { exitCodes } from "./exit-codes.ts";
 

@@ -1,7 +1,7 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { HealthState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { type Run, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { invocation } from "./invocation.ts";
+import { invocation } from "../faults/invocation.ts";
 import { colors, linesOfTable, nameOfValue, oneLine } from "./print.ts";
 
 /** What goes on in a suite at one moment. */

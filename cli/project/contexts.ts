@@ -13,7 +13,7 @@ import { userConfig } from "#runtime/config/places.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { UsageFault } from "../faults/fault.ts";
-import { invocation } from "../printing/invocation.ts";
+import { invocation } from "../faults/invocation.ts";
 
 const contextSchema = z.strictObject({ url: z.url({ protocol: /^https?$/ }), apiKey: z.string().min(1).optional() });
 const fileSchema = z.record(z.string(), contextSchema);

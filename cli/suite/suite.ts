@@ -9,7 +9,7 @@ import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import { invocation } from "../printing/invocation.ts";
+import { invocation } from "../faults/invocation.ts";
 import { readBusUsers } from "./bus-users/bus-users.ts";
 import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
 import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";

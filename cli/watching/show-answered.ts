@@ -6,7 +6,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { createAnswering, LinesEnded } from "../answering/answering.ts";
 import type { Connection } from "../connection.ts";
 import { exitCodes } from "../faults/fault.ts";
-import { invocation } from "../printing/invocation.ts";
+import { invocation } from "../faults/invocation.ts";
 import { printNote } from "../printing/print.ts";
 import { type ShowOptions, showToEnd } from "./show-to-end.ts";
 

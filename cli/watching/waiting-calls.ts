@@ -6,7 +6,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { sampleJson } from "../answering/sample-answer.ts";
 import type { Connection } from "../connection.ts";
-import { invocation } from "../printing/invocation.ts";
+import { invocation } from "../faults/invocation.ts";
 import { oneLine } from "../printing/print.ts";
 import type { RunPrinter } from "../printing/run-printer.ts";
 

@@ -13,7 +13,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { formOfAnswer, submissionFromText } from "../../answering/answer-text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, toldFromError } from "../../faults/fault.ts";
-import { invocation } from "../../printing/invocation.ts";
+import { invocation } from "../../faults/invocation.ts";
 import { oneLine, printNote } from "../../printing/print.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../../printing/run-printer.ts";
 import { printJson, printText } from "../../printing/terminal.ts";

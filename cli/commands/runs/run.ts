@@ -6,7 +6,7 @@ import { armOfUrl } from "#runtime/agent-file/server-spelling.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
-import { invocation } from "../../printing/invocation.ts";
+import { invocation } from "../../faults/invocation.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
 import { closeUnlessAwaited } from "../../requests/close-session.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";

@@ -9,7 +9,7 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
-import { invocation } from "../../printing/invocation.ts";
+import { invocation } from "../../faults/invocation.ts";
 import { colors, oneLine, printJson, printLine, printLines, printNote } from "../../printing/print.ts";
 import { addAnswerLinkCommand } from "./answer-link.ts";
 

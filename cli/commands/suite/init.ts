@@ -1,7 +1,7 @@
 import { relative, resolve } from "node:path";
 import type { Command } from "commander";
+import { invocation } from "../../faults/invocation.ts";
 import { globalOptionsOf } from "../../global-options.ts";
-import { invocation } from "../../printing/invocation.ts";
 import { colors, printJson, printLine } from "../../printing/terminal.ts";
 import { makeProject } from "../../project/template.ts";
 

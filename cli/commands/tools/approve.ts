@@ -4,7 +4,7 @@ import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ApproveToolsResponseSchema, type ToolChange, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
-import { invocation } from "../../printing/invocation.ts";
+import { invocation } from "../../faults/invocation.ts";
 import { colors, printLine, printLines, printMessage, printNote } from "../../printing/print.ts";
 
 export function addApproveCommand(tools: Command): void {

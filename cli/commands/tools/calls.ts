@@ -10,8 +10,8 @@ import {
 import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
+import { invocation } from "../../faults/invocation.ts";
 import { addResultCommand } from "../../printing/call-result.ts";
-import { invocation } from "../../printing/invocation.ts";
 import { nameOfValue, oneLine, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
 
 export function addCallsCommand(program: Command): void {
