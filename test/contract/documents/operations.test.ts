@@ -30,18 +30,21 @@ describe("child processes", () => {
   });
 });
 
+const whenFull = ({ discard = "new" }: { discard?: "new" | "old" }) =>
+  discard === "new" ? "refuses" : "forgets the oldest";
+
 it("every store is in the table, with its limits", () => {
   const streams = Object.entries(STREAMS).map(([name, store]) => [
     name,
     ...limitsOf(store),
     `${store.maxMessagesPerSubject ?? ""}`,
-    store.discard === "new" ? "refuses" : "forgets the oldest",
+    whenFull(store),
   ]);
   const buckets = Object.entries(BUCKETS).map(([name, store]) => [
     name,
     ...limitsOf(store),
     `${store.history}`,
-    "refuses",
+    whenFull(store),
   ]);
   const objects = Object.entries(OBJECT_STORES).map(([name, store]) => [name, ...limitsOf(store), "", "refuses"]);
   const declared = [...streams, ...buckets, ...objects];
