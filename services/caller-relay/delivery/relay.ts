@@ -3,6 +3,7 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type CallerDeclaration, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool } from "../declarations/declaration.ts";
@@ -33,10 +34,12 @@ export interface Relay {
   joinHere(request: ExecuteToolRequest, waiter: Waiter): Promise<ToolResult>;
 }
 
+const NOT_HELD = "CALL_NOT_FOUND";
+
 export function createRelay(parts: RelayParts): Relay {
   const { calls, holders, instance, declarations, records } = parts;
   const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
-  const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: "CALL_NOT_FOUND" });
+  const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: NOT_HELD });
 
   /** One that does not answer is not waited for once it is known to be lost: its request is taken over. */
   async function locate(request: ExecuteToolRequest): Promise<string | undefined> {
@@ -55,7 +58,13 @@ export function createRelay(parts: RelayParts): Relay {
     const reading = readCaller(sessionOf(request)); // while it is found out whether somebody holds the call
     reading.catch(() => {}); // told to who starts the call
     const holder = await locate(request);
-    if (holder !== undefined && holder !== instance) return parts.join(holder, request, waiter);
+    if (holder !== undefined && holder !== instance) {
+      try {
+        return await parts.join(holder, request, waiter);
+      } catch (error) {
+        if (!request.resumed || failureFromConnectError(error).reason !== NOT_HELD) throw error; // it has ended: D7 finds how
+      }
+    }
     const start: StartCall = async (abandoned, tell) => {
       const { declaration, streams } = await reading;
       return parts.hold({ ...heldCall(request, declaration, parts), streams, tell }, abandoned);
