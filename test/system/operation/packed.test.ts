@@ -92,7 +92,7 @@ describe("PROD-1 the packed package", () => {
       what: "the suite to be up",
     });
     expect(suite.written.stderr).not.toMatch(/Warning|ended/);
-    expect(suite.written.stdout).toContain('Try: npx toolbus run demo "hello"');
+    expect(suite.written.stdout).toContain('Try: toolbus run demo "hello"');
     expect(await toolbus("run", "demo", "hello")).toMatchObject({ exitCode: 0 });
     expect((await toolbus("tools", "--agent", "demo")).stdout).toMatch(/@everything\/echo +mcp +callable/);
     expect((await toolbus("complete", "--", "run", "de")).stdout, "names of the suite complete").toMatch(/^demo\t/);

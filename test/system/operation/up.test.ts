@@ -58,7 +58,7 @@ it("BUS-6 `up` starts everything, says where it is, and at SIGINT finishes and l
   await using suite = await startSuite();
   const url = await readyUrl(suite);
   expect(suite.written.stdout).toContain("survives the end of any process");
-  expect(suite.written.stdout).toContain("Try: npx toolbus agents");
+  expect(suite.written.stdout).toContain("Try: toolbus agents");
   for (const service of listServices()) await untilNoted(suite, `${service}-1 ready (`);
   expect(
     await runCommand(["run", "plain", "hello", "--url", url], { env: { TOOLBUS_DIRECTORY: suite.directory } }),
