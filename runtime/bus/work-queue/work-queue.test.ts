@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestBus } from "../../../test/harness/bus.ts";
+import { until } from "../../time/until.ts";
 import type { Bus } from "../bus.ts";
 import { openWorkQueue, type Work, type WorkQueue } from "./work-queue.ts";
 
@@ -29,8 +30,8 @@ test("BUS-4 work-queue-2 what is worked on stays here for as long as it takes; w
   expect(taken?.message.info.deliveryCount).toBe(2);
   kept?.done();
   taken?.done();
-  await bus.connection.flush();
-  expect((await bus.manager.streams.info("TOOLBUS_WAKES")).state.messages).toBe(0);
+  const isEmpty = async () => (await bus.manager.streams.info("TOOLBUS_WAKES")).state.messages === 0;
+  await until(isEmpty, { what: "the queue to be empty" });
 });
 
 test("work-queue-3 what is put back comes again, what is refused does not", async () => {
