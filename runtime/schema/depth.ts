@@ -1,20 +1,28 @@
 /** More levels than anybody writes, and far fewer than a stack has room for, whoever walks through them: a package, a provider. */
 export const maxLevels = 200;
 
-const [quote, backslash, openList, closeList, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+const [quote, openList, closeList, openObject, closeObject] = [0x22, 0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Whether a JSON text is nested deeper than that. It is read from left to right: to walk down would be what it is to prevent. */
 export function isTooDeep(json: string): boolean {
   if (json.length <= maxLevels) return false;
   let levels = 0;
-  let isInText = false;
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
-    if (code === quote) isInText = !isInText;
-    else if (isInText) at += code === backslash ? 1 : 0;
+    if (code === quote) at = endOfText(json, at);
     else if (code === openList || code === openObject) levels += 1;
     else if (code === closeList || code === closeObject) levels -= 1;
     if (levels > maxLevels) return true;
   }
   return false;
+}
+
+/** Where the text that begins with the quote there ends, or the whole. Megabytes of text are leapt over. */
+function endOfText(json: string, begin: number): number {
+  for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json[end - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return json.length;
 }

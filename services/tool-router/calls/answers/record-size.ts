@@ -22,9 +22,10 @@ function writtenBytes(json: string): number {
 /** What one character takes there at most, as an escape. */
 const WRITTEN_CHARACTER_BYTES = 6;
 
-/** Most are so short that they need not be written to be measured. */
+/** Most are so short, and some so long, that they need not be written to be measured. */
 function fits(json: string, maxBytes: number): boolean {
-  return json.length * WRITTEN_CHARACTER_BYTES + 2 <= maxBytes || writtenBytes(json) <= maxBytes;
+  if (json.length * WRITTEN_CHARACTER_BYTES + 2 <= maxBytes) return true;
+  return json.length <= maxBytes && writtenBytes(json) <= maxBytes;
 }
 
 /** Larger arguments go to their tool, and to the store of results; the record and the space hold a digest of them. */
