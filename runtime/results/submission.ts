@@ -70,6 +70,7 @@ export function refuseReused(callId: string, submissionId: string): never {
   return refuse("already_exists", message, { reason: "SUBMISSION_ID_REUSED", metadata: { call_id: callId } });
 }
 
-function digestOf({ case: kind, value }: Outcome): Buffer {
+/** SHA-256 of what it says. */
+export function digestOf({ case: kind, value }: Outcome): Buffer {
   return createHash("sha256").update(`${kind}\n`).update(value).digest();
 }

@@ -3,12 +3,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Submission } from "#runtime/results/submission.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { keepAnswer } from "../requests/answered-requests.ts";
 import type { LateRequest } from "../requests/late-requests.ts";
 import { createRequests, keyOfRequest } from "../requests/requests.ts";
 import { attachCaller } from "../streams/attaching.ts";
@@ -70,7 +71,8 @@ function openRelay() {
 }
 
 const saying = (value: string): Submission => ({ submissionId: "", outcome: { case: "resultJson", value } });
-const unrecorded = async () => {};
+const opened = { onProgress: () => {}, takenOver: false };
+const unrecorded = async () => undefined;
 const nextOf = async (attachment: Attachment) => (await attachment.events().next()).value?.value?.requestId;
 
 describe("a call that is held", () => {
@@ -89,7 +91,7 @@ describe("a call that is held", () => {
 
   test("CTR-6 an answer that comes while the trace is being written waits for it", async () => {
     const requests = createRequests();
-    using open = requests.open("r", () => {});
+    using open = requests.open("r", opened);
     const written = Promise.withResolvers<void>();
     const expiring = open.expire(() => written.promise);
     let reception: string | undefined;
@@ -106,7 +108,7 @@ describe("a call that is held", () => {
 
   test("CTR-6 an answer that is quicker than the end of the time wins", async () => {
     const requests = createRequests();
-    using open = requests.open("r", () => {});
+    using open = requests.open("r", opened);
     expect(await requests.answer("r", saying("1"), unrecorded)).toBe("won");
     expect(await open.expire(async () => expect.unreachable())).toBe(false);
     expect((await open.answered).outputJson).toBe("1");
@@ -114,8 +116,8 @@ describe("a call that is held", () => {
 
   test("CTR-4 an answer that cannot be recorded has not won: the next one is taken, and a time that ended meanwhile has ended", async () => {
     const requests = createRequests();
-    using open = requests.open("r", () => {});
-    const failing = Promise.withResolvers<void>();
+    using open = requests.open("r", opened);
+    const failing = Promise.withResolvers<undefined>();
     const first = requests.answer("r", { ...saying("1"), submissionId: "x" }, () => failing.promise);
     const second = requests.answer("r", saying("2"), unrecorded);
     failing.reject(new Error("no store"));
@@ -123,7 +125,7 @@ describe("a call that is held", () => {
     expect(await second).toBe("won");
     expect((await open.answered).outputJson).toBe("2");
 
-    using other = requests.open("q", () => {});
+    using other = requests.open("q", opened);
     const lost = requests.answer("q", { ...saying("1"), submissionId: "x" }, () =>
       Promise.reject(new Error("no store")),
     );
@@ -240,7 +242,7 @@ describe("a call that is held", () => {
     attachment.emit(create(CallerToolRequestSchema, { requestId: "r" }), "frozen");
     const result = relay.call("r", new AbortController().signal, { isResumed: true });
     await until(() => relay.clock.sleeping === 1);
-    await relay.results.put("s.r", create(ToolResultSchema, { outputJson: "1" }));
+    await keepAnswer(relay, "s.r", saying("1"));
     await relay.clock.advance(60_000);
     expect((await result).outputJson).toBe("1");
   });

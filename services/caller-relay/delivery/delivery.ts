@@ -31,6 +31,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { recordedAnswer } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import type { LateRequests } from "../requests/late-requests.ts";
@@ -98,9 +99,10 @@ const CALL_OVER = new Failure("canceled", "the call is over", { reason: "CANCELE
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
   using _ = parts.holders.announce(sessionId, requestId);
-  using open = parts.requests.open(keyOfRequest(sessionId, requestId), (progress) =>
-    call.tell({ case: "progress", value: progress }),
-  );
+  using open = parts.requests.open(keyOfRequest(sessionId, requestId), {
+    onProgress: (progress) => call.tell({ case: "progress", value: progress }),
+    takenOver: call.isResumed,
+  });
   const outcomes = Promise.race<Outcome>([
     open.answered.then((result) => ({ kind: "answered", result })),
     (call.isResumed ? takeOver : send)(parts, call.request, sending),
@@ -109,8 +111,8 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   try {
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
-    const taken = call.isResumed ? await parts.results.read(keyOfRecord(sessionId, requestId)) : undefined; // D7
-    if (taken !== undefined) return taken.value;
+    const taken = call.isResumed ? await recordedAnswer(parts, keyOfRecord(sessionId, requestId)) : undefined; // D7
+    if (taken !== undefined) return taken;
     if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call), "CALLER_NOT_ATTACHED");
     if (!(await expire(parts, call, open))) return await open.answered;

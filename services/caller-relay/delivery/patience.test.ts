@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
-import type { CallEvent, TellCall } from "../requests/calls.ts";
-import { type Waiter, waitOnBehalf } from "./patience.ts";
+import type { CallEvent, TellCall, Waiter } from "../requests/calls.ts";
+import { waitOnBehalf } from "./patience.ts";
 
 const lost = new Failure("unavailable", "the router is silent", { reason: "OUTCOME_UNKNOWN" });
 const canceled = new Failure("canceled", "the router has canceled the call", { reason: "CANCELED" });
@@ -63,6 +63,19 @@ test("CTR-7 the call of a lost router is not left within the grace that it was t
   expect(ours.signal.aborted).toBe(false);
   await clock.advance(1);
   expect(ours.signal.aborted).toBe(true);
+});
+
+test("LOOP-15 of a router that is lost, the call is left once another one waits for it: a cancel of that one reaches the caller", async () => {
+  for (const isJoinedFirst of [true, false]) {
+    const { asking, waited, ours } = await openWait();
+    void ours.tell(heldFor(20_000));
+    if (isJoinedFirst) ours.onJoined?.();
+    asking.abort(lost);
+    await expect(waited).rejects.toBe(lost);
+    if (!isJoinedFirst) ours.onJoined?.();
+    await new Promise(setImmediate);
+    expect(ours.signal.reason).toBe(lost);
+  }
 });
 
 test("CTR-7 an instance that stops leaves no call of a router that is lost", async () => {

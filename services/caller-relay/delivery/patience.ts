@@ -2,14 +2,9 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { TellCall } from "../requests/calls.ts";
-
-/** Who waits for a call. */
-export interface Waiter {
-  signal: AbortSignal;
-  tell: TellCall;
-}
+import type { Waiter } from "../requests/calls.ts";
 
 export interface PatienceParts {
   clock: Clock;
@@ -22,8 +17,8 @@ const NEXT_WAITER_MS = 5_000;
 
 /**
  * Waits for a call on behalf of a router. One that cancels ends the waiting. One that is lost has canceled nothing: the next one
- * may ask for the call, for at least as long as the call may be without an instance, which it was told; only then it is canceled.
- * An instance that stops leaves that to the next one.
+ * may ask for the call, for at least as long as the call may be without an instance, which it was told. Only then, or once
+ * another one waits for it here, the waiting ends. An instance that stops leaves that to the next one.
  */
 export async function waitOnBehalf<T>(
   { clock, stopping }: PatienceParts,
@@ -31,6 +26,7 @@ export async function waitOnBehalf<T>(
   wait: (waiter: Waiter) => Promise<T>,
 ): Promise<T> {
   const leaving = new AbortController();
+  const joined = new AbortController();
   let grace: Duration | undefined;
   const unlessGone = () => {}; // who has left is told nothing, and waited for by nobody
   const unlessStopped = () => {}; // the calls of this instance wait for the next one
@@ -41,6 +37,7 @@ export async function waitOnBehalf<T>(
       const told = tell(event);
       return told && unlessAborted(told, signal).catch(unlessGone);
     },
+    onJoined: () => joined.abort(),
   });
   waiting.catch(unlessGone);
   try {
@@ -52,6 +49,11 @@ export async function waitOnBehalf<T>(
 
   async function nextWaiter(): Promise<void> {
     const isLost = failureFromConnectError(signal.reason).code === "unavailable";
-    if (isLost) await clock.delay(Math.max(NEXT_WAITER_MS, msFromDuration(grace) ?? 0), stopping);
+    if (!isLost) return;
+    using ending = openEnding(stopping, joined.signal);
+    const waitMs = Math.max(NEXT_WAITER_MS, msFromDuration(grace) ?? 0);
+    await clock.delay(waitMs, ending.signal).catch((error: unknown) => {
+      if (!joined.signal.aborted) throw error;
+    });
   }
 }

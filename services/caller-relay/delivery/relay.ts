@@ -7,13 +7,13 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool } from "../declarations/declaration.ts";
-import type { Calls, StartCall } from "../requests/calls.ts";
+import type { Calls, StartCall, Waiter } from "../requests/calls.ts";
 import type { Holders } from "../requests/holders.ts";
 import { keyOfRequest } from "../requests/requests.ts";
 import { type CallerStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
 import type { Declarations } from "./declarations.ts";
 import type { HeldCall } from "./delivery.ts";
-import { type PatienceParts, type Waiter, waitOnBehalf } from "./patience.ts";
+import { type PatienceParts, waitOnBehalf } from "./patience.ts";
 
 export interface RelayParts extends PatienceParts {
   instance: string;
@@ -62,7 +62,7 @@ export function createRelay(parts: RelayParts): Relay {
       try {
         return await parts.join(holder, request, waiter);
       } catch (error) {
-        if (!request.resumed || failureFromConnectError(error).reason !== NOT_HELD) throw error; // it has ended: D7 finds how
+        if (!request.resumed || waiter.signal.aborted || !isLeft(error)) throw error;
       }
     }
     const start: StartCall = async (abandoned, tell) => {
@@ -76,6 +76,12 @@ export function createRelay(parts: RelayParts): Relay {
     call: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => call(request, ours)),
     joinHere: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => calls.run(keyOf(request), nothingHere, ours)),
   };
+}
+
+/** Whether the holder has it no more: it has ended, and D7 finds how, or its instance stops or is lost. */
+function isLeft(error: unknown): boolean {
+  const { code, reason } = failureFromConnectError(error);
+  return reason === NOT_HELD || code === "unavailable";
 }
 
 /** What is recorded of a session's caller. */
@@ -105,7 +111,7 @@ export function heldCall(
   const now = clock.now();
   const givenMs = msFromDuration(tool.timeout) ?? defaultTimeoutMs;
   const leftMs = request.deadline ? timestampMs(request.deadline) - now : givenMs;
-  const isCapped = leftMs < givenMs - sameTimeMs;
+  const isCapped = !request.resumed && leftMs < givenMs - sameTimeMs; // what is left of one that is asked for again is the rest of its time
   const expiresAtMs = now + Math.max(Math.min(givenMs, leftMs), 0);
   return {
     request: create(CallerToolRequestSchema, {

@@ -3,10 +3,9 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { AnsweredRequests, AnsweredResults } from "../requests/answered-requests.ts";
+import { type AnswerStores, recordedAnswer, refuseLost } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
 import { keyOfRecord } from "../requests/requests.ts";
 import type { Carriage, CarryMode } from "../streams/attachments.ts";
@@ -25,7 +24,7 @@ export interface CarriedBy {
   mode: CarryMode;
 }
 
-export interface SendingParts {
+export interface SendingParts extends AnswerStores {
   /** Has the stream carry a request, in whichever instance, and stays until that ends or the signal aborts. */
   carry: (stream: CallerStream, request: CallerToolRequest, by: CarriedBy) => Promise<Carriage>;
   /** Tells the stream that nobody waits for a request any more, and why. */
@@ -33,8 +32,6 @@ export interface SendingParts {
   records: StreamRecords;
   changes: Changes;
   turns: Turns;
-  answered: AnsweredRequests;
-  results: AnsweredResults;
   clock: Clock;
   /** Aborts when this instance stops. */
   stopping: AbortSignal;
@@ -147,13 +144,9 @@ async function carry(parts: SendingParts, { request, sending, stream, mode }: Ca
 }
 
 /** A4. */
-async function recordedResult(
-  { results }: SendingParts,
-  { sessionId, requestId }: CallerToolRequest,
-): Promise<ToolResult> {
-  const message = `request ${requestId} was resolved, and what its answer said is lost`;
-  const recorded = await results.read(keyOfRecord(sessionId, requestId));
-  return recorded?.value ?? refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
+async function recordedResult(parts: SendingParts, { sessionId, requestId }: CallerToolRequest): Promise<ToolResult> {
+  const key = keyOfRecord(sessionId, requestId);
+  return (await recordedAnswer(parts, key)) ?? refuseLost(key);
 }
 
 /** D6. */

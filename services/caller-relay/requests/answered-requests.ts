@@ -1,22 +1,103 @@
-import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { digestOf, type Submission, wonBy } from "#runtime/results/submission.ts";
+import { resultFrom } from "./requests.ts";
 
 /** Which submissions have won, by `keyOfRecord`, so that their repetition is told so, by any instance and after a crash. */
 export type AnsweredRequests = Bucket<AnsweredRequest>;
 
-/** What they say, by the same key. The oldest are forgotten first. */
+/** What they say, by the same key and what names it there: that of a submission which did not win is read by nobody. The oldest are forgotten first. */
 export type AnsweredResults = Bucket<ToolResult>;
 
-/** In place of what stood there, of a request that is open again; mostly nothing does. */
-export async function record<T>(bucket: Bucket<T>, key: string, value: T): Promise<void> {
-  if ((await bucket.create(key, value)) === undefined) await bucket.put(key, value);
+export interface AnswerStores {
+  answered: AnsweredRequests;
+  results: AnsweredResults;
+}
+
+/** An answer that has won, as it is recorded. */
+export type RecordedAnswer = { readonly record: AnsweredRequest; readonly isNew: boolean };
+
+/**
+ * Records the answer of who holds the call (A2, A4), unless another holder of it has recorded one: then gives that. `takenOver`: it
+ * was held before. What else stands there is of an earlier call of the same id.
+ */
+export async function recordAnswer(
+  stores: AnswerStores,
+  key: string,
+  submission: Submission,
+  takenOver: boolean,
+): Promise<RecordedAnswer> {
+  const own = recordOf(submission, { takenOver });
+  const [stored, claimed] = await Promise.allSettled([
+    storeResult(stores, keyOfResult(key, own), submission),
+    claim(stores, key, own),
+  ]);
+  if (claimed.status === "rejected") throw claimed.reason;
+  if (stored.status === "fulfilled") return claimed.value;
+  if (claimed.value.isNew) await stores.answered.remove(key); // it is refused, and may be repeated
+  throw stored.reason;
+}
+
+/** Records the answer to a request that nobody holds (A5); false when the request is resolved. */
+export async function keepAnswer(stores: AnswerStores, key: string, submission: Submission): Promise<boolean> {
+  const own = recordOf(submission, { takenOver: true });
+  await storeResult(stores, keyOfResult(key, own), submission); // before it is found to be resolved
+  return (await stores.answered.create(key, own)) !== undefined;
+}
+
+/** What the answer said that is recorded; undefined when none is. */
+export async function recordedAnswer(
+  { answered, results }: AnswerStores,
+  key: string,
+): Promise<ToolResult | undefined> {
+  const record = (await answered.read(key))?.value;
+  return record && isAnswer(record) ? resultOf({ results }, key, record) : undefined;
+}
+
+/** What the record's answer said. */
+export async function resultOf(
+  { results }: Pick<AnswerStores, "results">,
+  key: string,
+  record: AnsweredRequest,
+): Promise<ToolResult> {
+  return (await results.read(keyOfResult(key, record)))?.value ?? refuseLost(key);
+}
+
+export function refuseLost(key: string): never {
+  const message = `request ${key.split(".").at(-1)} was resolved, and what its answer said is lost`;
+  return refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
+}
+
+export function recordOf(
+  submission: Submission,
+  more: Pick<MessageInitShape<typeof AnsweredRequestSchema>, "takenOver" | "lateResult">,
+): AnsweredRequest {
+  const { submissionId, sha256: submissionSha256 } = wonBy(submission);
+  const resultId = digestOf(submission.outcome).toString("hex");
+  return create(AnsweredRequestSchema, { submissionId, submissionSha256, resultId, ...more });
+}
+
+async function claim({ answered }: AnswerStores, key: string, own: AnsweredRequest): Promise<RecordedAnswer> {
+  for (;;) {
+    if ((await answered.create(key, own)) !== undefined) return { record: own, isNew: true };
+    const standing = await answered.read(key);
+    if (standing === undefined) continue; // it has aged out
+    const isOfThisCall = own.takenOver || standing.value.takenOver;
+    if (isOfThisCall && isAnswer(standing.value)) return { record: standing.value, isNew: false };
+    if ((await answered.replace(key, own, standing.revision)) !== undefined) return { record: own, isNew: true };
+  }
 }
 
 /** One that is too large is not kept: it is lost to its call if its instance is. */
-export async function recordResult(bucket: AnsweredResults, key: string, result: ToolResult): Promise<void> {
-  await record(bucket, key, result).catch((error: unknown) => {
+async function storeResult({ results }: AnswerStores, key: string, submission: Submission): Promise<void> {
+  await results.put(key, resultFrom(submission)).catch((error: unknown) => {
     if (failureFromConnectError(error).reason !== "MESSAGE_TOO_LARGE") throw error;
   });
 }
+
+const isAnswer = ({ resultId }: AnsweredRequest) => resultId !== "";
+const keyOfResult = (key: string, { resultId }: AnsweredRequest) => `${key}.${resultId}`;

@@ -1,16 +1,15 @@
-import { create } from "@bufbuild/protobuf";
-import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
+import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isRepetition, refuseNonJson, type Submission, wonBy } from "#runtime/results/submission.ts";
-import { type AnsweredRequests, type AnsweredResults, record, recordResult } from "./answered-requests.ts";
+import { isRepetition, refuseNonJson, type Submission, type Won } from "#runtime/results/submission.ts";
+import { type AnswerStores, keepAnswer, recordAnswer, recordOf, resultOf } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
 import { keyOfRecord, keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
 
 /*
- * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides;
- *     later, the record of the late request does.
+ * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides, and
+ *     between two that hold it the record; later, the record of the late request does.
  * A2  The winner is recorded before anybody is told. For an hour, whoever repeats it gets the same answer, and whoever answers
  *     again is told that the request is resolved, from any instance, also when the instance that took the winner has died.
  * A3  A late answer stays in its record until the inbox has it. If a crash left that undone, the next submission finishes it.
@@ -27,13 +26,11 @@ export interface LateResult extends LateRequest {
   result: ToolResult;
 }
 
-export interface AnswersParts {
+export interface AnswersParts extends AnswerStores {
   instance: string;
   requests: Requests;
   holders: Holders;
   late: LateRequests;
-  answered: AnsweredRequests;
-  results: AnsweredResults;
   /** Hands a submission to another instance; gives whether it won there. */
   forward: (instance: string, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
   /** Gives false when the inbox was told of that call before: then another answer has won. */
@@ -52,15 +49,13 @@ export interface Answers {
 }
 
 export function createAnswers(parts: AnswersParts): Answers {
-  const { requests, holders, late, answered, results, instance } = parts;
+  const { requests, holders, late, answered, instance } = parts;
 
   const respondHere: Answers["respondHere"] = (sessionId, requestId, submission) =>
-    requests.answer(keyOfRequest(sessionId, requestId), submission, async () => {
+    requests.answer(keyOfRequest(sessionId, requestId), submission, async (takenOver) => {
       const key = keyOfRecord(sessionId, requestId);
-      await Promise.all([
-        record(answered, key, recordOf(submission)), // A2
-        recordResult(results, key, resultFrom(submission)), // A4
-      ]);
+      const { record, isNew } = await recordAnswer(parts, key, submission, takenOver);
+      return isNew ? undefined : { won: wonIn(record), result: await resultOf(parts, key, record) };
     });
 
   async function respondElsewhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
@@ -73,7 +68,7 @@ export function createAnswers(parts: AnswersParts): Answers {
     const key = keyOfRecord(sessionId, requestId);
     const request = (await late.read(key))?.value;
     if (request === undefined) return false;
-    const own = recordOf(submission, resultFrom(submission));
+    const own = recordOf(submission, { lateResult: resultFrom(submission) });
     const isClaimed = (await answered.create(key, own)) !== undefined; // A1
     const standing = isClaimed ? own : (await answered.read(key))?.value;
     const result = standing?.lateResult;
@@ -95,11 +90,7 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   return {
     respondHere,
-    async keep(sessionId, requestId, submission) {
-      const key = keyOfRecord(sessionId, requestId);
-      await recordResult(results, key, resultFrom(submission)); // before it is found to be resolved
-      return (await answered.create(key, recordOf(submission))) !== undefined;
-    },
+    keep: (sessionId, requestId, submission) => keepAnswer(parts, keyOfRecord(sessionId, requestId), submission),
     async respond(sessionId, requestId, submission) {
       refuseNonJson(submission, requestId);
       const reception = await respondHere(sessionId, requestId, submission);
@@ -113,14 +104,12 @@ export function createAnswers(parts: AnswersParts): Answers {
   };
 }
 
-function recordOf(submission: Submission, lateResult?: ToolResult): AnsweredRequest {
-  const { submissionId, sha256: submissionSha256 } = wonBy(submission);
-  return create(AnsweredRequestSchema, { submissionId, submissionSha256, ...(lateResult && { lateResult }) });
+function wonIn({ submissionId, submissionSha256: sha256 }: AnsweredRequest): Won {
+  return { submissionId, sha256 };
 }
 
 function hasWon(standing: AnsweredRequest, submission: Submission, requestId: string): boolean {
-  const { submissionId, submissionSha256: sha256 } = standing;
-  return isRepetition({ submissionId, sha256 }, submission, requestId);
+  return isRepetition(wonIn(standing), submission, requestId);
 }
 
 /** CTR-4: one text, as whoever answers too late may find the request forgotten; the reason tells what is known. */

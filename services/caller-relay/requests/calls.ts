@@ -11,9 +11,17 @@ export type TellCall = (event: CallEvent) => Promise<void> | undefined;
 /** Starts a call; the signal aborts when nobody waits for it any more. */
 export type StartCall = (abandoned: AbortSignal, tell: TellCall) => Promise<ToolResult>;
 
+/** Who waits for a call. */
+export interface Waiter {
+  signal: AbortSignal;
+  tell: TellCall;
+  /** Is told when somebody else waits for the call, too. */
+  onJoined?: (() => void) | undefined;
+}
+
 interface SharedCall {
   result: Promise<ToolResult>;
-  waiters: Set<TellCall>;
+  waiters: Set<Waiter>;
   /** For those who join later. */
   held?: CallEvent;
   /** Aborts when nobody waits for the result any more. */
@@ -22,26 +30,28 @@ interface SharedCall {
 
 /** The calls that this instance holds. A second call of a key joins the first. */
 export interface Calls {
+  /** Whether there is one to join. */
   has(key: string): boolean;
-  /** An aborted signal ends this waiting; the call goes on while anybody waits for it. */
-  run(key: string, start: StartCall, waiter: { signal: AbortSignal; tell: TellCall }): Promise<ToolResult>;
+  /**
+   * An aborted signal ends this waiting; the call goes on while anybody waits for it. One that nobody waits for any more is not joined:
+   * whoever asks then waits until it has ended, and starts anew.
+   */
+  run(key: string, start: StartCall, waiter: Waiter): Promise<ToolResult>;
 }
 
 export function createCalls(): Calls {
   const callsByKey = new Map<string, SharedCall>();
 
-  const forget = (key: string, call: SharedCall) => {
-    if (callsByKey.get(key) === call) callsByKey.delete(key);
-  };
+  const isAbandoned = (key: string) => callsByKey.get(key)?.abandoned.signal.aborted === true;
   const open = (key: string, start: StartCall): SharedCall => {
     const abandoned = new AbortController();
-    const waiters = new Set<TellCall>();
+    const waiters = new Set<Waiter>();
     const tell: TellCall = (event) => {
       if (event.case === "held") call.held = event;
-      const told = [...waiters].map((waiter) => waiter(event)).filter((each) => each !== undefined);
+      const told = [...waiters].map((waiter) => waiter.tell(event)).filter((each) => each !== undefined);
       return told.length === 0 ? undefined : Promise.all(told).then(() => {});
     };
-    const result = start(abandoned.signal, tell).finally(() => forget(key, call));
+    const result = start(abandoned.signal, tell).finally(() => callsByKey.delete(key));
     result.catch(() => {}); // those who still wait are told
     const call: SharedCall = { result, waiters, abandoned };
     callsByKey.set(key, call);
@@ -49,21 +59,25 @@ export function createCalls(): Calls {
   };
 
   return {
-    has: (key) => callsByKey.has(key),
-    async run(key, start, { signal, tell }) {
+    has: (key) => callsByKey.has(key) && !isAbandoned(key),
+    async run(key, start, given) {
+      const { signal } = given;
+      while (isAbandoned(key)) await unlessAborted(ended(callsByKey.get(key)), signal);
       const call = callsByKey.get(key) ?? open(key, start);
-      const waiter: TellCall = (event) => tell(event); // of its own, should two have the same
+      for (const { onJoined } of call.waiters) onJoined?.();
+      const waiter = { ...given }; // of its own, should one ask twice
       call.waiters.add(waiter);
-      if (call.held !== undefined) void waiter(call.held);
+      if (call.held !== undefined) void waiter.tell(call.held);
       try {
         return await unlessAborted(call.result, signal);
       } finally {
         call.waiters.delete(waiter);
-        if (call.waiters.size === 0) {
-          forget(key, call);
-          call.abandoned.abort(signal.reason);
-        }
+        if (call.waiters.size === 0) call.abandoned.abort(signal.reason);
       }
     },
   };
+}
+
+async function ended(call: SharedCall | undefined): Promise<void> {
+  await call?.result.catch(() => {}); // told to those who waited for it
 }

@@ -16,24 +16,42 @@ export interface OpenRequest extends Disposable {
   expire(record: () => Promise<void>): Promise<boolean>;
 }
 
+/** The answer that has won. */
+export interface Winner {
+  readonly won: Won;
+  readonly result: ToolResult;
+}
+
+type RecordWinner = (takenOver: boolean) => Promise<Winner | undefined>;
+
+export interface OpenOptions {
+  /** Is told how far the caller says that it has come. */
+  readonly onProgress: (progress: ToolProgress) => void;
+  /** Whether another instance held its call before. */
+  readonly takenOver: boolean;
+}
+
 interface Open {
   readonly kind: "open";
+  readonly takenOver: boolean;
   readonly answer: (result: ToolResult) => void;
 }
 
 type Phase =
   | Open
   /** An answer has won once it is recorded; until then it may turn out that it was not. */
-  | { readonly kind: "answered"; readonly won: Won; readonly recorded: Promise<void> }
+  | { readonly kind: "answered"; readonly winner: Promise<Won> }
   | { readonly kind: "expired"; readonly recorded: Promise<void> };
 
 export interface Requests {
-  /** `onProgress` is told how far the caller says that it has come. */
-  open(key: string, onProgress: (progress: ToolProgress) => void): OpenRequest;
+  open(key: string, options: OpenOptions): OpenRequest;
   /** False when the request does not wait here. */
   tellProgress(key: string, progress: ToolProgress): boolean;
-  /** `record` remembers the winner before anybody is told, so that its repetition is known after a crash. */
-  answer(key: string, submission: Submission, record: () => Promise<void>): Promise<Reception>;
+  /**
+   * `record` remembers the winner before anybody is told, so that its repetition is known after a crash. It gives another answer
+   * when that is recorded, as another instance holds the call, too: then that one has won.
+   */
+  answer(key: string, submission: Submission, record: RecordWinner): Promise<Reception>;
 }
 
 /** The requests whose calls are held by this instance. Exactly one submission takes each. */
@@ -42,12 +60,17 @@ export function createRequests(): Requests {
   const progressByKey = new Map<string, (progress: ToolProgress) => void>();
 
   /** What cannot be recorded has not won: the request is as open as before. */
-  function take(key: string, open: Open, won: Won, record: () => Promise<void>): Promise<void> {
-    const recorded = record().catch((error: unknown) => {
-      if (phasesByKey.get(key) === answered) phasesByKey.set(key, open);
-      throw error;
-    });
-    const answered: Phase = { kind: "answered", won, recorded };
+  function take(key: string, open: Open, own: Winner, record: RecordWinner): Promise<Winner> {
+    const recorded = record(open.takenOver).then(
+      (other) => other ?? own,
+      (error: unknown) => {
+        if (phasesByKey.get(key) === answered) phasesByKey.set(key, open);
+        throw error;
+      },
+    );
+    const winner = recorded.then(({ won }) => won);
+    winner.catch(() => {}); // told to who answers
+    const answered: Phase = { kind: "answered", winner };
     phasesByKey.set(key, answered);
     return recorded;
   }
@@ -58,16 +81,16 @@ export function createRequests(): Requests {
       if (phasesByKey.get(key)?.kind === "open") tell?.(progress);
       return tell !== undefined;
     },
-    open(key, onProgress) {
+    open(key, { onProgress, takenOver }) {
       progressByKey.set(key, onProgress);
       const { promise, resolve } = Promise.withResolvers<ToolResult>();
-      phasesByKey.set(key, { kind: "open", answer: resolve });
+      phasesByKey.set(key, { kind: "open", answer: resolve, takenOver });
       return {
         answered: promise,
         async expire(record) {
           let phase = phasesByKey.get(key);
           while (phase?.kind === "answered") {
-            if (await isDone(phase.recorded)) return false;
+            if ((await wonIn(phase)) !== undefined) return false;
             phase = phasesByKey.get(key);
           }
           if (phase?.kind !== "open") return false;
@@ -90,21 +113,21 @@ export function createRequests(): Requests {
         return "late";
       }
       if (phase.kind === "answered") {
-        if (!(await isDone(phase.recorded))) return this.answer(key, submission, record);
-        return isRepetition(phase.won, submission, requestOf(key)) ? "won" : "lost";
+        const won = await wonIn(phase);
+        if (won === undefined) return this.answer(key, submission, record);
+        return isRepetition(won, submission, requestOf(key)) ? "won" : "lost";
       }
-      await take(key, phase, wonBy(submission), record);
-      phase.answer(resultFrom(submission));
-      return "won";
+      const own: Winner = { won: wonBy(submission), result: resultFrom(submission) };
+      const winner = await take(key, phase, own, record);
+      phase.answer(winner.result);
+      return winner === own || isRepetition(winner.won, submission, requestOf(key)) ? "won" : "lost";
     },
   };
 }
 
-function isDone(recorded: Promise<void>): Promise<boolean> {
-  return recorded.then(
-    () => true,
-    () => false,
-  );
+/** Undefined when it turned out that it was not recorded. */
+function wonIn({ winner }: { readonly winner: Promise<Won> }): Promise<Won | undefined> {
+  return winner.catch(() => undefined);
 }
 
 export function keyOfRequest(sessionId: string, requestId: string): string {

@@ -12,8 +12,8 @@ import type { Submission } from "#runtime/results/submission.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { clientFor } from "../../clients.ts";
-import type { Waiter } from "../delivery/patience.ts";
 import type { CarriedBy } from "../delivery/sending.ts";
+import type { Waiter } from "../requests/calls.ts";
 import type { Carriage } from "../streams/attachments.ts";
 import type { CallerStream } from "../streams/stream-record.ts";
 

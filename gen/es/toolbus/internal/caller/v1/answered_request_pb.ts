@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/caller/v1/answered_request.proto.
  */
 export const file_toolbus_internal_caller_v1_answered_request: GenFile = /*@__PURE__*/
-  fileDesc("CjF0b29sYnVzL2ludGVybmFsL2NhbGxlci92MS9hbnN3ZXJlZF9yZXF1ZXN0LnByb3RvEhp0b29sYnVzLmludGVybmFsLmNhbGxlci52MSKIAQoPQW5zd2VyZWRSZXF1ZXN0EhUKDXN1Ym1pc3Npb25faWQYASABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYAiABKAwSMAoLbGF0ZV9yZXN1bHQYAyABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdEoECAQQBVILa2VwdF9yZXN1bHRiBnByb3RvMw", [file_toolbus_tool_v1_tool]);
+  fileDesc("CjF0b29sYnVzL2ludGVybmFsL2NhbGxlci92MS9hbnN3ZXJlZF9yZXF1ZXN0LnByb3RvEhp0b29sYnVzLmludGVybmFsLmNhbGxlci52MSKvAQoPQW5zd2VyZWRSZXF1ZXN0EhUKDXN1Ym1pc3Npb25faWQYASABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYAiABKAwSMAoLbGF0ZV9yZXN1bHQYAyABKAsyGy50b29sYnVzLnRvb2wudjEuVG9vbFJlc3VsdBIRCglyZXN1bHRfaWQYBSABKAkSEgoKdGFrZW5fb3ZlchgGIAEoCEoECAQQBVILa2VwdF9yZXN1bHRiBnByb3RvMw", [file_toolbus_tool_v1_tool]);
 
 /**
  * What resolved a request to a caller: a submission, or its end without one.
@@ -42,6 +42,20 @@ export type AnsweredRequest = Message<"toolbus.internal.caller.v1.AnsweredReques
    * @generated from field: toolbus.tool.v1.ToolResult late_result = 3;
    */
   lateResult?: ToolResult | undefined;
+
+  /**
+   * Names what it said among the results that are kept, which is told to a router that asks again. Empty for an end without an answer.
+   *
+   * @generated from field: string result_id = 5;
+   */
+  resultId: string;
+
+  /**
+   * Whether it came when the call's first holder was taken for lost. Should that one live, this answer has won all the same.
+   *
+   * @generated from field: bool taken_over = 6;
+   */
+  takenOver: boolean;
 };
 
 /**
