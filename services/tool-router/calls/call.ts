@@ -56,6 +56,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const control = { ...others, signal: tracked.signal };
     const admitted = await admission.admit(request, control.signal);
     if (admitted.kind === "switching") return undefined;
+    if (admitted.kind === "refused" && request.context.recovering) return records.endRefused(request, admitted.answer);
     if (admitted.kind === "refused") return admitted.answer;
     control.onResolved(admitted.call.facts.tool ?? "");
     control.signal.throwIfAborted();

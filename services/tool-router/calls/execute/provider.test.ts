@@ -43,13 +43,15 @@ interface CallOptions {
   readonly timeoutMs?: number;
   readonly type?: ExecutionType;
   readonly resumable?: boolean;
+  /** Whether a router that is lost had begun it. */
+  readonly isBegun?: boolean;
 }
 
 /** One call, whose provider makes the given attempts one after the other. */
 async function call(
   effect: Effect,
   attempts: Attempt[],
-  { signal = new AbortController().signal, timeoutMs = 60, type, resumable }: CallOptions = {},
+  { signal = new AbortController().signal, timeoutMs = 60, type, resumable, isBegun }: CallOptions = {},
 ) {
   const unused = () => Promise.reject(new Error("not asked for"));
   let made = 0;
@@ -73,7 +75,7 @@ async function call(
     argumentsJson: "{}",
     deadline,
     runDeadline: undefined,
-    begun: { kind: "unrecorded" } as const,
+    begun: isBegun ? ({ kind: "begun", resumed: true } as const) : ({ kind: "unrecorded" } as const),
     answers: { forms: false, urls: false },
     context: {},
   };
@@ -190,6 +192,16 @@ describe("calls of providers", () => {
       const gone = new Failure("data_loss", "the answer is lost", { reason: "OUTCOME_UNKNOWN" });
       const refused = await call(Effect.AT_MOST_ONCE, [isHeldUntilLost(5_000), fails(gone)], options);
       expect(refused).toEqual({ text: expect.stringContaining("outcome_unknown"), made: 2 });
+    });
+
+    test("what a router began that is lost is asked for at once, and is unknown when its provider has it no more", async () => {
+      const begun = { ...options, isBegun: true };
+      expect(await call(Effect.AT_MOST_ONCE, [resumes], begun)).toEqual({ text: '"ok"', made: 1 });
+      const undeclared = new Failure("not_found", "the caller declares no such tool", { reason: "TOOL_NOT_FOUND" });
+      for (const attempts of [[fails(nobody), fails(nobody)], [fails(undeclared)]]) {
+        const { text, made } = await call(Effect.AT_MOST_ONCE, attempts, begun);
+        expect([made, text]).toEqual([attempts.length, expect.stringContaining("outcome_unknown")]);
+      }
     });
 
     test("the time begins anew with each loss of one that held the call", async () => {

@@ -147,7 +147,7 @@ interface Trying {
 /** Rejects only when nothing more is to be tried. */
 async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
   try {
-    return await trying.tryOnce();
+    return await trying.tryOnce({ isResumed: wasBegun(call) });
   } catch (error) {
     if (trying.signal.aborted) throw error;
     return lost(call, trying, error);
@@ -163,9 +163,9 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   const code = cause instanceof Failure ? cause.code : "unknown";
   const whoseTime = code === "deadline_exceeded" ? whose(call) : "";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
-  const wasNotStarted = startedNothing(cause);
+  const wasNotStarted = startedNothing(cause) && !wasBegun(call);
   if (wasNotStarted && code !== "unavailable") return failure(text);
-  const isNotSent = cause instanceof Failure && cause.reason === "CALL_NOT_STARTED";
+  const isNotSent = cause instanceof Failure && cause.reason === "CALL_NOT_STARTED" && !wasBegun(call);
   if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
     return failure(`nothing was started: ${text}`);
   }
@@ -180,6 +180,11 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
     if (wasNotStarted && startedNothing(error)) return failure(`nothing was started: ${text}`);
     return call.entry.effect === Effect.PURE ? failure(text) : outcomeUnknown(text);
   }
+}
+
+/** Whether a router that is lost had asked the provider for it. */
+function wasBegun({ begun }: ProviderCall): boolean {
+  return begun.kind === "begun" && begun.resumed === true;
 }
 
 interface Control extends ProviderControl {

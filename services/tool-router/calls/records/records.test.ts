@@ -9,7 +9,8 @@ import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
-import { success } from "../answers/answer.ts";
+import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import { failure, success } from "../answers/answer.ts";
 import { Outside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
 import { Records } from "./records.ts";
@@ -20,6 +21,8 @@ const signal = new AbortController().signal;
 const facts = { callId: "c1", sessionId: "s1", runId: "r1", agent: "a1", tool: "risky", calledAs: "mine" };
 const web = { execution: { url: "https://example.org/" }, executionType: ExecutionType.GATEWAY };
 const risky = entryOf(tool("risky", { ...web, effect: Effect.AT_MOST_ONCE }));
+const ofCaller = { kind: "provider", provider: "caller", source: undefined, tool: "ask", isResumable: true } as const;
+const resumable: ToolEntry = { ...risky, executor: ofCaller };
 const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
 
 function open(held = new Set<string>()) {
@@ -91,6 +94,36 @@ describe("recorded calls", () => {
     const late = await records.finish("c1", success("too late"));
     expect(late.outputJson).toContain("outcome_unknown: ");
     expect(standing.get("c1")?.result).toBe(late);
+  });
+
+  test("R3 CTR-7 a call that its provider goes on with is asked of it again by another router, once nobody executes it", async () => {
+    const { store, waiters, running, tasks, records: former, standing } = open();
+    await former.begin(resumable, facts, 0, { signal });
+    const other = new Records({ store, running, tasks, waiters, executing: new Set() });
+    const recalled = { ...facts, name: "mine", argumentsJson: "" };
+    expect(await other.recall(recalled, signal), "it is admitted anew").toBeUndefined();
+    expect(await other.begin(resumable, facts, 0, { signal })).toEqual({ kind: "begun", resumed: true });
+    await other.finish("c1", success("of the caller"));
+    expect((await former.finish("c1", success("too late"))).outputJson).toBe('"of the caller"');
+    expect(standing.get("c1")?.state).toBe(State.RESOLVED);
+  });
+
+  test("R3 a call of a provider that goes on with it is not asked of another one that does not", async () => {
+    const { records } = open();
+    await records.begin(resumable, facts, 0, { signal });
+    expect(await records.begin(risky, facts, 0, { signal })).toMatchObject({
+      kind: "resolved",
+      answer: { outputJson: expect.stringContaining("outcome_unknown: ") },
+    });
+  });
+
+  test("R3 a call that is not admitted any more when it is repeated has an unknown outcome if it was begun", async () => {
+    const { records } = open();
+    const refusal = failure("there is no tool");
+    const repeated = { ...facts, name: "mine", argumentsJson: "" };
+    expect(await records.endRefused(repeated, refusal), "it was not begun").toBe(refusal);
+    await records.begin(resumable, facts, 0, { signal });
+    expect((await records.endRefused(repeated, refusal)).outputJson).toContain("outcome_unknown: ");
   });
 
   test("a call that another router executes is waited for, and its answer given", async () => {

@@ -26,7 +26,8 @@ import type { Waiters } from "./waiters.ts";
  * R1  The record is created before anything happens and before anything is shown. The router that creates it executes the call.
  * R2  Every further step is a compare-and-set of the record. A router that loses follows the one that wins.
  * R3  If no router executes a call in state STARTED, its outcome is unknown: it is resolved as that and never executed again. A
- *     router says that it executes a call from before it writes the record until after the call is resolved.
+ *     router says that it executes a call from before it writes the record until after the call is resolved. Only a call whose
+ *     provider goes on with it (`resumable`) is gone on with: whichever router is asked for it asks that provider again.
  * R4  A change is announced after each step. A router subscribes before it reads.
  * R5  While a call waits for answers that its provider has let go of, its record holds what it waits for. If no router executes it,
  *     any that is asked for it goes on with the wait. Before the answers are sent the wait is taken out of the record, by whom has
@@ -35,8 +36,11 @@ import type { Waiters } from "./waiters.ts";
 
 export type Begun =
   | { kind: "unrecorded" }
-  /** `suspended`: another router began it, and was lost while it waited for answers. */
-  | { kind: "begun"; suspended?: Suspended }
+  /**
+   * Another router began it, and was lost: `suspended`, while it waited for answers; `resumed`, while its provider executed it, which goes on
+   * with it.
+   */
+  | { kind: "begun"; suspended?: Suspended; resumed?: true }
   /** A person or a watcher is to answer it. `isMine`: this request created the record, and not an earlier one with the same id. */
   | { kind: "open"; record: CallRecord; isMine: boolean }
   | { kind: "resolved"; answer: Answer };
@@ -48,6 +52,8 @@ export interface Suspended {
 }
 
 export type CallFacts = Omit<CallRecordInit, "$typeName" | "state" | "createTime">;
+
+const ROUTER_LOST = "the router that had started the call was lost during it";
 
 /** How often a router that waits for another router's call asks whether that router still executes it. */
 const HOLDER_CHECK_MS = 1_000;
@@ -88,7 +94,8 @@ export class Records {
   ): Promise<Begun> {
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
-    const record = callRecord({ ...facts, state, createTime: timestampFromMs(now) });
+    const resumable = state === State.STARTED && isResumable(entry);
+    const record = callRecord({ ...facts, state, resumable, createTime: timestampFromMs(now) });
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
@@ -107,6 +114,13 @@ export class Records {
     if (isCanceledForAll(standing)) return standing.result;
     if (!isCallOf(standing, call)) return undefined;
     return standing.state === State.STARTED ? this.#follow(call.callId, { signal }) : standing.result;
+  }
+
+  /** The answer of a call that is repeated after a crash and not admitted any more: what was begun before has an unknown outcome. */
+  async endRefused(call: CallIdentity & { callId: string }, refusal: Answer): Promise<Answer> {
+    const standing = await this.#store.read(call.callId);
+    if (standing?.state !== State.STARTED || !isCallOf(standing, call)) return refusal;
+    return this.finish(call.callId, outcomeUnknown(ROUTER_LOST));
   }
 
   /** R5: the call waits from now on, or goes on waiting. */
@@ -176,29 +190,33 @@ export class Records {
     return result ? { kind: "resolved", answer: result } : { kind: "open", record: standing, isMine: false };
   }
 
-  /** R5 */
+  /** R3, R5 */
   async #takeOver({ callId }: CallRecord, record: CallRecord, control: FollowControl): Promise<Begun> {
     this.#executing.add(callId);
     const updated = await this.#store.update(callId, (standing) =>
-      standing.state === State.STARTED && standing.inputRequired !== undefined
+      standing.state === State.STARTED && (standing.inputRequired !== undefined || standing.resumable)
         ? { ...standing, inputEpoch: standing.inputEpoch + 1 }
         : undefined,
     );
     const { inputRequired: required, inputEpoch: epoch } = updated?.record ?? record;
     if (updated?.hasChanged && required !== undefined) return { kind: "begun", suspended: { required, epoch } };
+    if (updated?.hasChanged && record.resumable) return { kind: "begun", resumed: true };
     this.#executing.delete(callId);
+    if (updated?.hasChanged)
+      return { kind: "resolved", answer: await this.finish(callId, outcomeUnknown(ROUTER_LOST)) };
     return this.#join(updated?.record ?? record, record, control);
   }
 
-  /** Waits for a call that another router started. When that router is gone: R3, or undefined for one that waits (R5). */
+  /** Waits for a call that another router started. When that router is gone: R3, or undefined for one that is gone on with (R3, R5). */
   async #follow(callId: string, { signal, emit }: FollowControl): Promise<Answer | undefined> {
     using _events = emit && this.#running.follow(callId, emit);
     const resolved = async () => (await this.#store.read(callId))?.result;
     for (;;) {
       const isHeld = await this.#running.isHeld(callId, signal);
-      if (!isHeld && (await this.#store.read(callId))?.inputRequired !== undefined) return undefined;
-      if (!isHeld)
-        return this.finish(callId, outcomeUnknown("the router that had started the call was lost during it"));
+      const standing = isHeld ? undefined : await this.#store.read(callId);
+      if (standing?.state === State.STARTED && (standing.inputRequired !== undefined || standing.resumable))
+        return undefined;
+      if (!isHeld) return this.finish(callId, outcomeUnknown(ROUTER_LOST));
       using limit = timeoutSignal(HOLDER_CHECK_MS);
       using ending = openEnding(signal, limit);
       try {
@@ -238,6 +256,10 @@ export function timesOf(
 function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
   if (executor.kind === "outside") return tool.isAsync ? State.PENDING : State.WAITING;
   return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
+}
+
+function isResumable({ executor }: ToolEntry): boolean {
+  return executor.kind === "provider" && executor.isResumable === true;
 }
 
 /** Compares what is known of a call before its name is resolved: the tool by the name that the caller used. */

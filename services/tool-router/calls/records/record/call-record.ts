@@ -50,6 +50,7 @@ export function decodeCall(bytes: Uint8Array): CallRecord {
 const FIELDS = [
   ...(["waitExpireTime", "deliveryId", "watcherPrincipal", "calledAs", "canceledBy"] as const),
   ...(["submissionId", "submissionSha256", "undelivered", "inputRequired", "inputEpoch", "execution"] as const),
+  ...(["resumable"] as const),
 ] satisfies (keyof Fields)[];
 
 /** Gives the target, which has no undefined field then. Each call is encoded and decoded several times. */

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/tool/v1/tool_call.proto.
  */
 export const file_toolbus_internal_tool_v1_tool_call: GenFile = /*@__PURE__*/
-  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEi3wMKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCBITCgt1bmRlbGl2ZXJlZBgMIAEoCBI6Cg5pbnB1dF9yZXF1aXJlZBgNIAEoCzIiLnRvb2xidXMucHJvdmlkZXIudjEuSW5wdXRSZXF1aXJlZBITCgtpbnB1dF9lcG9jaBgOIAEoDRIxCglleGVjdXRpb24YDyABKAsyHi50b29sYnVzLnRvb2wudjEuQ2FsbEV4ZWN1dGlvbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_toolbus_provider_v1_input, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
+  fileDesc("Cih0b29sYnVzL2ludGVybmFsL3Rvb2wvdjEvdG9vbF9jYWxsLnByb3RvEhh0b29sYnVzLmludGVybmFsLnRvb2wudjEi8gMKDlN0b3JlZFRvb2xDYWxsEicKBGNhbGwYASABKAsyGS50b29sYnVzLnRvb2wudjEuVG9vbENhbGwSNAoQd2FpdF9leHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZGVsaXZlcnlfaWQYAyABKAkSGQoRd2F0Y2hlcl9wcmluY2lwYWwYBCABKAkSEQoJY2FsbGVkX2FzGAUgASgJEhMKC2NhbmNlbGVkX2J5GAYgAygJEhUKDXN1Ym1pc3Npb25faWQYByABKAkSGQoRc3VibWlzc2lvbl9zaGEyNTYYCCABKAwSJQoFdXNhZ2UYCSABKAsyFi50b29sYnVzLnRvb2wudjEuVXNhZ2USEgoKY2FsbF9jb3VudBgKIAEoDRIQCghlbmRzX3J1bhgLIAEoCBITCgt1bmRlbGl2ZXJlZBgMIAEoCBI6Cg5pbnB1dF9yZXF1aXJlZBgNIAEoCzIiLnRvb2xidXMucHJvdmlkZXIudjEuSW5wdXRSZXF1aXJlZBITCgtpbnB1dF9lcG9jaBgOIAEoDRIxCglleGVjdXRpb24YDyABKAsyHi50b29sYnVzLnRvb2wudjEuQ2FsbEV4ZWN1dGlvbhIRCglyZXN1bWFibGUYECABKAhiBnByb3RvMw", [file_google_protobuf_timestamp, file_toolbus_provider_v1_input, file_toolbus_tool_v1_tool, file_toolbus_tool_v1_tool_call, file_toolbus_tool_v1_usage]);
 
 /**
  * A recorded call, with what only routers need of it: clients see `call` alone.
@@ -137,6 +137,13 @@ export type StoredToolCall = Message<"toolbus.internal.tool.v1.StoredToolCall"> 
    * @generated from field: toolbus.tool.v1.CallExecution execution = 15;
    */
   execution?: CallExecution | undefined;
+
+  /**
+   * Whether its provider goes on with it when it is asked for again: any router may ask once the one that executed the call is lost.
+   *
+   * @generated from field: bool resumable = 16;
+   */
+  resumable: boolean;
 };
 
 /**
