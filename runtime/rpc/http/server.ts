@@ -15,7 +15,7 @@ import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
-import { AssemblyRoom } from "../handling/assembly.ts";
+import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/assembly.ts";
 import type { BodyLimits } from "./body/request-body.ts";
 import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
 import { type Admit, createRequestListener } from "./request-listener.ts";
@@ -117,7 +117,7 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
  * are large, as many are read at once.
  */
 function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions): BodyLimits {
-  const paces = { graceMs: 30_000, bytesPerSecond: 4 * 1024, idleMs: 120_000, roomPatienceMs: 60_000 };
+  const paces = { graceMs: 30_000, bytesPerSecond: 4 * 1024, idleMs: 120_000, roomPatienceMs: ROOM_PATIENCE_MS };
   return { ...paces, connectionBytes: 4 * readMaxBytes, room: new AssemblyRoom(), ...body };
 }
 

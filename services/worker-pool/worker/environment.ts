@@ -42,7 +42,7 @@ export async function installEnvironment(options: InstallOptions): Promise<strin
   options.signal.throwIfAborted();
   if (timeout.aborted) refuseInstall(`not done after ${options.timeoutMs} ms`, exit.stderrTail);
   if (exit.code !== 0) refuseInstall(textFromExit(exit), "");
-  await keepOnly(place);
+  await removeUnused(place).catch(() => {}); // the environment is there all the same
   return pythonFromOutput(output);
 }
 
@@ -81,16 +81,19 @@ async function placeOf({ uv, file: { path, environment }, ...options }: InstallO
 /** Environments of the file that nobody has used for so long are given back. */
 const UNUSED_MS = 7 * 24 * 60 * 60_000;
 
-async function keepOnly(place: string): Promise<void> {
+/** Of all environments of a file but this one. Another pool of the machine may remove the same ones at the same time. */
+async function removeUnused(place: string): Promise<void> {
   const now = new Date();
   await utimes(place, now, now);
   const stem = basename(place).slice(0, -16);
   const all = await readdir(dirname(place));
   const others = all.filter((name) => name.startsWith(stem) && /^[0-9a-f]{16}$/.test(name.slice(stem.length)));
-  for (const other of others.map((name) => join(dirname(place), name))) {
+  const removals = others.map(async (name) => {
+    const other = join(dirname(place), name);
     const { mtimeMs } = await stat(other);
     if (mtimeMs < now.getTime() - UNUSED_MS) await rm(other, { recursive: true, force: true });
-  }
+  });
+  await Promise.allSettled(removals);
 }
 
 function pythonFromOutput(output: string): string {

@@ -1,4 +1,4 @@
-import { Failure } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { PoolTimes } from "../config.ts";
@@ -81,8 +81,9 @@ export class Installations implements AsyncDisposable {
     const python = this.#install(file, onLine, this.#stop.signal);
     const installation: Installation = {
       environment: file.environment,
-      python: python.catch((error) => {
-        if (!(error instanceof Failure)) throw error;
+      python: python.catch((cause) => {
+        if (this.#stop.signal.aborted) throw cause;
+        const error = failureFrom(cause);
         const waitMs = backoff.next();
         installation.failed = { error, retryAtMs: Date.now() + waitMs };
         throw withRetry(error, waitMs);
@@ -107,6 +108,13 @@ export class Installations implements AsyncDisposable {
     this.#stop.abort();
     await Promise.all(this.#running);
   }
+}
+
+/** A fault of the machine, such as a full disk, may pass as any other. */
+function failureFrom(cause: unknown): Failure {
+  if (cause instanceof Failure) return cause;
+  const message = `the dependencies could not be installed: ${messageFromUnknown(cause)}`;
+  return new Failure("failed_precondition", message, { reason: "WORKER_INSTALL_FAILED", cause });
 }
 
 function withRetry({ code, message, reason, metadata }: Failure, waitMs: number): Failure {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { BUCKETS, OBJECT_STORES, STREAMS } from "#runtime/bus/declarations/declarations.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 
@@ -65,6 +66,13 @@ it("each message stands in the code", () => {
   const missing = parts.filter((part) => part.length > 1 && !code.some((one) => one.includes(part)));
   expect(parts.length).toBeGreaterThan(70);
   expect(missing).toEqual([]);
+});
+
+it("every kind of audit events is named", () => {
+  const kinds = Object.keys(AuditKind).filter((name) => name !== "UNSPECIFIED");
+  const [, said = ""] = /\nThe kinds are ([^;]+);/.exec(pageOf("observe")) ?? [];
+  const named = [...said.matchAll(/`(\w+)`/g)].map(([, name = ""]) => name.toUpperCase());
+  expect(named.sort()).toEqual(kinds.sort());
 });
 
 /** What a service reads when everything is set that a section of the document names. */

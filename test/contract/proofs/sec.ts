@@ -9,7 +9,7 @@ const bridge = testsOf("services/mcp-bridge/testing/owners.service.test.ts");
 const keys = testsOf("test/system/operation/keys.test.ts");
 const owners = testsOf("services/tool-router/testing/sessions/owners.service.test.ts");
 const grants = testsOf("services/tool-router/testing/sessions/grants.service.test.ts");
-const openRuns = testsOf("services/orchestrator/runs/open-runs.test.ts");
+const runQuota = testsOf("services/orchestrator/runs/run-quota.test.ts");
 const notices = testsOf("services/spaces/space/notices.test.ts");
 const room = testsOf("services/spaces/subscriptions/room/room.test.ts");
 const assembly = testsOf("runtime/rpc/nats/channel/assembly/assembly.test.ts");
@@ -287,7 +287,7 @@ export const sec: Proofs = {
     ),
     shown(
       "each principal has its share of runs in flight, and of paths of plain HTTP",
-      openRuns("who has its share of runs in flight is refused the next"),
+      runQuota("who has its share of runs in flight is refused the next"),
       gatewayShares("paths of plain HTTP have their share, too"),
     ),
     shown(

@@ -17,7 +17,7 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import { enqueue, type SessionQueues } from "../../sessions/queue.ts";
 import type { WakeQueue } from "../../sessions/wakes/wake.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
-import type { OpenRuns } from "../open-runs.ts";
+import type { RunQuota } from "../run-quota.ts";
 
 export interface RunKeys {
   /** The run that the key leads to: `runId`, unless the key was taken before. */
@@ -35,7 +35,7 @@ export interface AcceptanceOptions {
   /** For the worker of the same process; without it, the worker reads the log. */
   readonly acceptedHere?: Pick<AcceptedHere, "open">;
   /** What principals have in flight; without it, nobody counts. */
-  readonly openRuns?: OpenRuns;
+  readonly runQuota?: RunQuota;
 }
 
 /** `isFirst` says that the session was opened for this run. */
@@ -55,7 +55,7 @@ export async function acceptRun(
     (state) => (state === undefined ? { case: "accepted", value: { ...accepted, ...currentTrace() } } : undefined),
     { announce }, // accept-1
   );
-  if (event !== undefined) options.openRuns?.add(accepted.principal, runId);
+  if (event !== undefined) options.runQuota?.add(accepted.principal, runId);
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined)

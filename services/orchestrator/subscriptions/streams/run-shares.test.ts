@@ -7,7 +7,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { createJournal } from "../../log/journal.ts";
-import { createOpenRuns } from "../../runs/open-runs.ts";
+import { createRunQuota } from "../../runs/run-quota.ts";
 import { runShares } from "./run-shares.ts";
 import { createStreamRetention } from "./stream-retention.ts";
 import { createStreamRunLog } from "./stream-run-log.ts";
@@ -18,7 +18,7 @@ test("SEC-6 a principal whose runs take the most is refused the next while room 
   const log = createStreamRunLog(bus);
   const onFault = () => {};
   await using stored = openCrowding(bus, { ...runShares(bus, log), onFault, everyMs: 20 });
-  const runs = createOpenRuns(log, 1_000, stored);
+  const runs = createRunQuota(log, 1_000, stored);
   const input = [{ item: { case: "message", value: { content: textContent("x".repeat(400_000)) } } } as const];
   const accept = async (principal: string, runId: string) => {
     await runs.requireRoom(principal);

@@ -6,7 +6,7 @@ import type { RunLog } from "../log/journal.ts";
  * SEC-6: how many runs of a principal, accepted by this process, have not ended. They are counted when they are accepted; whether one has
  * ended is asked of its log, only once a principal seems to have its share.
  */
-export interface OpenRuns {
+export interface RunQuota {
   add(principal: string, runId: string): void;
   /** Refuses a principal that has its share. */
   requireRoom(principal: string): Promise<void>;
@@ -17,11 +17,11 @@ const ASKED = 32;
 const RETRY_MS = 5_000;
 
 /** `stored` tells who has its share of what all runs take. */
-export function createOpenRuns(
+export function createRunQuota(
   log: Pick<RunLog, "last">,
   limit: number,
   stored: Pick<Crowding, "requireRoom"> = { requireRoom: () => {} },
-): OpenRuns {
+): RunQuota {
   const runsByPrincipal = new Map<string, Set<string>>();
 
   /** The oldest first, in turns: who still goes on is asked again after all others. */

@@ -3,7 +3,7 @@ import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../log/journal.ts";
 import { createMemoryRunLog } from "../testing/fakes/memory-log.ts";
-import { createOpenRuns } from "./open-runs.ts";
+import { createRunQuota } from "./run-quota.ts";
 
 test("SEC-6 who has its share of runs in flight is refused the next, until one has ended; others are not", async () => {
   const log = createMemoryRunLog();
@@ -12,7 +12,7 @@ test("SEC-6 who has its share of runs in flight is refused the next, until one h
     asked += 1;
     return log.last(runId);
   };
-  const runs = createOpenRuns({ last }, 40);
+  const runs = createRunQuota({ last }, 40);
   const append = (runId: string, body: EventBody) => createJournal(log, runId, systemClock).append(() => body);
   const accept = async (principal: string, runId: string) => {
     await runs.requireRoom(principal);
