@@ -168,16 +168,23 @@ describe("an instance that dies with callers' streams in its hands", () => {
     expect(await answer("mine", '"of the dead"')).toMatchObject({ late: true });
   });
 
-  test("BUS-4 after the loss of the server a declaration stands, and a caller that attaches again is served", async () => {
+  test("BUS-4 after the loss of the server a declaration stands, and a caller that attaches again is served, also what was under way", async () => {
     await using own = await openTestRelay();
     await using _ = await own.openInstance("lasting");
     const app = own.clientsOf(owner);
     await app.declare("s", { name: "ask" });
     const caller = await app.attach("s", 30_000);
+    const held = app.call("s", "app_ask", "held").catch(String);
+    await caller.next();
     await own.bus.server.kill();
     expect(String(await caller.failure())).toMatch(/unavailable/);
     await own.bus.server.restart();
     const back = await until(() => app.attach("s").catch(() => false as const), { what: "the relay to be back" });
+    expect((await back.next()).requestId, "nobody canceled it").toBe("held");
+    const again = app.call("s", "app_ask", "held", {}, undefined, true);
+    await until(() => app.answer("s", "held", 2).catch(() => false as const), { what: "the call to be asked for again" });
+    expect((await again).value).toBe(2);
+    expect(await held).toMatch(/unavailable/);
     const result = app.call("s", "app_ask", "afterwards");
     const { requestId } = await back.next();
     await app.relay.respond({ sessionId: "s", requestId, outcome: { case: "resultJson", value: "1" } });

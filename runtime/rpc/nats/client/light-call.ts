@@ -87,8 +87,7 @@ export class LightCall implements MuxCall {
     const isNoticed = silence !== undefined && isSilent(quietMs, timings);
     if (isNoticed) silence.notice();
     const isLost = quietMs >= timings.silenceMs || (isNoticed && this.#request.isRead); // which another instance can answer
-    if (!isLost) return;
-    this.#cancel();
+    if (!isLost) return; // H8: nothing is canceled
     this.fail(unknownOutcome(`nothing was heard of the call for ${Math.round(quietMs)} ms`));
   }
 

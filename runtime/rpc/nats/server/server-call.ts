@@ -71,8 +71,13 @@ export class ServerCall {
 
   /** The caller has canceled. */
   cancel(): void {
-    this.#lost(canceledByCaller());
-    this.#channel?.fail(canceledByCaller());
+    this.lose(connectError("canceled", "the caller has canceled the call", { reason: "CANCELED" }));
+  }
+
+  /** Nobody can be answered any more, and why. */
+  lose(error: ConnectError): void {
+    this.#lost(error);
+    this.#channel?.fail(error);
   }
 
   /** Ends the call from this side, answering with the error. */
@@ -136,8 +141,4 @@ export class ServerCall {
     this.#error ??= error;
     this.context.abort(error);
   }
-}
-
-function canceledByCaller(): ConnectError {
-  return connectError("canceled", "the caller has canceled the call", { reason: "CANCELED" });
 }

@@ -166,8 +166,8 @@ class CallServer implements AsyncDisposable, MuxCall {
     }
   }
 
-  fail(): void {
-    for (const call of this.#calls.values()) call.cancel(); // their callers have given them up
+  fail(error: ConnectError): void {
+    for (const call of this.#calls.values()) call.lose(error); // their callers have given them up, and canceled nothing
   }
 
   #broken(error: Error): void {
