@@ -97,7 +97,8 @@ export type OfferedTool = Message<"toolbus.provider.v1.OfferedTool"> & {
 
   /**
    * Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
-   * and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says.
+   * and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says. When
+   * a router is lost, another one asks again so, which the same instance may be asked, while it still executes the call.
    *
    * @generated from field: bool resumable = 3;
    */
@@ -330,7 +331,8 @@ export type ExecuteToolRequest = Message<"toolbus.provider.v1.ExecuteToolRequest
   longestTimeout?: Duration | undefined;
 
   /**
-   * Whether the call was asked for before, of an instance that was lost: what was started of it is to go on, not to be started again.
+   * Whether the call was asked for before, of an instance or by a router that was lost: what was started of it is to go on, not to be
+   * started again.
    * Set for tools that are offered as `resumable`.
    *
    * @generated from field: bool resumed = 12;

@@ -119,7 +119,8 @@ type OfferedTool struct {
 	// The tool.
 	Tool *v1.Tool `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
-	// and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says.
+	// and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says. When
+	// a router is lost, another one asks again so, which the same instance may be asked, while it still executes the call.
 	Resumable     bool `protobuf:"varint,3,opt,name=resumable,proto3" json:"resumable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -450,7 +451,8 @@ type ExecuteToolRequest struct {
 	Timeout *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// How long the call may take in all, where each progress begins `timeout` anew; absent where progress extends nothing.
 	LongestTimeout *durationpb.Duration `protobuf:"bytes,11,opt,name=longest_timeout,json=longestTimeout,proto3" json:"longest_timeout,omitempty"`
-	// Whether the call was asked for before, of an instance that was lost: what was started of it is to go on, not to be started again.
+	// Whether the call was asked for before, of an instance or by a router that was lost: what was started of it is to go on, not to be
+	// started again.
 	// Set for tools that are offered as `resumable`.
 	Resumed bool `protobuf:"varint,12,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	// What can be asked on the call's behalf; a provider asks for nothing else. Empty, as from releases before: for nothing.

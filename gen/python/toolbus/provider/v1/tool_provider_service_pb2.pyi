@@ -76,7 +76,8 @@ class OfferedTool(_message.Message):
     """Name of the source; empty for tools that are called by their bare name."""
     resumable: _builtins.bool
     """Whether a call of it outlives the instance that was asked for it: asked for again with `resumed`, another instance goes on with it,
-    and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says.
+    and starts nothing twice. A router asks again so when it loses the instance, whatever the tool's effect; how long, CallHeld says. When
+    a router is lost, another one asks again so, which the same instance may be asked, while it still executes the call.
     """
     @_builtins.property
     def tool(self) -> _tool_pb2.Tool:
@@ -262,7 +263,8 @@ class ExecuteToolRequest(_message.Message):
     CallToolRequest.run_context, so that they stay within what the run allows. Empty where nothing narrows the call.
     """
     resumed: _builtins.bool
-    """Whether the call was asked for before, of an instance that was lost: what was started of it is to go on, not to be started again.
+    """Whether the call was asked for before, of an instance or by a router that was lost: what was started of it is to go on, not to be
+    started again.
     Set for tools that are offered as `resumable`.
     """
     @_builtins.property
