@@ -2,6 +2,7 @@
 
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answer } from "../calls/answer.ts";
+import { lineOfJson } from "../calls/json-line.ts";
 
 /** A worker of another version is refused. */
 export const PROTOCOL = 1;
@@ -38,12 +39,11 @@ export type Frame =
   | { kind: "result"; id: number; resultJson: string; logLines: number }
   | { kind: "error"; id: number; error: string; logLines: number };
 
-/** JSON text may hold line ends between its tokens, never inside of a string: as blanks they mean the same. */
 export function lineFromRequest(id: number, request: CallRequest): string {
   const { argumentsJson, configJson, secretsJson, idempotencyKey } = request;
   const words = `"function":${JSON.stringify(request.function)},"kwargs":${argumentsJson}`;
   const surroundings = `"config":${configJson},"secrets":${secretsJson},"idempotency_key":${JSON.stringify(idempotencyKey)}`;
-  return `${`{"id":${id},${words},${surroundings}}`.replace(/[\r\n]+/g, " ")}\n`;
+  return lineOfJson(`{"id":${id},${words},${surroundings}}`);
 }
 
 export function lineFromCancel(id: number): string {
@@ -54,7 +54,7 @@ export function lineFromCancel(id: number): string {
 export function lineFromReply(askId: number, answer: Answer): string {
   const [result, error] =
     answer.kind === "result" ? [answer.resultJson, "null"] : ["null", JSON.stringify(answer.error)];
-  return `${`{"reply":${askId},"result":${result},"error":${error}}`.replace(/[\r\n]+/g, " ")}\n`;
+  return lineOfJson(`{"reply":${askId},"result":${result},"error":${error}}`);
 }
 
 /** Undefined for a line that is no frame of the protocol. */

@@ -1,5 +1,6 @@
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Answer } from "../../calls/answer.ts";
+import { lineOfJson } from "../../calls/json-line.ts";
 import type { Host, HostedCall } from "./host.ts";
 import type { FromModule, ToModule } from "./messages.ts";
 
@@ -32,4 +33,10 @@ export async function answerAsk(
   } catch (error) {
     return { kind: "refusal", askId, error: messageFromUnknown(error) };
   }
+}
+
+/** What the process is told of a call. The JSON texts are written as they are. */
+export function lineFromCall(id: number, { tool, callId, argumentsJson, configJson, secretsJson }: HostedCall): string {
+  const names = `"kind":"call","id":${id},"tool":${JSON.stringify(tool)},"callId":${JSON.stringify(callId)}`;
+  return lineOfJson(`{${names},"arguments":${argumentsJson},"config":${configJson},"secrets":${secretsJson}}`);
 }

@@ -1,4 +1,4 @@
-import type { HostedTool } from "../../../../sdk/typescript/hosted.ts";
+import type { HostedTool, JsonObject } from "../../../../sdk/typescript/hosted.ts";
 import type { Answer } from "../../calls/answer.ts";
 
 /** A tool as its module describes it: in the module's words, so that its process need not load the contract. */
@@ -23,9 +23,9 @@ export type ToModule =
       id: number;
       tool: string;
       callId: string;
-      argumentsJson: string;
-      configJson: string;
-      secretsJson: string;
+      arguments: JsonObject;
+      config: JsonObject;
+      secrets: Record<string, string>;
     }
   | { kind: "cancel"; id: number; reason: string }
   /** `askId` is the module's own; `valueJson` is JSON text. */

@@ -16,7 +16,7 @@ import type { Answer } from "../../calls/answer.ts";
 import { LEVELS, type WrittenLine } from "../../logs/log-line.ts";
 import { createLastWords } from "../../worker/last-words.ts";
 import type { HostedCall } from "./host.ts";
-import { answerAsk, type InFlightCall, openInFlightCall } from "./in-flight-call.ts";
+import { answerAsk, type InFlightCall, lineFromCall, openInFlightCall } from "./in-flight-call.ts";
 import type { DescribedTool, FromModule, ToModule } from "./messages.ts";
 import { parseMessage } from "./parse-message.ts";
 import { type ProcessOptions, startProcess } from "./start-process.ts";
@@ -104,8 +104,7 @@ export class ModuleProcess {
     call.signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
-    const { tool, callId, argumentsJson, configJson, secretsJson } = call;
-    const line = this.#checkedLine({ kind: "call", id, tool, callId, argumentsJson, configJson, secretsJson });
+    const line = this.#checkedLine(lineFromCall(id, call));
     const inFlight = openInFlightCall(call);
     this.#calls.set(id, inFlight);
     const onAbort = () => this.#giveUp(id, inFlight);
@@ -274,15 +273,14 @@ export class ModuleProcess {
   }
 
   #post(message: ToModule): void {
-    this.#write(lineFrom(message));
+    this.#write(`${JSON.stringify(message)}\n`);
   }
 
   #write(line: string): void {
     this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
   }
 
-  #checkedLine(message: ToModule): string {
-    const line = lineFrom(message);
+  #checkedLine(line: string): string {
     const bytes = Buffer.byteLength(line);
     const { maxLineBytes } = this.#options;
     if (bytes <= maxLineBytes) return line;
@@ -294,8 +292,4 @@ export class ModuleProcess {
     const { redact } = this.#options;
     return { timeMs: Date.now(), level, message: redact(message), fieldsJson: redact(fieldsJson) };
   }
-}
-
-function lineFrom(message: ToModule): string {
-  return `${JSON.stringify(message)}\n`;
 }

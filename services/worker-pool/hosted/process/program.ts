@@ -73,16 +73,16 @@ async function shutdown(): Promise<void> {
   tell({ kind: "shut down" });
 }
 
-async function run({ id, tool, callId, argumentsJson, configJson, secretsJson }: Extract<ToModule, { kind: "call" }>) {
+async function run({ id, tool, callId, arguments: given, config, secrets }: Extract<ToModule, { kind: "call" }>) {
   const abort = new AbortController();
   calls.set(id, abort);
   try {
     const found = module?.tools.find(({ name }) => name === tool);
-    const value = await found?.run(JSON.parse(argumentsJson), {
+    const value = await found?.run(given, {
       callId,
       signal: abort.signal,
-      config: JSON.parse(configJson),
-      secrets: JSON.parse(secretsJson),
+      config,
+      secrets,
       log: createLog(id),
       registry: createRegistry(id),
       model: {
