@@ -49,6 +49,11 @@ export function createRoutes(parts: Routes) {
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
   };
+  /** A watch would wait for a session that is not there yet, and go on when it is somebody else's. */
+  const requireStanding = async (sessionId: string, caller: Caller) => {
+    if (!(await owners.exists(sessionId))) refuseSession(sessionId);
+    await requireSession(sessionId, caller);
+  };
   /** Of a session of one's own; what sessions share is for operators. */
   const shownTo = async (caller: Caller, connections: McpConnection[]) => {
     if (seesAll(caller)) return connections;
@@ -76,7 +81,10 @@ export function createRoutes(parts: Routes) {
         return { closedCount: await fleet.release({ sessionId, agent, runId }, signal) };
       },
     });
-    router.service(McpContentService, contentRoutes({ content, resources, requireSession, askerOf: hopOf, lasting }));
+    router.service(
+      McpContentService,
+      contentRoutes({ content, resources, requireSession: requireStanding, askerOf: hopOf, lasting }),
+    );
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { signal }) {
         const given = server ?? refuseField("server", "is required");
@@ -141,6 +149,13 @@ function refuseMissing(name: string): never {
   return refuse("not_found", `there is no MCP server ${name}`, {
     reason: "MCP_SERVER_NOT_FOUND",
     metadata: { server: name },
+  });
+}
+
+function refuseSession(sessionId: string): never {
+  return refuse("not_found", `there is no session ${sessionId}`, {
+    reason: "SESSION_NOT_FOUND",
+    metadata: { session_id: sessionId },
   });
 }
 

@@ -12,11 +12,13 @@ import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
  *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
  * O4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
  *
- * A session that does not exist has nothing to protect: the code that reads it refuses.
+ * A session that does not exist has nothing to protect: the code that reads it refuses. What waits or retries until it can be read has
+ * to ask `exists` first, since the session may be somebody else's by then.
  */
 export interface Ownership {
   /** O1; an empty id is no session. */
   requireSession(sessionId: string, caller: Caller): Promise<void>;
+  exists(sessionId: string): Promise<boolean>;
   /** O4 */
   isOwnSession(sessionId: string, caller: Caller): Promise<boolean>;
 }
@@ -42,6 +44,7 @@ export function createOwnership(
       const principal = await ownerOf(sessionId);
       if (principal !== undefined) requireOwner({ principal }, caller, `session ${sessionId}`);
     },
+    exists: async (sessionId) => (await ownerOf(sessionId)) !== undefined,
     async isOwnSession(sessionId, caller) {
       return isServiceItself(caller) || (sessionId !== "" && (await ownerOf(sessionId)) === caller.principal);
     },
