@@ -11,7 +11,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { type Caller, callerOf, seesAll } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf, SELF, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -50,10 +50,8 @@ export function createRoutes(parts: Routes) {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
   };
   /** A watch would wait for a session that is not there yet, and go on when it is somebody else's. */
-  const requireStanding = async (sessionId: string, caller: Caller) => {
-    if (!(await owners.exists(sessionId))) refuseSession(sessionId);
-    await requireSession(sessionId, caller);
-  };
+  const requireStanding = (sessionId: string, caller: Caller) =>
+    owners.requireStanding(sessionId, seesAll(caller) ? SELF : caller);
   /** Of a session of one's own; what sessions share is for operators. */
   const shownTo = async (caller: Caller, connections: McpConnection[]) => {
     if (seesAll(caller)) return connections;
@@ -149,13 +147,6 @@ function refuseMissing(name: string): never {
   return refuse("not_found", `there is no MCP server ${name}`, {
     reason: "MCP_SERVER_NOT_FOUND",
     metadata: { server: name },
-  });
-}
-
-function refuseSession(sessionId: string): never {
-  return refuse("not_found", `there is no session ${sessionId}`, {
-    reason: "SESSION_NOT_FOUND",
-    metadata: { session_id: sessionId },
   });
 }
 

@@ -30,7 +30,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
   const { inFlight, carryOut, catalogue, contexts, ownership } = routes;
   /** A session of one's own, or an agent that one may use. */
   async function requireScope({ scope }: Pick<ListToolsRequest, "scope">, caller: Caller): Promise<void> {
-    if (scope.case === "session") await ownership.requireSession(scope.value.sessionId, caller);
+    if (scope.case === "session") await ownership.requireStanding(scope.value.sessionId, caller);
     if (scope.case === "agent") await catalogue.requireAgent(scope.value, caller);
   }
 
@@ -57,7 +57,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
     },
     async *callTool(asked, context) {
       const request = byOwnClock(asked);
-      await ownership.requireSession(request.sessionId, callerOf(context));
+      await ownership.requireStanding(request.sessionId, callerOf(context));
       const callId = request.callId || randomUUID();
       const told = decodeRunContext(request.runContext);
       const runContext = { ...told, recovering: told.recovering && callerOf(context).service !== undefined };

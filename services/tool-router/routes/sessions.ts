@@ -25,29 +25,29 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
       return { session: await sessions.open({ agent, sessionId, caller: callerOf(context) }) };
     },
     async getSession({ sessionId }, context) {
-      await ownership.requireSession(sessionId, callerOf(context));
+      await ownership.requireStanding(sessionId, callerOf(context));
       return { session: await sessions.get(sessionId) };
     },
     async listSessions(request, context) {
       return sessions.list({ ...request, caller: callerOf(context) }, context.signal);
     },
     async closeSession(request, context) {
-      await ownership.requireSession(request.sessionId, callerOf(context));
+      await ownership.requireStanding(request.sessionId, callerOf(context));
       return { session: await switching.close(withDrain(request)) };
     },
     async switchAgent(request, context) {
       const caller = callerOf(context);
-      await ownership.requireSession(request.sessionId, caller);
+      await ownership.requireStanding(request.sessionId, caller);
       await catalogue.requireAgent(request.agent, caller);
       return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
     async setLogLevel({ sessionId, level }, context) {
-      await ownership.requireSession(sessionId, callerOf(context));
+      await ownership.requireStanding(sessionId, callerOf(context));
       return { session: await sessions.setLogLevel(sessionId, level) };
     },
     async *watchSession({ sessionId }, context) {
       using ending = openEnding(context.signal, stopping);
-      await ownership.requireSession(sessionId, callerOf(context));
+      await ownership.requireStanding(sessionId, callerOf(context));
       try {
         for await (const session of watchSession(routes, sessionId, ending.signal))
           yield withEtag(WatchSessionResponseSchema, { session });
