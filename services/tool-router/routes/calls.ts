@@ -14,6 +14,7 @@ import { explainTool, type LeftUnchecked } from "../sessions/contexts/explain.ts
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
 import { refuseAgent, type Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
+import { refuseDerivedCall } from "./derived-ids.ts";
 
 export interface CallRoutes {
   inFlight: InFlightCalls;
@@ -57,6 +58,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
     },
     async *callTool(asked, context) {
       const request = byOwnClock(asked);
+      refuseDerivedCall(request.callId, callerOf(context));
       await ownership.requireStanding(request.sessionId, callerOf(context));
       const callId = request.callId || randomUUID();
       const told = decodeRunContext(request.runContext);

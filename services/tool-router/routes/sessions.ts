@@ -9,6 +9,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Switching } from "../sessions/switch/switching.ts";
 import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
+import { isDerivedSession } from "./derived-ids.ts";
 
 export interface SessionRoutes extends WatchParts {
   ownership: Ownership;
@@ -22,7 +23,9 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
   const { sessions, ownership, switching, catalogue, stopping } = routes;
   router.service(SessionService, {
     async createSession({ agent, sessionId }, context) {
-      return { session: await sessions.open({ agent, sessionId, caller: callerOf(context) }) };
+      const caller = callerOf(context);
+      if (isDerivedSession(sessionId, caller)) await ownership.requireStanding(sessionId, caller);
+      return { session: await sessions.open({ agent, sessionId, caller }) };
     },
     async getSession({ sessionId }, context) {
       await ownership.requireStanding(sessionId, callerOf(context));
