@@ -140,7 +140,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
                 caller: nobody,
                 sendsExpiry: false,
               }),
-            sessions: new McpSessions(client(SessionService)),
+            sessions: new McpSessions(client(SessionService), stateKey),
             held: new HeldCalls(),
             inSpan: telemetry.inSpan,
             takeCall: (caller) => shares.take(principalOf(caller), "calls"),

@@ -11,7 +11,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { type Caller, callerOf, seesAll } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf, SELF, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -49,6 +49,9 @@ export function createRoutes(parts: Routes) {
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
   };
+  /** A watch would wait for a session that is not there yet, and go on when it is somebody else's. */
+  const requireStanding = (sessionId: string, caller: Caller) =>
+    owners.requireStanding(sessionId, seesAll(caller) ? SELF : caller);
   /** Of a session of one's own; what sessions share is for operators. */
   const shownTo = async (caller: Caller, connections: McpConnection[]) => {
     if (seesAll(caller)) return connections;
@@ -76,7 +79,10 @@ export function createRoutes(parts: Routes) {
         return { closedCount: await fleet.release({ sessionId, agent, runId }, signal) };
       },
     });
-    router.service(McpContentService, contentRoutes({ content, resources, requireSession, askerOf: hopOf, lasting }));
+    router.service(
+      McpContentService,
+      contentRoutes({ content, resources, requireSession: requireStanding, askerOf: hopOf, lasting }),
+    );
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { signal }) {
         const given = server ?? refuseField("server", "is required");

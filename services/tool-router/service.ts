@@ -8,6 +8,7 @@ import {
   readAuditBackwards,
 } from "#runtime/audit/trail.ts";
 import { openRoom } from "#runtime/bus/buckets/room.ts";
+import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
@@ -109,7 +110,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const contexts = openContexts(stack, config, { catalogue, find, audit });
   const { questionMs } = config;
   const records = new Records({ ...recorded, tasks: recorded.taskIndex, waiters, executing });
-  const questions = createQuestions({ ...recorded, waiters, messages, spaces, audit, clock, questionMs });
+  const key = await readSharedKey(bus, { bucket: "toolbus_router_keys", name: "question-ids" });
+  const questions = createQuestions({ ...recorded, key, waiters, messages, spaces, audit, clock, questionMs });
   const executors = openExecution(stack, config, {
     outside: recorded.outside,
     find,

@@ -3,7 +3,7 @@ import { refuseShare } from "../../failure/share.ts";
 import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Bus } from "../bus.ts";
 import { fillOf, HIGH_MARK, PAUSE_MS } from "./marks.ts";
-import { excessOf } from "./shares.ts";
+import { excessIn } from "./shares.ts";
 
 /** In a store from which nothing is removed for room, those who hold the most store nothing more while room is short. */
 export interface CrowdedStore {
@@ -34,10 +34,10 @@ export async function findCrowding(
   { stream, measure }: Pick<CrowdedStore, "stream" | "measure">,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number>> {
-  const { part, targetBytes } = await fillOf(bus, stream);
-  if (part < HIGH_MARK) return new Map();
+  const fill = await fillOf(bus, stream);
+  if (fill.part < HIGH_MARK) return new Map();
   const held = await measure(signal);
-  const excess = excessOf(held, targetBytes);
+  const excess = excessIn(fill, held);
   excess.delete("");
   return new Map([...excess].map(([holder, bytes]) => [holder, Math.floor((held.get(holder) ?? 0) - bytes)]));
 }

@@ -3,7 +3,7 @@ import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Bus } from "../bus.ts";
 import { retryOnBus } from "../link/link.ts";
 import { fillOf, HIGH_MARK, PAUSE_MS } from "./marks.ts";
-import { bytesByHolder, excessOf, type HolderOf, rememberingHolders, sizesOf } from "./shares.ts";
+import { bytesByHolder, excessIn, type HolderOf, rememberingHolders, sizesOf } from "./shares.ts";
 
 export interface GivingWay {
   readonly stream: string;
@@ -18,10 +18,10 @@ export async function giveWay(
   { stream, holderOf: asked, firstKept = async () => Number.POSITIVE_INFINITY }: GivingWay,
   signal: AbortSignal,
 ): Promise<number> {
-  const { part, targetBytes } = await fillOf(bus, stream);
-  if (part < HIGH_MARK) return 0;
+  const fill = await fillOf(bus, stream);
+  if (fill.part < HIGH_MARK) return 0;
   const holderOf = rememberingHolders(asked);
-  const excess = excessOf(await bytesByHolder(sizesOf(bus, stream, signal), holderOf), targetBytes);
+  const excess = excessIn(fill, await bytesByHolder(sizesOf(bus, stream, signal), holderOf));
   const keptFrom = new Map<string, number>();
   const cuts = new Map<string, number>();
   for await (const { subject, sequence, bytes } of sizesOf(bus, stream, signal)) {

@@ -14,6 +14,7 @@ export const PAUSE_MS = 10_000;
 export interface Fill {
   /** How much of the stream is filled, of 1. */
   readonly part: number;
+  readonly bytes: number;
   /** How many bytes it holds once room is made. */
   readonly targetBytes: number;
 }
@@ -21,5 +22,6 @@ export interface Fill {
 export async function fillOf(bus: Bus, stream: string): Promise<Fill> {
   const ask = () => bus.manager.streams.info(stream);
   const { state, config } = await retryOnBus(bus.link, ask, { what: `measuring the room of ${stream}` });
-  return { part: state.bytes / config.max_bytes, targetBytes: LOW_MARK * config.max_bytes };
+  const { bytes } = state;
+  return { part: bytes / config.max_bytes, bytes, targetBytes: LOW_MARK * config.max_bytes };
 }

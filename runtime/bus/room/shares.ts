@@ -1,6 +1,7 @@
 import { BoundedMap } from "../../collections/bounded-map.ts";
 import type { Bus } from "../bus.ts";
 import { messagesUntil } from "../streams/messages-until.ts";
+import type { Fill } from "./marks.ts";
 
 /*
  * SEC-6: a store that many fill has room for each of them. When room gets short, those give way who hold the most, as far as it takes:
@@ -60,6 +61,12 @@ export async function bytesByHolder(
     held.set(holder, (held.get(holder) ?? 0) + bytes);
   }
   return held;
+}
+
+/** In a store. It takes more for small messages than was measured, so that all together may have less. */
+export function excessIn({ bytes, targetBytes }: Fill, held: ReadonlyMap<string, number>): Map<string, number> {
+  const measured = [...held.values()].reduce((sum, one) => sum + one, 0);
+  return excessOf(held, targetBytes * Math.min(1, measured / bytes));
 }
 
 /** Of each holder that has more than all may have, how much that is, so that together they have no more than `target`. */

@@ -1,5 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 
@@ -12,11 +13,14 @@ import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
  *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
  * O4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
  *
- * A session that does not exist has nothing to protect: the code that reads it refuses.
+ * A session that does not exist has nothing to protect: the code that reads it refuses. But it may be somebody else's
+ * a moment later: what reads it again, waits for it or retries requires that it stands.
  */
 export interface Ownership {
   /** O1; an empty id is no session. */
   requireSession(sessionId: string, caller: Caller): Promise<void>;
+  /** O1, and refuses a session that does not exist, to everybody. */
+  requireStanding(sessionId: string, caller: Caller): Promise<void>;
   /** O4 */
   isOwnSession(sessionId: string, caller: Caller): Promise<boolean>;
 }
@@ -42,8 +46,19 @@ export function createOwnership(
       const principal = await ownerOf(sessionId);
       if (principal !== undefined) requireOwner({ principal }, caller, `session ${sessionId}`);
     },
+    async requireStanding(sessionId, caller) {
+      const principal = (await ownerOf(sessionId)) ?? refuseMissing(sessionId);
+      requireOwner({ principal }, caller, `session ${sessionId}`);
+    },
     async isOwnSession(sessionId, caller) {
       return isServiceItself(caller) || (sessionId !== "" && (await ownerOf(sessionId)) === caller.principal);
     },
   };
+}
+
+function refuseMissing(sessionId: string): never {
+  return refuse("not_found", `there is no session ${sessionId}`, {
+    reason: "SESSION_NOT_FOUND",
+    metadata: { session_id: sessionId },
+  });
 }

@@ -13,8 +13,8 @@
  *
  * mcp-1  A session of a client is a session of the suite, with its id, of the principal that opened it. A request of 2026-07-28
  *        is of the session that its principal has with the agent. So every gateway serves every request.
- * mcp-2  A call's id follows from its session and the id of its JSON-RPC request: sent again, resumed or canceled at any gateway, it
- *        is that call, and not executed twice.
+ * mcp-2  A call's id follows from its session and the id of its JSON-RPC request, by a key of the gateways: sent again, resumed or
+ *        canceled at any gateway, it is that call, and not executed twice; nobody else can compute it.
  * mcp-3  Up to 2025-11-25, a client that leaves has canceled nothing. It goes on by `Last-Event-ID`, which says what it asked for.
  *        What a client asked for as a task is found by the call's id (tasks/serve-tasks.ts).
  * mcp-4  All is asked for as the client's principal: rules, policies, shares and audit are those of the services.

@@ -13,7 +13,7 @@ import type { ServerMethod } from "../tools/server-method.ts";
 export interface ContentRoutes {
   readonly resources: SessionResources;
   readonly content: SessionContent;
-  /** Refuses a session of somebody else. */
+  /** Refuses a session of somebody else, and one that does not exist. */
   readonly requireSession: (sessionId: string, context: ReturnType<typeof callerOf>) => Promise<void>;
   readonly askerOf: (context: HandlerContext) => Asker;
   /** Ends watches when the service stops. */

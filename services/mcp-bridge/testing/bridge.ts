@@ -3,6 +3,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import { pino } from "pino";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
@@ -18,6 +19,7 @@ export interface BridgeClients {
   readonly instance: string;
   readonly provider: Client<typeof ToolProviderService>;
   readonly servers: Client<typeof McpServerService>;
+  readonly content: Client<typeof McpContentService>;
 }
 
 /** The whole service in this process, and clients that reach this instance. */
@@ -75,7 +77,8 @@ export async function openTwoBridges(): Promise<TwoBridges> {
 export function clientsOf(bus: TestBus, instance: string): BridgeClients {
   const room = instanceService("mcp-bridge", instance);
   const provider = clientFor(bus, ToolProviderService, { process: room });
-  return { instance, provider, servers: clientFor(bus, McpServerService, { process: room }) };
+  const servers = clientFor(bus, McpServerService, { process: room });
+  return { instance, provider, servers, content: clientFor(bus, McpContentService, { process: room }) };
 }
 
 /** The odd server as an agent declares it. */

@@ -4,7 +4,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
-import { asOperator, asPrincipal } from "../../../test/harness/callers.ts";
+import { asCaller, asOperator, asPrincipal } from "../../../test/harness/callers.ts";
 import { type Bridge, call, oddSource, openBridge } from "./bridge.ts";
 
 const stack = new AsyncDisposableStack();
@@ -52,4 +52,27 @@ test("SEC-2 connections of a session are shown to its owner and to operators, an
   expect(await reasonOf(servers.closeConnections(asked, asPrincipal("bob")))).toBe("PRINCIPAL_NOT_OWNER");
   expect(await shownTo(asPrincipal("ann"))).toEqual(["odd"]);
   expect((await servers.closeConnections(asked, asPrincipal("ann"))).closedCount).toBe(1);
+});
+
+test("SEC-2 what servers offer in a session that does not exist is refused at once, to operators and services too", async () => {
+  const { content } = bridge;
+  const source = { sessionId: "unborn", source: "odd" };
+  const [uri, name] = ["odd://private", "greet"];
+  for (const by of [asPrincipal("bob"), asOperator("olga"), asCaller({ service: "gateway", isOperator: false })]) {
+    const watched = { sessionId: "unborn", resources: [{ source: "odd", uri }] };
+    const reference = { case: "prompt", value: name } as const;
+    const attempts = {
+      watch: () => content.watchResources(watched, by)[Symbol.asyncIterator]().next(),
+      list: () => content.listResources({ source }, by),
+      templates: () => content.listResourceTemplates({ source }, by),
+      read: () => content.readResource({ source, uri }, by),
+      prompts: () => content.listPrompts({ source }, by),
+      prompt: () => content.getPrompt({ source, name }, by),
+      complete: () => content.complete({ source, reference, argument: name }, by),
+      subscribe: () => content.subscribeResource({ source, uri }, by),
+      unsubscribe: () => content.unsubscribeResource({ sessionId: "unborn", uri }, by),
+    };
+    for (const [what, attempt] of Object.entries(attempts))
+      expect(await reasonOf(attempt()), what).toBe("SESSION_NOT_FOUND");
+  }
 });

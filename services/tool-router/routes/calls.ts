@@ -14,6 +14,7 @@ import { explainTool, type LeftUnchecked } from "../sessions/contexts/explain.ts
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
 import { refuseAgent, type Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
+import { refuseDerivedCall } from "./derived-ids.ts";
 
 export interface CallRoutes {
   inFlight: InFlightCalls;
@@ -30,7 +31,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
   const { inFlight, carryOut, catalogue, contexts, ownership } = routes;
   /** A session of one's own, or an agent that one may use. */
   async function requireScope({ scope }: Pick<ListToolsRequest, "scope">, caller: Caller): Promise<void> {
-    if (scope.case === "session") await ownership.requireSession(scope.value.sessionId, caller);
+    if (scope.case === "session") await ownership.requireStanding(scope.value.sessionId, caller);
     if (scope.case === "agent") await catalogue.requireAgent(scope.value, caller);
   }
 
@@ -57,7 +58,8 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
     },
     async *callTool(asked, context) {
       const request = byOwnClock(asked);
-      await ownership.requireSession(request.sessionId, callerOf(context));
+      refuseDerivedCall(request.callId, callerOf(context));
+      await ownership.requireStanding(request.sessionId, callerOf(context));
       const callId = request.callId || randomUUID();
       const told = decodeRunContext(request.runContext);
       const runContext = { ...told, recovering: told.recovering && callerOf(context).service !== undefined };

@@ -9,6 +9,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Switching } from "../sessions/switch/switching.ts";
 import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
+import { isDerivedSession } from "./derived-ids.ts";
 
 export interface SessionRoutes extends WatchParts {
   ownership: Ownership;
@@ -22,32 +23,34 @@ export function routeSessions(router: ConnectRouter, routes: SessionRoutes): voi
   const { sessions, ownership, switching, catalogue, stopping } = routes;
   router.service(SessionService, {
     async createSession({ agent, sessionId }, context) {
-      return { session: await sessions.open({ agent, sessionId, caller: callerOf(context) }) };
+      const caller = callerOf(context);
+      if (isDerivedSession(sessionId, caller)) await ownership.requireStanding(sessionId, caller);
+      return { session: await sessions.open({ agent, sessionId, caller }) };
     },
     async getSession({ sessionId }, context) {
-      await ownership.requireSession(sessionId, callerOf(context));
+      await ownership.requireStanding(sessionId, callerOf(context));
       return { session: await sessions.get(sessionId) };
     },
     async listSessions(request, context) {
       return sessions.list({ ...request, caller: callerOf(context) }, context.signal);
     },
     async closeSession(request, context) {
-      await ownership.requireSession(request.sessionId, callerOf(context));
+      await ownership.requireStanding(request.sessionId, callerOf(context));
       return { session: await switching.close(withDrain(request)) };
     },
     async switchAgent(request, context) {
       const caller = callerOf(context);
-      await ownership.requireSession(request.sessionId, caller);
+      await ownership.requireStanding(request.sessionId, caller);
       await catalogue.requireAgent(request.agent, caller);
       return { session: await switching.switchAgent(withDrain(request), context.signal) };
     },
     async setLogLevel({ sessionId, level }, context) {
-      await ownership.requireSession(sessionId, callerOf(context));
+      await ownership.requireStanding(sessionId, callerOf(context));
       return { session: await sessions.setLogLevel(sessionId, level) };
     },
     async *watchSession({ sessionId }, context) {
       using ending = openEnding(context.signal, stopping);
-      await ownership.requireSession(sessionId, callerOf(context));
+      await ownership.requireStanding(sessionId, callerOf(context));
       try {
         for await (const session of watchSession(routes, sessionId, ending.signal))
           yield withEtag(WatchSessionResponseSchema, { session });

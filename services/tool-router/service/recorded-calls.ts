@@ -1,6 +1,7 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { openGivingWay } from "#runtime/bus/room/give-way.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
@@ -21,7 +22,7 @@ import type { Audit } from "../catalogue/audit/audit.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
-import { createTaskIndex } from "../subscriptions/calls/task-index.ts";
+import { createTaskIndex, TASK_SHARES } from "../subscriptions/calls/task-index.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
@@ -100,6 +101,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   );
   const fills = "calls that are open or ended within the hour";
   stack.use(openRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
+  stack.use(openGivingWay(bus, { ...TASK_SHARES, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());
   const outside = new Outside({
     store,

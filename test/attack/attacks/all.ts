@@ -9,6 +9,7 @@ import { fuzz } from "./fuzz/requests.ts";
 import { ids } from "./ids.ts";
 import { outward } from "./outward/outward.ts";
 import { turncoats } from "./outward/turncoats.ts";
+import { takenIds } from "./taken-ids.ts";
 import { tokens } from "./tokens.ts";
 import { tools } from "./tools.ts";
 
@@ -18,6 +19,7 @@ export const attacks: readonly Attack[] = [
   ...tokens,
   ...bus,
   ...ids,
+  ...takenIds,
   ...tools,
   ...outward,
   ...turncoats,

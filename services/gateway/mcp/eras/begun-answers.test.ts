@@ -15,6 +15,7 @@ async function openDoor() {
   const parts = {
     enter: async () => ({ principal: "alice" }),
     sessions: { require: async (id: string) => ({ id }) },
+    stateKey: new Uint8Array(32),
     tools: {
       async *callTool() {
         begun.push((response?.socket?.bytesWritten ?? 0) > 0);

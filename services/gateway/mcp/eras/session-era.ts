@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   type EventStore,
   isInitializeRequest,
@@ -7,6 +6,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
@@ -15,6 +15,7 @@ import { LEAST } from "../calls/log-levels.ts";
 import { answer, answersFrom } from "../calls/questions.ts";
 import { CREATE_TASK, serveTasks, TASKS_CAPABILITY } from "../tasks/serve-tasks.ts";
 import { headerFromSession, type StandingSession, sessionFromHeader } from "./client-session.ts";
+import { callIdOf } from "./derived-ids.ts";
 import { eventIdOfCall, type PlacedCall } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
@@ -79,7 +80,7 @@ async function initialize(parts: McpParts, exchange: McpExchange): Promise<Respo
 export function partsOfSession(parts: McpParts, exchange: McpExchange, sessionId: string) {
   return {
     ...serverParts(parts, exchange, async () => sessionId),
-    callIdOf: ({ id }) => callIdOf(sessionId, id),
+    callIdOf: ({ id }) => callIdIn(parts, exchange, { sessionId, id }),
     async *callTool(call, options) {
       await exchange.begun; // what is lost before is lost for the client, and must not have happened
       yield* parts.tools.callTool({ ...call, sessionId }, options);
@@ -159,12 +160,13 @@ function isId(value: unknown): value is RequestId {
   return typeof value === "string" || typeof value === "number";
 }
 
-/** mcp-2 */
-export function callIdOf(sessionId: string, id: RequestId): string {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([sessionId, id]))
-    .digest("base64url");
-  return `mcp-${digest}`;
+/** The id of the caller's call in the session (mcp-2). */
+export function callIdIn(
+  { stateKey }: McpParts,
+  { caller }: McpExchange,
+  call: { readonly sessionId: string; readonly id: RequestId },
+): string {
+  return callIdOf(stateKey, { ...call, principal: principalOf(caller) });
 }
 
 interface Cancellation {
@@ -174,9 +176,10 @@ interface Cancellation {
 }
 
 /** Wherever the call is. One that has its result keeps it. */
-async function cancel({ calls }: McpParts, { exchange, sessionId, message }: Cancellation): Promise<void> {
+async function cancel(parts: McpParts, { exchange, sessionId, message }: Cancellation): Promise<void> {
   const { requestId, reason } = isObject(message.params) ? message.params : {};
   if (!isId(requestId)) return;
   const text = typeof reason === "string" ? reason.slice(0, 4_096) : "canceled by the MCP client";
-  await calls.cancelToolCall({ callId: callIdOf(sessionId, requestId), reason: text }, optionsFor(exchange.caller));
+  const callId = callIdIn(parts, exchange, { sessionId, id: requestId });
+  await parts.calls.cancelToolCall({ callId, reason: text }, optionsFor(exchange.caller));
 }

@@ -11,7 +11,7 @@ import { scopeOfSession } from "../agent/tool-list.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
-import { callIdOf, partsOfSession, postToSession, requireSession } from "./session-era.ts";
+import { callIdIn, partsOfSession, postToSession, requireSession } from "./session-era.ts";
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */
 export async function openStream(parts: McpParts, exchange: McpExchange): Promise<Response> {
@@ -38,7 +38,8 @@ async function resumeCall(
   { sessionId, call }: { sessionId: string; call: PlacedCall },
 ): Promise<Response> {
   const { id, name, progressToken } = call;
-  const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callIdOf(sessionId, id)));
+  const argumentsJson =
+    call.argumentsJson ?? (await argumentsOf(parts, exchange, callIdIn(parts, exchange, { sessionId, id })));
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
   const task = call.task ? `"task":${JSON.stringify(call.task)},` : "";
   const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;

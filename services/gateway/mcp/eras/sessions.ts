@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
@@ -8,15 +7,19 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { valuesOf } from "../../plain/exchange.ts";
+import { idOfStanding } from "./derived-ids.ts";
 
 /** Sessions of the suite, as those of MCP clients (mcp-1). */
 export class McpSessions {
   readonly #sessions: Client<typeof SessionService>;
+  readonly #stateKey: Uint8Array;
   /** The id of a standing session, as it was when it was last looked for. */
   readonly #believed = new BoundedMap<string, string>(10_000);
 
-  constructor(sessions: Client<typeof SessionService>) {
+  /** `stateKey`: that of `McpParts`. */
+  constructor(sessions: Client<typeof SessionService>, stateKey: Uint8Array) {
     this.#sessions = sessions;
+    this.#stateKey = stateKey;
   }
 
   async open(agent: string, caller: Caller, sessionId = ""): Promise<Session> {
@@ -28,7 +31,8 @@ export class McpSessions {
   async require(sessionId: string, caller: Caller): Promise<Session> {
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(sessionId)) refuseSession(sessionId);
     const session = await this.#find(sessionId, caller);
-    return session === undefined || session.state === SessionState.CLOSED ? refuseSession(sessionId) : session;
+    const isUsable = typeof session === "object" && session.state !== SessionState.CLOSED;
+    return isUsable ? session : refuseSession(sessionId);
   }
 
   /** Every gateway knows it from then on. */
@@ -42,14 +46,15 @@ export class McpSessions {
 
   /**
    * The session of a principal with an agent, for clients that name none: it is opened by whoever is first, and its id follows from
-   * both. One that was closed, or has gone on to another agent, leaves its place to the next.
+   * both. One that was closed, has gone on to another agent, or is somebody else's leaves its place to the next.
    */
   async standing(agent: string, caller: Caller): Promise<string> {
     for (let place = 0; place < MOST_PLACES; place += 1) {
-      const id = idOfStanding(agent, caller, place);
+      const id = this.#idOfStanding(agent, caller, place);
       this.#believed.set(holderOf(agent, caller), id);
       const session = await this.#find(id, caller);
-      if (session === undefined) return (await this.open(agent, caller, id)).id;
+      if (session === "foreign") continue;
+      if (session === "none") return (await this.open(agent, caller, id)).id;
       if (session.agent === agent && session.state !== SessionState.CLOSED) return id;
     }
     return refuse("resource_exhausted", "too many sessions with this agent were closed lately: try again tomorrow", {
@@ -60,17 +65,22 @@ export class McpSessions {
   /** The standing session as it is believed to be. Nobody is asked, so it may not be there, or not be one any more. */
   believed(agent: string, caller: Caller): string {
     const holder = holderOf(agent, caller);
-    const id = this.#believed.get(holder) ?? idOfStanding(agent, caller, 0);
+    const id = this.#believed.get(holder) ?? this.#idOfStanding(agent, caller, 0);
     this.#believed.set(holder, id);
     return id;
   }
 
-  async #find(sessionId: string, caller: Caller): Promise<Session | undefined> {
+  #idOfStanding(agent: string, caller: Caller, place: number): string {
+    return idOfStanding(this.#stateKey, { principal: principalOf(caller), agent, place });
+  }
+
+  async #find(sessionId: string, caller: Caller): Promise<Session | "none" | "foreign"> {
     try {
-      return (await this.#sessions.getSession({ sessionId }, { contextValues: valuesOf(caller) })).session;
+      return (await this.#sessions.getSession({ sessionId }, { contextValues: valuesOf(caller) })).session ?? "none";
     } catch (error) {
       const { reason } = failureFromConnectError(error);
-      if (reason === "SESSION_NOT_FOUND" || reason === "PRINCIPAL_NOT_OWNER") return undefined;
+      if (reason === "SESSION_NOT_FOUND") return "none";
+      if (reason === "PRINCIPAL_NOT_OWNER") return "foreign";
       throw error;
     }
   }
@@ -81,13 +91,6 @@ const MOST_PLACES = 100;
 
 function holderOf(agent: string, caller: Caller): string {
   return JSON.stringify([principalOf(caller), agent]);
-}
-
-function idOfStanding(agent: string, caller: Caller, place: number): string {
-  const digest = createHash("sha256")
-    .update(JSON.stringify([principalOf(caller), agent, place]))
-    .digest("base64url");
-  return `mcp-${digest.slice(0, 32)}`;
 }
 
 function refuseSession(sessionId: string): never {

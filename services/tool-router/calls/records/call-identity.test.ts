@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { recordedArguments } from "../answers/record-size.ts";
-import { differencesOf, isSameArguments } from "./call-identity.ts";
+import { differencesOf, differencesOfRequests, isSameArguments } from "./call-identity.ts";
 import { callRecord } from "./record/call-record.ts";
 
 test("the same arguments are the same in any spelling, and empty ones are an empty object", () => {
@@ -26,6 +26,15 @@ test("what differs is named", () => {
   const facts = { sessionId: "s", runId: "r", agent: "a", tool: "t", argumentsJson: "{}" };
   const record = (more: Partial<typeof facts>) => callRecord({ ...facts, ...more });
   expect(differencesOf(record({}), record({}))).toEqual([]);
-  const other = { sessionId: "s2", runId: "r2", agent: "b", tool: "u", argumentsJson: '{"x":1}' };
-  expect(differencesOf(record({}), record(other))).toEqual(["session", "run", "agent", "tool", "arguments"]);
+  const other = { runId: "r2", agent: "b", tool: "u", argumentsJson: '{"x":1}' };
+  expect(differencesOf(record({}), record(other))).toEqual(["run", "agent", "tool", "arguments"]);
+});
+
+test("SEC-2 of a call in another session, nothing is told but that: it may be another principal's", () => {
+  const facts = { sessionId: "s", runId: "", agent: "a", tool: "t", name: "t", argumentsJson: '{"secret":1}' };
+  for (const guess of [{}, { argumentsJson: "{}" }, { agent: "b", tool: "u", name: "u", runId: "r" }]) {
+    const other = { ...facts, ...guess, sessionId: "s2" };
+    expect(differencesOf(callRecord(facts), callRecord(other))).toEqual(["session"]);
+    expect(differencesOfRequests(facts, other)).toEqual(["session"]);
+  }
 });

@@ -58,6 +58,8 @@ export function refuseForeign(callId: string, differences: readonly string[]): n
   });
 }
 
-function differing(sameness: Record<string, boolean>): string[] {
-  return Object.keys(sameness).filter((part) => !sameness[part]);
+/** A session is one principal's: whoever guesses at a call of another one is not told what was right. */
+function differing(sameness: Record<string, boolean> & { session: boolean }): string[] {
+  if (!sameness.session) return ["session"];
+  return Object.entries(sameness).flatMap(([part, isSame]) => (isSame ? [] : [part]));
 }

@@ -185,7 +185,7 @@ describe("recorded calls", () => {
       agent: { agent: "a2" },
       tool: { tool: "other" },
       arguments: { argumentsJson: '{"a":1}' },
-      "session, arguments": { sessionId: "s2", argumentsJson: '{"a":1}' },
+      "run, arguments": { runId: "r2", argumentsJson: '{"a":1}' },
     };
     for (const [what, other] of Object.entries(others)) {
       const message = `belongs to another call, which differs in ${what}`;

@@ -8,6 +8,13 @@ import { Failure } from "#runtime/failure/failure.ts";
 import type { TaskEntry, TaskIndex } from "../../calls/records/task-index.ts";
 
 const PLACE = { bucket: "toolbus_tasks", prefix: "", codec: textCodec } as const;
+const SUBJECTS = `$KV.${PLACE.bucket}.`;
+
+/** Who has the most entries loses the oldest of them when room gets short. */
+export const TASK_SHARES = {
+  stream: `KV_${PLACE.bucket}`,
+  holderOf: (subject: string) => subject.slice(SUBJECTS.length).split(".", 1)[0] ?? "",
+};
 
 /** An entry a task, under its principal: `<principal>.<call>`. */
 export function createTaskIndex(bus: Bus, onFault: (fault: string) => void): TaskIndex {
@@ -23,7 +30,7 @@ export function createTaskIndex(bus: Bus, onFault: (fault: string) => void): Tas
     },
     async read(principal, { after, limit, signal }) {
       const entries: TaskEntry[] = [];
-      const subjects = `$KV.${PLACE.bucket}.${ownerOf(principal)}.*`;
+      const subjects = `${SUBJECTS}${ownerOf(principal)}.*`;
       for await (const message of readSubject(bus, subjects, { fromSequence: after + 1, signal })) {
         if (isRemoval(message.headers)) continue;
         const callId = textCodec.decode(message.data);

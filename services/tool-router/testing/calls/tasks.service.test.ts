@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
+import { createTaskIndex } from "../../subscriptions/calls/task-index.ts";
 import { openReader, type Reader } from "../peers/reader.ts";
 
 let suite: Reader;
@@ -73,4 +75,21 @@ test("DOOR-2 calls that were asked for as tasks are listed by themselves, in pag
   ).toEqual(ids.flat());
   const { nextPageToken: pageToken } = await right.calls.listToolCalls({ onlyTasks: true, pageSize: 1 });
   await expect(right.calls.listToolCalls({ pageToken })).rejects.toThrow(/page_token: /);
+}, 60_000);
+
+test("SEC-6 routers make room in the list of tasks at the cost of who has the most", async () => {
+  const faults: string[] = [];
+  const tasks = createTaskIndex(suite.bus, (fault) => faults.push(fault));
+  const idsOf = async (principal: string) => {
+    const part = { after: 0, limit: 10_000, signal: new AbortController().signal };
+    return (await tasks.read(principal, part)).map(({ callId }) => callId);
+  };
+  await tasks.add({ principal: "alice", callId: "hers" });
+  await shrinkStore(suite.bus, "KV_toolbus_tasks", 32 * 1_024);
+  for (let n = 0; faults.length === 0; n += 1) await tasks.add({ principal: "mallory", callId: `his-${n}` });
+  const isMade = async () => !(await idsOf("mallory")).includes("his-0");
+  await until(isMade, { timeoutMs: 40_000, intervalMs: 500, what: "room" });
+  await tasks.add({ principal: "alice", callId: "hers-too" });
+  expect(await idsOf("alice")).toEqual(["hers", "hers-too"]);
+  expect(faults).toHaveLength(1);
 }, 60_000);

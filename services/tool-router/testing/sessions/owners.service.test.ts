@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
-import { asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
+import { asCaller, asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
 import { ended } from "../fakes/fake-provider.ts";
 import { ExternalService, neither } from "../peers/external-service.ts";
 import { openReader, type Reader, readFile } from "../peers/reader.ts";
@@ -43,6 +43,31 @@ describe("calls of one principal, and another one that knows their ids", () => {
     expect(suite.mcp.canceled).not.toContain("pure");
     expect((await calls.cancelToolCall({ callId: "pure" }, as("alice"))).started).toBe(true);
     expect((await calling).isError).toBe(true);
+  });
+
+  test("SEC-2 ids of the suite's own runs and keys are not chosen from outside, where others could take them before", async () => {
+    const { sessions, router, call } = suite.clients;
+    const mallory = as("mallory");
+    await sessions.createSession({ agent: "reader", sessionId: "mallorys-own" }, mallory);
+    const callId = `run_${"0".repeat(21)}_call_2_1`;
+    const request = { sessionId: "mallorys-own", name: "read", argumentsJson: '{"path":"a"}', callId };
+    const calling = Array.fromAsync(router.callTool(request, mallory));
+    expect(await failureOf(calling)).toMatchObject({
+      code: "invalid_argument",
+      fieldViolations: [{ field: "call_id" }],
+    });
+    for (const sessionId of [`key_${"0".repeat(40)}`, `sub_${"0".repeat(40)}`]) {
+      const opening = sessions.createSession({ agent: "reader", sessionId }, mallory);
+      expect(await failureOf(opening)).toMatchObject({ code: "not_found", reason: "SESSION_NOT_FOUND" });
+      const service = asCaller({ service: "orchestrator", principal: "alice", isOperator: false });
+      expect((await sessions.createSession({ agent: "reader", sessionId }, service)).session?.id).toBe(sessionId);
+      const again = await sessions.createSession({ agent: "reader", sessionId }, as("alice"));
+      expect(again.session?.id, "whose it is may name it").toBe(sessionId);
+    }
+    suite.mcp.answer = async function* () {
+      yield { event: { case: "result", value: { outputJson: '"read"' } } };
+    };
+    expect((await call({ ...request, sessionId })).output).toBe("read");
   });
 
   test("LOOP-15 a call that has not begun is canceled for who cancels it, and for nobody else", async () => {

@@ -2,19 +2,22 @@
 
 import { insideHosts } from "../../../../services/tool-router/testing/peers/inside-hosts.ts";
 import { openWebServer } from "../../../../services/tool-router/testing/peers/web-server.ts";
-import { type Attack, type Ground, tryAll } from "../../attack.ts";
+import { type Attack, type Ground, type Principal, tryAll } from "../../attack.ts";
 
 interface Sent {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: object;
+  /** Mallory unless told. */
+  readonly by?: Principal;
 }
 
 /** What the door answers, whole. */
-async function ask({ url, keys }: Ground, path: string, { method = "POST", headers, body }: Sent): Promise<string> {
+async function ask({ url, keys }: Ground, path: string, sent: Sent): Promise<string> {
+  const { method = "POST", headers, body, by = "mallory" } = sent;
   const accept = "application/json, text/event-stream";
   const type = body && { "content-type": "application/json" };
-  const init = { method, headers: { authorization: `Bearer ${keys.mallory}`, accept, ...type, ...headers } };
+  const init = { method, headers: { authorization: `Bearer ${keys[by]}`, accept, ...type, ...headers } };
   const signal = AbortSignal.timeout(30_000);
   const answer = await fetch(url + path, { ...init, ...(body && { body: JSON.stringify(body) }), signal });
   return `${answer.status} ${await answer.text()}`;
@@ -23,7 +26,7 @@ async function ask({ url, keys }: Ground, path: string, { method = "POST", heade
 const VERSION = "2026-07-28";
 
 /** A call of a tool by a client of that version, which needs no session. */
-function callAt(ground: Ground, path: string, name: string, given: object): Promise<string> {
+export function callAt(ground: Ground, path: string, name: string, given: object, by?: Principal): Promise<string> {
   const io = "io.modelcontextprotocol";
   const _meta = {
     [`${io}/protocolVersion`]: VERSION,
@@ -32,7 +35,11 @@ function callAt(ground: Ground, path: string, name: string, given: object): Prom
   };
   const params = { name, arguments: given, _meta };
   const headers = { "mcp-protocol-version": VERSION, "mcp-method": "tools/call", "mcp-name": name };
-  return ask(ground, path, { headers, body: { jsonrpc: "2.0", id: 1, method: "tools/call", params } });
+  return ask(ground, path, {
+    ...(by && { by }),
+    headers,
+    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params },
+  });
 }
 
 const said = (content: object[]) => ({ model: "keeper", input: [{ role: "user", content }] });

@@ -113,7 +113,9 @@ function callInStanding({ tools, sessions }: McpParts, { agent, caller }: McpExc
   };
 }
 
-/** The refusals of a session that is not there, or has ended, or has gone on to another agent. */
+/** The refusals of a session that is not there, or has ended, or has gone on to another agent, or is somebody else's. */
+const ELSEWHERE = ["SESSION_NOT_FOUND", "SESSION_CLOSED", "AGENT_SWITCHED", "PRINCIPAL_NOT_OWNER"];
+
 function isElsewhere({ reason }: Failure): boolean {
-  return reason === "SESSION_NOT_FOUND" || reason === "SESSION_CLOSED" || reason === "AGENT_SWITCHED";
+  return ELSEWHERE.includes(reason);
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHmac } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Elicitation, InputRequest } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -41,17 +41,24 @@ export function isAnsweredByCaller({ answers }: Pick<AskingCall, "answers">, { u
   return url === "" ? answers.forms : answers.urls;
 }
 
-/** Equal for the same question of the same call, so that it is asked once, whoever goes on with the call. */
-export function questionId({ callId }: Pick<AskingCall, "callId">, { id, request }: InputRequest): string {
+/**
+ * Equal for the same question of the same call, so that it is asked once, whoever goes on with the call. By a key of the routers: under
+ * an id that others can compute, they could answer before.
+ */
+export function questionId(
+  key: Uint8Array,
+  { callId, scope }: Pick<AskingCall, "callId" | "scope">,
+  { id, request }: InputRequest,
+): string {
   const value = request.case === "elicitation" ? request.value : undefined;
-  const text = JSON.stringify([callId, id, value?.message, value?.requestedSchemaJson, value?.url]);
-  return `ask-${createHash("sha256").update(text).digest("base64url")}`;
+  const text = JSON.stringify([scope.sessionId, callId, id, value?.message, value?.requestedSchemaJson, value?.url]);
+  return `ask-${createHmac("sha256", key).update(text).digest("base64url")}`;
 }
 
 /** A question is a call that people answer, like one of a tool that a space answers. */
 export function questionRecord(
   call: AskingCall,
-  asked: { request: InputRequest; elicitation: Elicitation; spaceId: string },
+  asked: { id: string; request: InputRequest; elicitation: Elicitation; spaceId: string },
   times: { now: number; expiresAt: number },
 ): CallRecord {
   const { sessionId, runId, agent, principal } = call.scope;
@@ -61,7 +68,7 @@ export function questionRecord(
   const content = isForm ? { requestedSchema } : { url };
   return callRecord({
     ...{ sessionId, runId, agent, principal },
-    callId: questionId(call, asked.request),
+    callId: asked.id,
     tool: QUESTION_TOOL,
     calledAs: QUESTION_TOOL,
     argumentsJson: JSON.stringify({ tool: call.tool, message, mode: isForm ? "form" : "url", ...content }),
@@ -74,6 +81,11 @@ export function questionRecord(
     expireTime: timestampFromMs(Math.ceil(times.expiresAt)),
     question: { callId: call.callId, name: asked.request.id },
   });
+}
+
+/** Whether the record is the call's question, and no call that somebody else made under its id. */
+export function isQuestionOf({ question, principal, sessionId }: CallRecord, { callId, scope }: AskingCall): boolean {
+  return question?.callId === callId && principal === scope.principal && sessionId === scope.sessionId;
 }
 
 /** Why the question cannot be put to a person whole, or its answer not be checked; undefined when it can. */

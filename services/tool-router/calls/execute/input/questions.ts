@@ -25,6 +25,7 @@ import {
   answerOf,
   faultOfQuestion,
   isAnsweredByCaller,
+  isQuestionOf,
   questionId,
   questionRecord,
 } from "./question.ts";
@@ -44,6 +45,8 @@ import {
  */
 
 export interface QuestionsParts {
+  /** By which all routers give questions their ids. */
+  key: Uint8Array;
   store: CallStore;
   waiters: Waiters;
   messages: Pick<Messages, "show">;
@@ -69,10 +72,11 @@ interface Opened {
 type Held = Pick<ProviderStream, "next"> | undefined;
 type Answered = Told | { kind: "answered"; responses: InputResponses };
 
+const TAKEN = "the id of its question is another call's";
 const NOBODY = "nobody can be asked: the agent has no active space";
 
 export function createQuestions(parts: QuestionsParts): Questions {
-  const { store, waiters, messages, spaces, audit, clock, questionMs } = parts;
+  const { key, store, waiters, messages, spaces, audit, clock, questionMs } = parts;
 
   async function resultOf(call: AskingCall, { request, opened }: Opened, signal: AbortSignal): Promise<string> {
     const { id, request: wanted } = request;
@@ -106,16 +110,21 @@ export function createQuestions(parts: QuestionsParts): Questions {
 
   /** The question's record, or why nobody is asked. */
   async function open(call: AskingCall, asked: Pick<Parameters<typeof questionRecord>[1], "request" | "elicitation">) {
-    const standing = await store.read(questionId(call, asked.request)); // Q1
+    const id = questionId(key, call, asked.request);
+    const read = async () => {
+      const standing = await store.read(id);
+      return standing && (isQuestionOf(standing, call) ? standing : TAKEN);
+    };
+    const standing = await read(); // Q1
     if (standing !== undefined) return standing;
     const spaceId = await spaces.activeSpace(call.scope.sessionId, call.scope.agent);
     if (spaceId === "" && !isAnsweredByCaller(call, asked.elicitation)) return NOBODY;
     const now = clock.now();
     const expiresAt = Math.min(now + questionMs, call.runDeadline ?? Number.POSITIVE_INFINITY);
-    const record = questionRecord(call, { ...asked, spaceId }, { now, expiresAt });
+    const record = questionRecord(call, { ...asked, id, spaceId }, { now, expiresAt });
     const fault = faultOfQuestion(record);
     if (fault !== undefined) return `a person cannot be shown it: ${fault}`;
-    if (!(await store.create(record))) return (await store.read(record.callId)) ?? record;
+    if (!(await store.create(record))) return (await read()) ?? record;
     if (spaceId === "") return record;
     try {
       await messages.show(record, "running");
