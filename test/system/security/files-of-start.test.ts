@@ -1,5 +1,6 @@
 // A confined tool of a project that holds agents and nothing else tries to write what the suite, the console or its next start reads.
 
+import { existsSync } from "node:fs";
 import { access, mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -108,4 +109,22 @@ test("it may write other files of the project", async () => {
   );
   expect(await readFile(join(project, "out.txt"), "utf8")).toBe("mine\n");
   expect(await readFile(join(project, "out/a"), "utf8")).toBe("mine\n");
+});
+
+test.runIf(isConfined)("SEC-3 a service that is served alone protects the project before it starts tools", async () => {
+  const alone = await realpath(await mkdtemp(join(tmpdir(), "toolbus-start-")));
+  await using _ = { [Symbol.asyncDispose]: () => rm(alone, { recursive: true, force: true }) };
+  const installed = { program: join(projectRoot, "cli", "main.ts"), cwd: alone };
+  const env = { NATS_URL: "nats://127.0.0.1:1" };
+  const made = () => [".env", "toolbus.yaml", "ui", ".toolbus"].every((name) => existsSync(join(alone, name)));
+  {
+    await using gateway = startCommand(["serve", "gateway"], { installed, env });
+    await Promise.race([
+      gateway.ended,
+      until(() => gateway.written.stdout !== "", { timeoutMs: 30_000, what: "a line" }),
+    ]);
+    expect(made(), "it starts no tools").toBe(false);
+  }
+  await using _bridge = startCommand(["serve", "mcp-bridge"], { installed, env });
+  await until(made, { timeoutMs: 30_000, what: "what was absent to be there" });
 });
