@@ -83,25 +83,23 @@ async function written(): Promise<string[]> {
   return (await Promise.all(texts)).filter(({ text }) => text.includes(EVIL)).map(({ name }) => name);
 }
 
-test.runIf(isConfined)(
-  "SEC-3 a confined tool makes and changes nothing that the next start reads, there or not",
-  async () => {
-    const write = (name: string) => {
-      const path = join(project, name);
-      const folder = join(path, "..");
-      return `mkdir -p ${folder} && echo ${EVIL} > ${path}
+test("SEC-3 a confined tool makes and changes nothing that the next start reads, there or not", async () => {
+  const write = (name: string) => {
+    const path = join(project, name);
+    const folder = join(path, "..");
+    return `mkdir -p ${folder} && echo ${EVIL} > ${path}
       mv ${path} ${path}.old && echo ${EVIL} > ${path}; rm -f ${path}; echo ${EVIL} > ${path}`;
-    };
-    const move = (folder: string) =>
-      `mv ${folder} ${folder}-old && mkdir -p ${folder}; rm -rf ${folder}; mkdir ${folder}; ln -s /tmp ${folder}`;
-    await run(files.map(write).join("\n"));
-    const folders = ["agents", "tools", "workers", "hosted", "scripts", "ui", "node_modules"];
-    await run([...folders.map((name) => move(join(project, name))), move(project), ...files.map(write)].join("\n"));
-    expect(await written()).toEqual([]);
-    expect((await fetch(`${url}/console/ui/confirm.js`)).status).toBe(404);
-    for (const name of existing) await access(join(project, name));
-  },
-);
+  };
+  const move = (folder: string) =>
+    `mv ${folder} ${folder}-old && mkdir -p ${folder}; rm -rf ${folder}; mkdir ${folder}; ln -s /tmp ${folder}`;
+  await run(files.map(write).join("\n"));
+  const folders = ["agents", "tools", "workers", "hosted", "scripts", "ui", "node_modules"];
+  await run([...folders.map((name) => move(join(project, name))), move(project), ...files.map(write)].join("\n"));
+  if (!isConfined) return; // it has the rights of its user, as SECURITY.md says
+  expect(await written()).toEqual([]);
+  expect((await fetch(`${url}/console/ui/confirm.js`)).status).toBe(404);
+  for (const name of existing) await access(join(project, name));
+});
 
 test("it may write other files of the project", async () => {
   await run(
@@ -111,7 +109,8 @@ test("it may write other files of the project", async () => {
   expect(await readFile(join(project, "out/a"), "utf8")).toBe("mine\n");
 });
 
-test.runIf(isConfined)("SEC-3 a service that is served alone protects the project before it starts tools", async () => {
+test("SEC-3 a service that is served alone protects the project before it starts tools", async () => {
+  if (process.platform !== "linux") return; // nothing is confined
   const alone = await realpath(await mkdtemp(join(tmpdir(), "toolbus-start-")));
   await using _ = { [Symbol.asyncDispose]: () => rm(alone, { recursive: true, force: true }) };
   const installed = { program: join(projectRoot, "cli", "main.ts"), cwd: alone };
