@@ -12,7 +12,7 @@ import { LocalFailure } from "#runtime/failure/local-failure.ts";
 const MARK = "toolbus.yaml";
 
 /** The variables by which services are told. */
-const variables = {
+export const variables = {
   agents: "TOOLBUS_AGENTS",
   tools: "TOOLBUS_TOOLS",
   workers: "TOOLBUS_WORKERS",
@@ -74,11 +74,6 @@ export function foldersOfProject(directory: string, env: NodeJS.ProcessEnv): Nod
     return [variable, name === undefined ? path : existing(path, `${join(directory, MARK)}, ${folder}`)];
   });
   return Object.fromEntries(paths);
-}
-
-/** Whether there is anything to serve. */
-export function isProject(directory: string): boolean {
-  return [MARK, ...folders].some((name) => existsSync(join(directory, name)));
 }
 
 function readMark(path: string): Partial<Record<Folder, string>> {

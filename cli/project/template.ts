@@ -22,6 +22,9 @@ const VARIABLES = `# Read by toolbus wherever in this project it is started. Wha
 # TOOLBUS_SECRET_NAME=
 `;
 
+/** What says how a project is started. */
+export const startFiles = { "toolbus.yaml": MARK, ".env": VARIABLES };
+
 /** Whatever the package.json of the project says, as `npm init` writes it: hosted modules are ECMAScript modules. */
 const MODULES = '{ "type": "module" }\n';
 
@@ -42,8 +45,7 @@ export async function makeProject(directory: string): Promise<Made> {
   for (const name of SCHEMAS)
     await cp(join(programDirectory, "gen", "jsonschema", name), join(directory, "schemas", name));
   const texts = {
-    "toolbus.yaml": MARK,
-    ".env": VARIABLES,
+    ...startFiles,
     "hosted/package.json": MODULES,
     ...(await examples()),
   };

@@ -2,10 +2,10 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { textOfList } from "#runtime/config/forms.ts";
-import { packagesDirectory, userCache, userConfig } from "#runtime/config/places.ts";
+import { packagesDirectory, userCache } from "#runtime/config/places.ts";
 import { withSecretFiles } from "#runtime/config/secrets/secret-files.ts";
 import { foldersOfProject, projectDirectory } from "../project/project.ts";
+import { protectedPaths } from "../project/protected.ts";
 import { openLoginKey } from "./keys/key.ts";
 
 export interface SuitePlaces {
@@ -33,7 +33,7 @@ export function environmentOfServices(
     ...(options.auth === "none" && { TOOLBUS_AUTH: "none" }),
   };
   given.TOOLBUS_MCP_LOGIN_KEY ??= openLoginKey(directory);
-  return { ...given, ...protectedPaths([directory, join(project, ".env"), userConfig(set)], given) };
+  return { ...given, ...protectedPaths({ project, directory, env: given }) };
 }
 
 /** Whether somebody has decided who may call: by keys, by tokens, or that nobody needs any. */
@@ -45,23 +45,6 @@ export function hasCredentials(env: NodeJS.ProcessEnv): boolean {
 /** The project's own programs first: the Node that it was made for, and MCP servers from its packages. */
 function pathWithPrograms(): string {
   return [join(packagesDirectory, ".bin"), process.env.PATH ?? ""].join(delimiter);
-}
-
-/** What confined tools do not see, and what they cannot change: they would give themselves rights by it. */
-function protectedPaths(secrets: readonly string[], given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS, TOOLBUS_UI } = given;
-  const list = (paths: (string | undefined)[], more: string | undefined) =>
-    [textOfList(paths.filter((path) => path !== undefined)), more].filter(Boolean).join(",");
-  return {
-    TOOLBUS_PRIVATE_PATHS: list(
-      [...secrets, given.TOOLBUS_BUS_CREDENTIALS, given.TOOLBUS_TLS_KEY_FILE],
-      given.TOOLBUS_PRIVATE_PATHS,
-    ),
-    TOOLBUS_READ_ONLY_PATHS: list(
-      [TOOLBUS_AGENTS, TOOLBUS_TOOLS, TOOLBUS_WORKERS, TOOLBUS_HOSTED, TOOLBUS_SCRIPTS, TOOLBUS_UI],
-      given.TOOLBUS_READ_ONLY_PATHS,
-    ),
-  };
 }
 
 /** Secrets that lie in the directory of the suite never were in anybody's environment. */

@@ -10,6 +10,8 @@ import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { invocation } from "../faults/invocation.ts";
+import { projectDirectory } from "../project/project.ts";
+import { protectStart } from "../project/protected.ts";
 import { readBusUsers } from "./bus-users/bus-users.ts";
 import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
 import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";
@@ -71,6 +73,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const env = environmentOfServices(options, { directory, credentials });
+  protectStart({ project: projectDirectory(), directory, env }, (message) => options.onProgress?.(message));
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const server = stack.use(new AsyncDisposableStack());

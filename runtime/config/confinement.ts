@@ -33,14 +33,15 @@ export function confinementFromReader(
     privatePaths: [
       ...[secrets, busCredentials].filter((path) => path !== undefined),
       ...reader.list("TOOLBUS_PRIVATE_PATHS", {
-        meaning: "Files and directories that confined tools do not see. `toolbus up` adds its own directory.",
+        meaning:
+          "Files and directories that confined tools do not see. `toolbus up` and `serve` add the suite's own directory and `.env`.",
         form: "list of paths",
         default: [],
       }),
     ],
     readOnlyPaths: reader.list("TOOLBUS_READ_ONLY_PATHS", {
       meaning:
-        "Files and directories that confined tools cannot change. `toolbus up` adds those of agents, tools, workers and hosted modules.",
+        "Files and directories that confined tools cannot change, if they are there. `toolbus up` and `serve` add what the next start reads.",
       form: "list of paths",
       default: [],
     }),

@@ -85,6 +85,18 @@ describe(isPossible ? "with bubblewrap" : "without bubblewrap", () => {
     expect(await said("mv keys keys-moved 2>&1; ls", below)).toMatch(/busy.*^keys$/ims);
   });
 
+  test("SEC-3 it changes neither the program that confines it, nor Node", async () => {
+    const own = join(directory, "bwrap");
+    const possible = await tryConfinement(config);
+    if (possible.kind !== "confined") return;
+    const program = `#!/bin/sh\nexec ${possible.confinement.program} "$@"\n`;
+    await writeFile(own, program, { mode: 0o755 });
+    expect(possible.confinement.readOnlyPaths).toContain(process.execPath);
+    const script = `mv ${own} ${own}-old; (echo evil > ${own}); echo end`;
+    expect(await said(script, { program: own })).toContain("end");
+    expect(await readFile(own, "utf8")).toBe(program);
+  });
+
   test("SEC-3 the settings of the machine are closed to it, root's too", async () => {
     const text = await said("(: >> /proc/sys/kernel/core_pattern) && echo open; echo end");
     if (isPossible) expect(text).not.toMatch(/^open$/m);

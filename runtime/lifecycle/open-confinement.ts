@@ -47,7 +47,7 @@ async function confineNothing(config: ConfinementConfig): Promise<Possible> {
   try {
     const program = config.program ?? (await findBwrap({ signal: AbortSignal.timeout(FETCH_MS) }));
     const programs = PROGRAMS.map((name) => join(programDirectory, name));
-    const readOnlyPaths = [...programs, packagesDirectory, userCache(), ...config.readOnlyPaths];
+    const readOnlyPaths = [...programs, process.execPath, packagesDirectory, userCache(), ...config.readOnlyPaths];
     const confinement = { program, privatePaths: config.privatePaths, readOnlyPaths };
     await using child = await openChildProcess({ command: "/bin/sh", args: ["-c", ":"], cwd: "/", confinement });
     child.endInput();

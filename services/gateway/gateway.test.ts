@@ -30,6 +30,11 @@ const key = "a-key-of-some-length";
 const logger = pino({ level: "silent" });
 const stack = new AsyncDisposableStack();
 let url = "";
+/** Headers by which services speak to their own instances. */
+const ownOfServices = [
+  ...["toolbus-bridge-hops", "toolbus-bridge-own-part", "toolbus-warm-only"],
+  ...["toolbus-attachment", "toolbus-holder", "toolbus-canceled"],
+];
 /** What the service behind the gateway was told of each request. */
 const seen: { headers: Headers; caller: Caller }[] = [];
 let aborted = Promise.withResolvers<void>();
@@ -106,7 +111,10 @@ describe("BUS-3 from outside, on one port", () => {
     const response = await agentsBy(name).listAgents(
       {},
       {
-        headers: { "x-mine": "1", "toolbus-identity": "mallory", authorization: `Bearer ${key}` },
+        headers: {
+          ...{ "x-mine": "1", "toolbus-identity": "mallory", authorization: `Bearer ${key}` },
+          ...Object.fromEntries(ownOfServices.map((name) => [name, "1"])),
+        },
         onHeader: (header) => headers.push(header.get("x-answered-by") ?? ""),
         onTrailer: (trailer) => headers.push(trailer.get("x-trailer") ?? ""),
       },
@@ -117,6 +125,10 @@ describe("BUS-3 from outside, on one port", () => {
     expect(told?.get("x-mine")).toBe("1");
     expect(caller, "what a client claims is dropped").toEqual({ principal: "alice", isOperator: true });
     expect(told?.get("authorization"), "keys stay outside").toBeNull();
+    expect(
+      ownOfServices.filter((name) => told?.has(name)),
+      "what services tell each other is no client's to say",
+    ).toEqual([]);
   });
 
   it.each(names)("%s keeps code, message, metadata and details of an error", async (name) => {

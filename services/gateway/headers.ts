@@ -36,10 +36,14 @@ function isMetadata(name: string): boolean {
   return !ownOfConnection.has(name) && !ownOfProtocol.some((prefix) => name.startsWith(prefix));
 }
 
+/** What services tell each other, and their own instances. */
+const OWN_OF_SERVICES = "toolbus-";
+
 /** What a service is told: the client's metadata, without what it claims of who it is. */
 export function forwardedHeaders(context: HandlerContext): Headers {
   const headers = new Headers();
-  for (const [name, value] of context.requestHeader) if (isMetadata(name)) headers.append(name, value);
+  for (const [name, value] of context.requestHeader)
+    if (isMetadata(name) && !name.startsWith(OWN_OF_SERVICES)) headers.append(name, value);
   return headers;
 }
 

@@ -121,7 +121,11 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         console: createConsolePaths({
           files: await readConsoleFiles(),
           login: config.consoleLogin,
-          components: createComponents(config.componentsDirectory),
+          components: createComponents(config.componentsDirectory, () =>
+            logger.info(
+              `there is no folder ${config.componentsDirectory}: components are served after a start with one`,
+            ),
+          ),
         }),
         metricsText: () => telemetry.metricsText(),
         telemetry,

@@ -18,7 +18,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Logins } from "./auth/logins.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
-import { HOPS_HEADER, OWN_PART_HEADER } from "./provider/peer-headers.ts";
+import { HOPS_HEADER, hopsFrom, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
 import type { SessionContent } from "./provider/session-content.ts";
 import type { SessionResources } from "./provider/session-resources.ts";
@@ -140,7 +140,7 @@ export function createRoutes(parts: Routes) {
 }
 
 function hopOf({ requestHeader, signal }: HandlerContext): Asker {
-  return { hops: Number(requestHeader.get(HOPS_HEADER) ?? 0), signal };
+  return { hops: hopsFrom(requestHeader.get(HOPS_HEADER)), signal };
 }
 
 function refuseMissing(name: string): never {

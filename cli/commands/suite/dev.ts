@@ -11,7 +11,8 @@ import { openConnection } from "../../connection.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 import { textOfAuditEvent } from "../../printing/audit-printer.ts";
 import { colors, printError, printLine, printNote } from "../../printing/terminal.ts";
-import { filesOfStart, loadProjectVariables } from "../../project/project.ts";
+import { filesOfStart, loadProjectVariables, projectDirectory } from "../../project/project.ts";
+import { makeFilesOfStart } from "../../project/protected.ts";
 import type { Suite } from "../../suite/suite.ts";
 import { printLog } from "../../watching/log-watch.ts";
 import { addSuiteOptions, runSuite, type SuiteOptions, stopSignal } from "./up.ts";
@@ -32,6 +33,7 @@ async function runDev(options: DevOptions, command: Command): Promise<void> {
   const stop = stopSignal();
   let isFirst = true;
   while (!stop.aborted) {
+    makeFilesOfStart(projectDirectory(), process.env); // their making is no change
     using restarting = openEnding(stop);
     await using files = watchFilesOfStart((name) => restarting.end(new Error(`${name} changed: starting again`)));
     await files.ready;

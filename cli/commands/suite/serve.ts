@@ -1,5 +1,7 @@
 import { Argument, type Command } from "commander";
-import { foldersOfProject, projectDirectory } from "../../project/project.ts";
+import { printNote } from "../../printing/terminal.ts";
+import { foldersOfProject, projectDirectory, stateDirectory } from "../../project/project.ts";
+import { protectedPaths, protectStart } from "../../project/protected.ts";
 import { definitionOfService, listServices } from "../../suite/service-names.ts";
 
 export function addServeCommand(program: Command): void {
@@ -11,8 +13,16 @@ export function addServeCommand(program: Command): void {
     .action(serve);
 }
 
+const STARTS_TOOLS: readonly string[] = ["mcp-bridge", "worker-pool"];
+
 async function serve(service: string): Promise<void> {
-  Object.assign(process.env, foldersOfProject(projectDirectory(), process.env));
+  const project = projectDirectory();
+  Object.assign(process.env, foldersOfProject(project, process.env));
+  if (STARTS_TOOLS.includes(service)) {
+    const places = { project, directory: process.env.TOOLBUS_DIRECTORY ?? stateDirectory(), env: process.env };
+    protectStart(places, printNote);
+    Object.assign(process.env, protectedPaths(places));
+  }
   const { runService } = await import("#runtime/lifecycle/run-service.ts");
   await runService(await definitionOfService(service));
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
@@ -8,7 +8,7 @@ import { invocation } from "../../faults/invocation.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
 import { onLossOfNpm } from "../../project/npm.ts";
-import { foldersOfProject, isProject, projectDirectory, stateDirectory } from "../../project/project.ts";
+import { foldersOfProject, projectDirectory, stateDirectory } from "../../project/project.ts";
 import { listServices } from "../../suite/service-names.ts";
 import type { ServiceEvent } from "../../suite/services-process.ts";
 import { openSuite, type Suite } from "../../suite/suite.ts";
@@ -123,9 +123,10 @@ export async function runSuite(
 /** What to do next, where the suite serves files of this project. */
 function advice(): string {
   const project = projectDirectory();
-  if (!isProject(project)) return `There are no agents in ${project}: ${invocation} init makes some.`;
-  const { TOOLBUS_AGENTS: agents } = foldersOfProject(project, process.env);
-  const hasDemo = existsSync(join(`${agents}`, "demo.json"));
+  const { TOOLBUS_AGENTS: agents = "" } = foldersOfProject(project, process.env);
+  if (!existsSync(agents) || readdirSync(agents).length === 0)
+    return `There are no agents in ${project}: ${invocation} init makes some.`;
+  const hasDemo = existsSync(join(agents, "demo.json"));
   return hasDemo ? `Try: ${invocation} run demo "hello"` : `Try: ${invocation} agents`;
 }
 

@@ -71,7 +71,7 @@ function wordsOf(confinement: ChildConfinement, executable: string): string[] {
     ...["--proc", "/proc"],
     ...(isRoot ? bound("--ro-bind", real(["/proc/sys", "/sys"])) : []), // root's, whatever its rights: they rule the machine
     ...(writable && isBelow(executable, tmpdir()) ? bound("--ro-bind", [dirname(executable)]) : []),
-    ...bound("--ro-bind", real(readOnlyPaths)),
+    ...bound("--ro-bind", real([program, ...readOnlyPaths])),
     ...emptied.flatMap((path) => ["--tmpfs", path]),
     ...hidden.filter((path) => !isDirectory(path)).flatMap((path) => ["--ro-bind", "/dev/null", path]),
     ...bound("--ro-bind", real(read)),

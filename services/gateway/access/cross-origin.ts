@@ -38,12 +38,16 @@ interface Asked {
   readonly response: HttpResponse;
 }
 
-/** A page of the web may ask for a client that knows no better: only those whose origin is allowed, or the gateway's own, may. */
+/**
+ * A page of the web may ask for a client that knows no better: only those whose origin is allowed, or the gateway's own, may. Browsers
+ * leave the origin out of images, links and forms that send GET; `Sec-Fetch-Site` tells then that another page asks.
+ */
 export function requireOrigin({ request, response }: Asked): void {
-  const { origin } = request.headers;
-  if (origin === undefined || response.getHeader("access-control-allow-origin") !== undefined) return;
+  const { origin, "sec-fetch-site": site } = request.headers;
+  if (origin === undefined && site !== "cross-site" && site !== "same-site") return;
+  if (response.getHeader("access-control-allow-origin") !== undefined) return;
   const host = "authority" in request ? request.authority : request.headers.host;
-  if (URL.canParse(origin) && new URL(origin).host === host) return;
-  const text = `pages of ${origin} may not call: name the origin in TOOLBUS_CORS_ORIGINS if they should`;
+  if (origin !== undefined && URL.canParse(origin) && new URL(origin).host === host) return;
+  const text = `pages of ${origin ?? "another site"} may not call: name the origin in TOOLBUS_CORS_ORIGINS if they should`;
   refuse("permission_denied", text, { reason: "HOST_NOT_ALLOWED" });
 }

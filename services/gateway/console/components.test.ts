@@ -140,12 +140,16 @@ describe("components of a project (ORCH-12)", () => {
     expect([response.status, await response.json()]).toEqual([200, told]);
   });
 
-  it("ORCH-12 a project without such a folder has none", async () => {
-    const takes = createConsolePaths({ files: new Map(), components: createComponents(join(directory, "none")) });
+  it("ORCH-12 SEC-3 a project without such a folder has none, and whoever makes one later needs another start", async () => {
+    const none = join(directory, "none");
+    const takes = createConsolePaths({ files: new Map(), components: createComponents(none) });
     const other = createServer((request, response) => void takes(request, response, request));
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = other.address();
     const there = typeof address === "object" ? `http://127.0.0.1:${address?.port}` : "";
+    expect(await (await fetch(`${there}/console/ui.json?tool=confirm`)).json()).toEqual({});
+    await mkdir(none);
+    await writeFile(join(none, "confirm.js"), confirm);
     expect(await (await fetch(`${there}/console/ui.json?tool=confirm`)).json()).toEqual({});
     expect((await fetch(`${there}/console/ui/confirm.js`)).status).toBe(404);
     other.close();

@@ -8,8 +8,10 @@
  * U3  The file of a tool is named by its reference: `confirm.js`, `@server/tool.js`. Which tools have one is told for each that is asked
  *     for, and never listed.
  * U4  A file is read again when it has changed, and not for each request: none of these needs a key.
+ * U5  A folder that was not there at the start is served after the next one: who makes it meanwhile may be a tool.
  */
 
+import { existsSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
@@ -36,12 +38,14 @@ interface Kept {
   readonly file: Promise<ServedFile>;
 }
 
-export function createComponents(folder: string): Components {
+export function createComponents(folder: string, onMissing: () => void = () => {}): Components {
+  const wasThere = existsSync(folder); // U5
+  if (!wasThere) onMissing();
   const kept = new BoundedMap<string, Kept>(KEPT_FILES);
 
   /** U1, U2: where the file lies; undefined where there is none to serve. */
   async function find(path: string): Promise<{ real: string; stamp: string; size: number } | undefined> {
-    if (!isPlain(path)) return undefined;
+    if (!wasThere || !isPlain(path)) return undefined;
     try {
       const [root, real] = await Promise.all([realpath(folder), realpath(join(folder, path))]);
       if (!real.startsWith(root + sep) || !served.has(extname(real))) return undefined;

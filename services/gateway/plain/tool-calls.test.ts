@@ -148,3 +148,22 @@ test("TOOL-6 a stream of calls tells of a tool that brings none", async () => {
     `event: notice\ndata: {"tool":"wiegh","problem":"there is no tool","closestNames":["weigh"]}\n\n`,
   );
 });
+
+test.each(["cross-site", "same-site"])(
+  "SEC-1 a page of the web that sends no origin (%s) watches no tool",
+  async (site) => {
+    const response = await fetch(`${url}/api/tool-calls?tool=wiegh`, { headers: { "sec-fetch-site": site } });
+    expect(response.status).toBe(403);
+    expect(await response.json()).toMatchObject({ code: "permission_denied", reason: "HOST_NOT_ALLOWED" });
+  },
+);
+
+test.each(["same-origin", "none"])("TOOL-6 the gateway's own pages (%s) watch tools", async (site) => {
+  const response = await fetch(`${url}/api/tool-calls?tool=wiegh`, { headers: { "sec-fetch-site": site } });
+  expect(await response.text()).toContain("event: notice");
+});
+
+test("SEC-1 a page of another origin watches no tool", async () => {
+  const response = await fetch(`${url}/api/tool-calls?tool=wiegh`, { headers: { origin: "https://evil.example" } });
+  expect(response.status).toBe(403);
+});

@@ -16,6 +16,7 @@ import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import type { Enter } from "../access/admission.ts";
+import { requireOrigin } from "../access/cross-origin.ts";
 import { type Door, patternOfRoute } from "./door.ts";
 import { answerFailure, answerJson, type Exchange, readJson, valuesOf } from "./exchange.ts";
 import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
@@ -109,6 +110,7 @@ async function stream(
   response.once("close", () => leaving.abort());
   const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
   try {
+    requireOrigin({ request, response });
     const contextValues = valuesOf(await enter(request, response, METHODS.watchToolCalls));
     const watching = calls.watchToolCalls(watchFrom(query), { contextValues, signal: leaving.signal });
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });

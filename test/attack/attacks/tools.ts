@@ -7,7 +7,7 @@ import { escapesFrom } from "../../../services/worker-pool/builtins/testing/esca
 import { SECRET as FILE_SECRET } from "../../../services/worker-pool/builtins/testing/file-tree.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
 import { gatewayAt } from "../../system/access/world.ts";
-import { attemptsOn, reachedFrom, type Sought } from "../../system/tools/hostile-programs.ts";
+import { attemptsOn, reachedFrom, type Sought, startsOf } from "../../system/tools/hostile-programs.ts";
 import { type Attack, type Ground, tryAll } from "../attack.ts";
 import { callTool } from "../suite/call-tool.ts";
 
@@ -27,6 +27,7 @@ function soughtIn({ secrets, directories, natsUrl, url }: Ground): Sought {
     directories: [directories.suite],
     files: [directories.ofAnother],
     programs: [join(projectRoot, "package.json")],
+    starts: startsOf(projectRoot),
     bus: natsUrl,
     gateway: url,
   };
@@ -42,7 +43,7 @@ export const tools: readonly Attack[] = [
       requirement: "SEC-3",
       async play(ground) {
         const said = await saidBy(ground, kind, await attemptsOn(soughtIn(ground)));
-        const isConfined = ground.isConfined && kind !== "search_hosted";
+        const { isConfined } = ground;
         const shown = ground.secrets.filter((secret) => said.includes(secret)).map(() => "a secret in its environment");
         const reached = reachedFrom(said).filter((line) => isConfined || isHeldAnyway(line));
         return { tries: 1, reached: [...reached, ...shown] };

@@ -22,6 +22,7 @@ import {
   HOSTILE_MODULE,
   HOSTILE_WORKER,
   reachedFrom,
+  startsOf,
 } from "../tools/hostile-programs.ts";
 
 const canary = `canary-${process.pid}`;
@@ -77,6 +78,7 @@ beforeAll(async () => {
     directories: [suite.directory, `${directory}/secrets`, `${directory}/config`],
     files: [await fileOfAnother()],
     programs: ["package.json", "services/processes.ts", "cli/main.ts"].map((path) => join(projectRoot, path)),
+    starts: startsOf(projectRoot),
     bus: suite.nats.url,
     gateway: suite.url,
   });

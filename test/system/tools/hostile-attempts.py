@@ -96,6 +96,23 @@ def open_for_writing(path):
         return path
 
 
+@tries("start")
+def make_or_move(path):
+    """Puts back what it has moved, and takes away what it has made."""
+    if os.path.lexists(path):
+        os.rename(path, f"{path}.moved")
+        os.rename(f"{path}.moved", path)
+        return path
+    folder = os.path.dirname(path)
+    had_folder = os.path.isdir(folder)
+    os.makedirs(folder, exist_ok=True)
+    with open(path, "xb"):
+        os.remove(path)
+    if not had_folder:
+        os.rmdir(folder)
+    return path
+
+
 @tries("disk")
 def open_disk(path):
     if stat.S_ISBLK(os.stat(path).st_mode):
@@ -137,6 +154,8 @@ def main(told):
         open_file(path)
     for path in told["programs"]:
         open_for_writing(path)
+    for path in told["starts"]:
+        make_or_move(path)
     for path in glob.glob("/dev/*"):
         open_disk(path)
     speak_on_bus(urlsplit(told["bus"]))

@@ -1,6 +1,7 @@
 // A tool of each kind that runs whatever shell script it is told, and a script that tries to reach what no tool was given.
 
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 
 export interface Sought {
   /** Keys and secrets, and what to call them when one is found. */
@@ -11,10 +12,17 @@ export interface Sought {
   readonly files: readonly string[];
   /** Files that a service loads at its next start. */
   readonly programs: readonly string[];
+  /** Files that the console or the next start reads, whether they are there or not. */
+  readonly starts: readonly string[];
   /** URL of NATS. */
   readonly bus: string;
   /** URL of the gateway. */
   readonly gateway: string;
+}
+
+/** Of a project: code of the console's page, settings, and what npm reads. */
+export function startsOf(project: string): string[] {
+  return ["ui/confirm.js", ".env", "toolbus.yaml", ".npmrc", "package.json"].map((name) => join(project, name));
 }
 
 const ATTEMPTS = new URL("./hostile-attempts.py", import.meta.url);
