@@ -4,12 +4,12 @@ import { bus } from "./bus.ts";
 import { costs } from "./costs.ts";
 import { clients } from "./doors/clients.ts";
 import { doors } from "./doors/methods.ts";
+import { takenIds } from "./doors/taken-ids.ts";
 import { messages } from "./fuzz/messages.ts";
 import { fuzz } from "./fuzz/requests.ts";
 import { ids } from "./ids.ts";
 import { outward } from "./outward/outward.ts";
 import { turncoats } from "./outward/turncoats.ts";
-import { takenIds } from "./taken-ids.ts";
 import { tokens } from "./tokens.ts";
 import { tools } from "./tools.ts";
 

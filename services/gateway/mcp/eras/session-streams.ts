@@ -9,8 +9,8 @@ import { createStoredResults } from "../agent/stored-results.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
 import { isEventStream } from "../http/web-messages.ts";
-import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./event-ids.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
+import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./ids/event-ids.ts";
 import { callIdIn, partsOfSession, postToSession, requireSession } from "./session-era.ts";
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */

@@ -7,7 +7,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { valuesOf } from "../../plain/exchange.ts";
-import { idOfStanding } from "./derived-ids.ts";
+import { idOfStanding } from "./ids/derived-ids.ts";
 
 /** Sessions of the suite, as those of MCP clients (mcp-1). */
 export class McpSessions {

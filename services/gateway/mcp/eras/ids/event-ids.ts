@@ -1,6 +1,6 @@
 import type { ProgressToken } from "@modelcontextprotocol/server";
 import { isObject } from "#runtime/schema/json-object.ts";
-import type { AskedCall } from "../agent/agent-server.ts";
+import type { AskedCall } from "../../agent/agent-server.ts";
 
 /**
  * What `Last-Event-ID` says, so that no gateway has to remember it (mcp-3): of the stream of a call, what was called; of the

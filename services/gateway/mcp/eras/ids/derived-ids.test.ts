@@ -3,8 +3,8 @@ import type { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { connectError } from "#runtime/failure/connect.ts";
 import { callerKey, callerNamed } from "#runtime/rpc/identity.ts";
+import { McpSessions } from "../sessions.ts";
 import { callIdOf } from "./derived-ids.ts";
-import { McpSessions } from "./sessions.ts";
 
 const key = new Uint8Array(32).fill(7);
 const alice = callerNamed("alice");

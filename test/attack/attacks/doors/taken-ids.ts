@@ -4,10 +4,10 @@ import { createHash, randomUUID } from "node:crypto";
 import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { gatewayAt } from "../../system/access/world.ts";
-import { type Attack, type Ground, tryAll } from "../attack.ts";
-import { callTool } from "../suite/call-tool.ts";
-import { callAt } from "./doors/clients.ts";
+import { gatewayAt } from "../../../system/access/world.ts";
+import { type Attack, type Ground, tryAll } from "../../attack.ts";
+import { callTool } from "../../suite/call-tool.ts";
+import { callAt } from "./clients.ts";
 
 const digestOf = (parts: unknown[], as: "base64url" | "hex") =>
   createHash("sha256").update(JSON.stringify(parts)).digest(as);
