@@ -522,7 +522,7 @@ export const Reason = {
 
   /**
    * The id was used for another call. Use another id.
-   * Metadata: `call_id`, `differences` (separated by commas).
+   * Metadata: `call_id`, `differences` (separated by commas; of a call of another session no more than that).
    * Code: `already_exists`.
    *
    * @generated from enum value: REASON_CALL_ID_REUSED = 50;

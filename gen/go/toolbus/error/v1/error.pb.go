@@ -205,7 +205,7 @@ const (
 	// Code: `not_found`.
 	Reason_REASON_CALL_NOT_FOUND Reason = 49
 	// The id was used for another call. Use another id.
-	// Metadata: `call_id`, `differences` (separated by commas).
+	// Metadata: `call_id`, `differences` (separated by commas; of a call of another session no more than that).
 	// Code: `already_exists`.
 	Reason_REASON_CALL_ID_REUSED Reason = 50
 	// The submission id was used for another outcome of the same call. Use another id, or repeat what was submitted under it.

@@ -253,7 +253,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_CALL_ID_REUSED: _Reason.ValueType  # 50
     """The id was used for another call. Use another id.
-    Metadata: `call_id`, `differences` (separated by commas).
+    Metadata: `call_id`, `differences` (separated by commas; of a call of another session no more than that).
     Code: `already_exists`.
     """
     REASON_SUBMISSION_ID_REUSED: _Reason.ValueType  # 51
@@ -685,7 +685,7 @@ Code: `not_found`.
 """
 REASON_CALL_ID_REUSED: Reason.ValueType  # 50
 """The id was used for another call. Use another id.
-Metadata: `call_id`, `differences` (separated by commas).
+Metadata: `call_id`, `differences` (separated by commas; of a call of another session no more than that).
 Code: `already_exists`.
 """
 REASON_SUBMISSION_ID_REUSED: Reason.ValueType  # 51
