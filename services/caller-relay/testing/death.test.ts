@@ -182,7 +182,9 @@ describe("an instance that dies with callers' streams in its hands", () => {
     const back = await until(() => app.attach("s").catch(() => false as const), { what: "the relay to be back" });
     expect((await back.next()).requestId, "nobody canceled it").toBe("held");
     const again = app.call("s", "app_ask", "held", {}, undefined, true);
-    await until(() => app.answer("s", "held", 2).catch(() => false as const), { what: "the call to be asked for again" });
+    await until(() => app.answer("s", "held", 2).catch(() => false as const), {
+      what: "the call to be asked for again",
+    });
     expect((await again).value).toBe(2);
     expect(await held).toMatch(/unavailable/);
     const result = app.call("s", "app_ask", "afterwards");
