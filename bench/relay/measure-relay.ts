@@ -7,12 +7,13 @@ import { quantileOf } from "../loop/figures/quantile.ts";
 import { type BenchSuite, openBenchSuite } from "../measuring/bench-suite.ts";
 import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { openParts } from "./parts.ts";
 import { AGENT, CALLER, type Order, type Report, TOOL } from "./setting.ts";
 
 /*
  * How long does a call take of a tool of the program that opened the session? It is asked for over the bus, as a run asks; the
  * program is a process of its own, attached over HTTP/2, and answers at once with what it was asked. Router, relay, gateway and the
- * nats-server are processes, too.
+ * nats-server are processes, too. Its baseline is what the steps of its way take by themselves (parts.ts).
  */
 
 const bench = "relay";
@@ -36,10 +37,14 @@ export async function* measureRelay(options: RelayOptions): AsyncIterable<BenchR
   await until(() => sessions.createSession({ agent: AGENT }).catch(() => undefined), { timeoutMs: 30_000 }); // its file is being read
   const sessionIds = await openCaller(stack, suite, 1);
   const ms = (metric: string) => ({ bench, metric, unit: "ms" });
-  const { alone, many } = await runRounds(suite, sessionIds, options);
+  const { alone, many, parts } = await runRounds(suite, sessionIds, {
+    ...options,
+    bare: await openParts(stack, suite),
+  });
   yield comparedResult(
     ms("caller_call_p50_ms"),
     alone.map(({ p50Ms }) => p50Ms),
+    parts,
   );
   yield comparedResult(
     ms(`caller_call_p95_ms_${AT_WORK}`),
@@ -60,8 +65,12 @@ export async function* measureRelay(options: RelayOptions): AsyncIterable<BenchR
   );
 }
 
-async function runRounds(suite: BenchSuite, sessionIds: readonly string[], options: RelayOptions) {
-  const { rounds, roundMs: durationMs, onProgress } = options;
+interface Rounds extends RelayOptions {
+  bare: (durationMs: number) => Promise<number>;
+}
+
+async function runRounds(suite: BenchSuite, sessionIds: readonly string[], options: Rounds) {
+  const { rounds, roundMs: durationMs, onProgress, bare } = options;
   const orders = {
     alone: { inFlight: 1, durationMs, sessionIds },
     many: { inFlight: AT_WORK, durationMs, sessionIds },
@@ -69,12 +78,14 @@ async function runRounds(suite: BenchSuite, sessionIds: readonly string[], optio
   onProgress("warming up");
   for (const order of [orders.many, orders.alone]) await measured(suite, { ...order, durationMs: 3 * durationMs });
   const reports: Record<keyof typeof orders, Report[]> = { alone: [], many: [] };
+  const parts: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     onProgress(`round ${round + 1} of ${rounds}`);
     reports.alone.push(await measured(suite, orders.alone));
     reports.many.push(await measured(suite, orders.many));
+    parts.push(await bare(durationMs));
   }
-  return reports;
+  return { ...reports, parts };
 }
 
 /** The sessions that the program holds, once all their streams are attached. */

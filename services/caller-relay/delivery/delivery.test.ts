@@ -247,6 +247,17 @@ describe("a call that is held", () => {
     expect((await result).outputJson).toBe("1");
   });
 
+  test("CTR-4 a first holder that was frozen past the call's time gives the answer that its successor took, and takes no late one", async () => {
+    const relay = openRelay();
+    const { attachment } = await relay.attach();
+    const result = relay.call("r");
+    expect(await nextOf(attachment)).toBe("r");
+    await keepAnswer(relay, "s.r", saying("1"));
+    await relay.clock.advance(60_000);
+    expect((await result).outputJson).toBe("1");
+    expect([(await relay.late.keys()).size, (await relay.answered.keys()).size]).toEqual([0, 1]);
+  });
+
   test("CTR-7 a call that ends without an answer leaves standing what another holder recorded", async () => {
     const relay = openRelay();
     await relay.attach();

@@ -111,7 +111,7 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   try {
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
-    const taken = call.isResumed ? await recordedAnswer(parts, keyOfRecord(sessionId, requestId)) : undefined; // D7
+    const taken = await recordedAnswer(parts, keyOfRecord(sessionId, requestId), call.isResumed); // D7
     if (taken !== undefined) return taken;
     if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call), "CALLER_NOT_ATTACHED");
@@ -138,7 +138,8 @@ function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promis
   return open.expire(async () => {
     const { sessionId, requestId } = call.request;
     const key = keyOfRecord(sessionId, requestId);
-    await parts.answered.remove(key); // of another holder that ended the call, and not its caller: it may still answer
+    // what another holder ended, and not its caller, may still be answered; an answer that it took stands
+    await parts.answered.remove(key, (record) => !(record.takenOver && record.resultId !== ""));
     await parts.late.create(key, { agent: call.agent, tool: call.tool }); // written twice is written
   });
 }

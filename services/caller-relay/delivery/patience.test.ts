@@ -69,13 +69,23 @@ test("LOOP-15 of a router that is lost, the call is left once another one waits 
   for (const isJoinedFirst of [true, false]) {
     const { asking, waited, ours } = await openWait();
     void ours.tell(heldFor(20_000));
-    if (isJoinedFirst) ours.onJoined?.();
+    if (isJoinedFirst) ours.onOthers?.(true);
     asking.abort(lost);
     await expect(waited).rejects.toBe(lost);
-    if (!isJoinedFirst) ours.onJoined?.();
+    if (!isJoinedFirst) ours.onOthers?.(true);
     await new Promise(setImmediate);
     expect(ours.signal.reason).toBe(lost);
   }
+});
+
+test("CTR-7 of a router that is lost, the call is not left for one that had joined it and has gone", async () => {
+  const { clock, asking, ours } = await openWait();
+  ours.onOthers?.(true);
+  ours.onOthers?.(false);
+  asking.abort(lost);
+  await new Promise(setImmediate);
+  await clock.advance(4_999);
+  expect(ours.signal.aborted).toBe(false);
 });
 
 test("CTR-7 an instance that stops leaves no call of a router that is lost", async () => {

@@ -26,7 +26,7 @@ export async function waitOnBehalf<T>(
   wait: (waiter: Waiter) => Promise<T>,
 ): Promise<T> {
   const leaving = new AbortController();
-  const joined = new AbortController();
+  let joined = new AbortController();
   let grace: Duration | undefined;
   const unlessGone = () => {}; // who has left is told nothing, and waited for by nobody
   const unlessStopped = () => {}; // the calls of this instance wait for the next one
@@ -37,7 +37,10 @@ export async function waitOnBehalf<T>(
       const told = tell(event);
       return told && unlessAborted(told, signal).catch(unlessGone);
     },
-    onJoined: () => joined.abort(),
+    onOthers(are) {
+      if (are) joined.abort();
+      else joined = new AbortController();
+    },
   });
   waiting.catch(unlessGone);
   try {
@@ -50,10 +53,11 @@ export async function waitOnBehalf<T>(
   async function nextWaiter(): Promise<void> {
     const isLost = failureFromConnectError(signal.reason).code === "unavailable";
     if (!isLost) return;
-    using ending = openEnding(stopping, joined.signal);
+    const isJoined = joined.signal;
+    using ending = openEnding(stopping, isJoined);
     const waitMs = Math.max(NEXT_WAITER_MS, msFromDuration(grace) ?? 0);
     await clock.delay(waitMs, ending.signal).catch((error: unknown) => {
-      if (!joined.signal.aborted) throw error;
+      if (!isJoined.aborted) throw error;
     });
   }
 }

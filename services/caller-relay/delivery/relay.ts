@@ -74,7 +74,11 @@ export function createRelay(parts: RelayParts): Relay {
 
   return {
     call: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => call(request, ours)),
-    joinHere: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => calls.run(keyOf(request), nothingHere, ours)),
+    joinHere: (request, waiter) =>
+      waitOnBehalf(parts, waiter, (ours) => {
+        const key = keyOf(request);
+        return calls.has(key) ? calls.run(key, nothingHere, ours) : nothingHere(); // one that is being left is held no more
+      }),
   };
 }
 

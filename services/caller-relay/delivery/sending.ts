@@ -146,7 +146,7 @@ async function carry(parts: SendingParts, { request, sending, stream, mode }: Ca
 /** A4. */
 async function recordedResult(parts: SendingParts, { sessionId, requestId }: CallerToolRequest): Promise<ToolResult> {
   const key = keyOfRecord(sessionId, requestId);
-  return (await recordedAnswer(parts, key)) ?? refuseLost(key);
+  return (await recordedAnswer(parts, key, true)) ?? refuseLost(key);
 }
 
 /** D6. */

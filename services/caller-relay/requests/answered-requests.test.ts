@@ -15,7 +15,7 @@ const openStores = () => ({
   answered: createMemoryBucket<AnsweredRequest>(),
   results: createMemoryBucket<ToolResult>(),
 });
-const told = async (stores: ReturnType<typeof openStores>) => (await recordedAnswer(stores, key))?.outputJson;
+const told = async (stores: ReturnType<typeof openStores>) => (await recordedAnswer(stores, key, true))?.outputJson;
 
 test("CTR-4 of two answers to a request that nobody holds the first is told to the next holder", async () => {
   const stores = openStores();
@@ -36,6 +36,7 @@ test("CTR-4 of two instances that hold a call, the first to record an answer has
 test("CTR-4 an answer of who took a call over stands when its first holder turns out to live", async () => {
   const stores = openStores();
   await recordAnswer(stores, key, saying("1"), true);
+  expect((await recordedAnswer(stores, key, false))?.outputJson, "for the first holder, too").toBe("1");
   expect(await recordAnswer(stores, key, saying("2"), false)).toMatchObject({ isNew: false });
   expect(await told(stores)).toBe("1");
 });
@@ -68,5 +69,5 @@ test("CTR-7 what an answer said that is not kept is told to be lost", async () =
   const stores = openStores();
   await keepAnswer(stores, key, saying("1"));
   const results = createMemoryBucket<ToolResult>();
-  await expect(recordedAnswer({ ...stores, results }, key)).rejects.toMatchObject({ code: "data_loss" });
+  await expect(recordedAnswer({ ...stores, results }, key, true)).rejects.toMatchObject({ code: "data_loss" });
 });

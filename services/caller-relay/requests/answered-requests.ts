@@ -32,13 +32,13 @@ export async function recordAnswer(
   takenOver: boolean,
 ): Promise<RecordedAnswer> {
   const own = recordOf(submission, { takenOver });
-  const [stored, claimed] = await Promise.allSettled([
-    storeResult(stores, keyOfResult(key, own), submission),
-    claim(stores, key, own),
-  ]);
+  const storing = storeResult(stores, keyOfResult(key, own), submission);
+  if (takenOver) await storing; // the holder before may look for it
+  const [stored, claimed] = await Promise.allSettled([storing, claim(stores, key, own)]);
   if (claimed.status === "rejected") throw claimed.reason;
-  if (stored.status === "fulfilled") return claimed.value;
-  if (claimed.value.isNew) await stores.answered.remove(key); // it is refused, and may be repeated
+  const { record, revision } = claimed.value;
+  if (stored.status === "fulfilled") return { record, isNew: revision !== undefined };
+  if (revision !== undefined) await stores.answered.remove(key, revision); // it is refused, and may be repeated
   throw stored.reason;
 }
 
@@ -49,13 +49,15 @@ export async function keepAnswer(stores: AnswerStores, key: string, submission: 
   return (await stores.answered.create(key, own)) !== undefined;
 }
 
-/** What the answer said that is recorded; undefined when none is. */
+/** What the answer said that is recorded; undefined when none is. For the first holder of a call, one of who took that over counts. */
 export async function recordedAnswer(
   { answered, results }: AnswerStores,
   key: string,
+  takenOver: boolean,
 ): Promise<ToolResult | undefined> {
   const record = (await answered.read(key))?.value;
-  return record && isAnswer(record) ? resultOf({ results }, key, record) : undefined;
+  const isOfThisCall = record !== undefined && isAnswer(record) && (takenOver || record.takenOver);
+  return isOfThisCall ? resultOf({ results }, key, record) : undefined;
 }
 
 /** What the record's answer said. */
@@ -64,11 +66,11 @@ export async function resultOf(
   key: string,
   record: AnsweredRequest,
 ): Promise<ToolResult> {
-  return (await results.read(keyOfResult(key, record)))?.value ?? refuseLost(key);
+  return record.lateResult ?? (await results.read(keyOfResult(key, record)))?.value ?? refuseLost(key);
 }
 
 export function refuseLost(key: string): never {
-  const message = `request ${key.split(".").at(-1)} was resolved, and what its answer said is lost`;
+  const message = `request ${key.split(".").at(-1)} was resolved, and no answer to it is kept`;
   return refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
 }
 
@@ -81,14 +83,23 @@ export function recordOf(
   return create(AnsweredRequestSchema, { submissionId, submissionSha256, resultId, ...more });
 }
 
-async function claim({ answered }: AnswerStores, key: string, own: AnsweredRequest): Promise<RecordedAnswer> {
+interface Claim {
+  /** The one that stands. */
+  readonly record: AnsweredRequest;
+  /** Its revision, if it is this one. */
+  readonly revision: number | undefined;
+}
+
+async function claim({ answered }: AnswerStores, key: string, own: AnsweredRequest): Promise<Claim> {
   for (;;) {
-    if ((await answered.create(key, own)) !== undefined) return { record: own, isNew: true };
+    const created = await answered.create(key, own);
+    if (created !== undefined) return { record: own, revision: created };
     const standing = await answered.read(key);
     if (standing === undefined) continue; // it has aged out
     const isOfThisCall = own.takenOver || standing.value.takenOver;
-    if (isOfThisCall && isAnswer(standing.value)) return { record: standing.value, isNew: false };
-    if ((await answered.replace(key, own, standing.revision)) !== undefined) return { record: own, isNew: true };
+    if (isOfThisCall && isAnswer(standing.value)) return { record: standing.value, revision: undefined };
+    const replaced = await answered.replace(key, own, standing.revision);
+    if (replaced !== undefined) return { record: own, revision: replaced };
   }
 }
 

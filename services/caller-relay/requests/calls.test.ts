@@ -27,13 +27,18 @@ test("CTR-7 a call that nobody waits for any more is not joined: it is begun aga
   expect(await second).toBe(result);
 });
 
-test("CTR-7 whoever waits for a call is told that somebody else does, too", async () => {
+test("CTR-7 whoever waits for a call is told whether somebody else does, too", async () => {
   const calls = createCalls();
   const ending = Promise.withResolvers<ToolResult>();
-  const joins: string[] = [];
-  const first = calls.run("k", () => ending.promise, { ...waiting(), onJoined: () => joins.push("first") });
-  const second = calls.run("k", () => ending.promise, { ...waiting(), onJoined: () => joins.push("second") });
-  expect(joins).toEqual(["first"]);
+  const told: string[] = [];
+  const named = (name: string) => ({ ...waiting(), onOthers: (are: boolean) => void told.push(`${name} ${are}`) });
+  const leaving = new AbortController();
+  const first = calls.run("k", () => ending.promise, named("first"));
+  const second = calls.run("k", () => ending.promise, { ...named("second"), signal: leaving.signal });
+  expect(told.toSorted()).toEqual(["first true", "second true"]);
+  leaving.abort(new Error("canceled"));
+  await expect(second).rejects.toThrow("canceled");
+  expect(told.at(-1)).toBe("first false");
   ending.resolve(result);
-  await Promise.all([first, second]);
+  await first;
 });

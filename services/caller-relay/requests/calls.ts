@@ -15,8 +15,8 @@ export type StartCall = (abandoned: AbortSignal, tell: TellCall) => Promise<Tool
 export interface Waiter {
   signal: AbortSignal;
   tell: TellCall;
-  /** Is told when somebody else waits for the call, too. */
-  onJoined?: (() => void) | undefined;
+  /** Is told when somebody else waits for the call, too, and when nobody else does any more. */
+  onOthers?: ((are: boolean) => void) | undefined;
 }
 
 interface SharedCall {
@@ -64,14 +64,16 @@ export function createCalls(): Calls {
       const { signal } = given;
       while (isAbandoned(key)) await unlessAborted(ended(callsByKey.get(key)), signal);
       const call = callsByKey.get(key) ?? open(key, start);
-      for (const { onJoined } of call.waiters) onJoined?.();
+      for (const { onOthers } of call.waiters) onOthers?.(true);
       const waiter = { ...given }; // of its own, should one ask twice
+      if (call.waiters.size > 0) waiter.onOthers?.(true);
       call.waiters.add(waiter);
       if (call.held !== undefined) void waiter.tell(call.held);
       try {
         return await unlessAborted(call.result, signal);
       } finally {
         call.waiters.delete(waiter);
+        if (call.waiters.size === 1) for (const { onOthers } of call.waiters) onOthers?.(false);
         if (call.waiters.size === 0) call.abandoned.abort(signal.reason);
       }
     },

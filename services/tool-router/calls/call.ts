@@ -1,9 +1,10 @@
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { startedNothing } from "#runtime/failure/not-started.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
-import type { AdmittedCall, Admitter, Facts, IdentifiedCall } from "./admission.ts";
+import type { Admission, AdmittedCall, Admitter, Facts, IdentifiedCall } from "./admission.ts";
 import { type Answer, type Answers, canceled, failure } from "./answers/answer.ts";
 import { decideDeadline } from "./execute/deadline.ts";
 import type { Execution } from "./execute/execute.ts";
@@ -54,9 +55,8 @@ export function createCarryOut(parts: CallParts): CarryOut {
   ): Promise<Answer | undefined> {
     using tracked = sessionCalls.track(request.sessionId, request.callId, signal);
     const control = { ...others, signal: tracked.signal };
-    const admitted = await admission.admit(request, control.signal);
+    const admitted = await admittedAgain(request, control.signal);
     if (admitted.kind === "switching") return undefined;
-    if (admitted.kind === "refused" && request.context.recovering) return records.endRefused(request, admitted.answer);
     if (admitted.kind === "refused") return admitted.answer;
     control.onResolved(admitted.call.facts.tool ?? "");
     control.signal.throwIfAborted();
@@ -64,6 +64,19 @@ export function createCarryOut(parts: CallParts): CarryOut {
       return await execute(admitted.call, control);
     } finally {
       records.release(request.callId);
+    }
+  }
+
+  /** What is repeated after a crash and not admitted any more was begun perhaps, and has its end. */
+  async function admittedAgain(request: IdentifiedCall, signal: AbortSignal): Promise<Admission> {
+    const ended = async () => (request.context.recovering ? records.endBegun(request, signal) : undefined);
+    try {
+      const admitted = await admission.admit(request, signal);
+      return admitted.kind === "refused" ? { kind: "refused", answer: (await ended()) ?? admitted.answer } : admitted;
+    } catch (error) {
+      const answer = startedNothing(error) ? await ended() : undefined;
+      if (answer === undefined) throw error;
+      return { kind: "refused", answer };
     }
   }
 

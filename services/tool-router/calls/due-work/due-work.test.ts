@@ -229,12 +229,13 @@ describe("canceling", () => {
   });
 
   test("LOOP-15 R3 a canceled call whose router was lost is resolved as unknown, and one that is executed is left to its router", async () => {
-    const { put, cancel, records, heldElsewhere } = open();
+    const { put, cancel, records, heldElsewhere, running } = open();
     put({ state: State.STARTED, effect: Effect.AT_MOST_ONCE });
     heldElsewhere.add("c");
     await cancel("c");
     expect(records.get("c")?.state).toBe(State.STARTED);
     heldElsewhere.delete("c");
+    running.add("c"); // at a router that only follows it
     await cancel("c");
     expect(records.get("c")).toMatchObject({ state: State.RESOLVED, result: { isError: true } });
     expect(records.get("c")?.result?.outputJson).toContain("outcome_unknown");

@@ -197,11 +197,11 @@ describe("calls of providers", () => {
     test("what a router began that is lost is asked for at once, and is unknown when its provider has it no more", async () => {
       const begun = { ...options, isBegun: true };
       expect(await call(Effect.AT_MOST_ONCE, [resumes], begun)).toEqual({ text: '"ok"', made: 1 });
+      const late = [fails(nobody), fails(nobody), fails(nobody), resumes]; // its instance was lost with the router
+      expect(await call(Effect.AT_MOST_ONCE, late, begun)).toEqual({ text: '"ok"', made: 4 });
       const undeclared = new Failure("not_found", "the caller declares no such tool", { reason: "TOOL_NOT_FOUND" });
-      for (const attempts of [[fails(nobody), fails(nobody)], [fails(undeclared)]]) {
-        const { text, made } = await call(Effect.AT_MOST_ONCE, attempts, begun);
-        expect([made, text]).toEqual([attempts.length, expect.stringContaining("outcome_unknown")]);
-      }
+      const { text, made } = await call(Effect.AT_MOST_ONCE, [fails(undeclared)], begun);
+      expect([made, text]).toEqual([1, expect.stringContaining("outcome_unknown")]);
     });
 
     test("the time begins anew with each loss of one that held the call", async () => {

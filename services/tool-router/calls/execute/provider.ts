@@ -103,7 +103,7 @@ export function createProviderExecution(options: ProvidersOptions) {
       control.emit(event);
     };
     const { sample, used } = options.sampling(call);
-    const holding = createHolding();
+    const holding = createHolding(wasBegun(call) ? UNTOLD_GRACE_MS : 0);
     const ends = { ...control, emit, signal: limit.signal, limit, sample, onHeld: holding.onHeld };
     let attemptCount = 0;
     const tryOnce: TryOnce = (options = {}) => {
@@ -181,6 +181,9 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
     return call.entry.effect === Effect.PURE ? failure(text) : outcomeUnknown(text);
   }
 }
+
+/** The grace that a router which is lost was told is not known: so long an instance may need to start that was lost with it. */
+const UNTOLD_GRACE_MS = 5_000;
 
 /** Whether a router that is lost had asked the provider for it. */
 function wasBegun({ begun }: ProviderCall): boolean {

@@ -10,7 +10,7 @@ import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
-import { failure, success } from "../answers/answer.ts";
+import { success } from "../answers/answer.ts";
 import { Outside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
 import { Records } from "./records.ts";
@@ -119,11 +119,19 @@ describe("recorded calls", () => {
 
   test("R3 a call that is not admitted any more when it is repeated has an unknown outcome if it was begun", async () => {
     const { records } = open();
-    const refusal = failure("there is no tool");
     const repeated = { ...facts, name: "mine", argumentsJson: "" };
-    expect(await records.endRefused(repeated, refusal), "it was not begun").toBe(refusal);
+    expect(await records.endBegun(repeated, signal), "it was not begun").toBeUndefined();
     await records.begin(resumable, facts, 0, { signal });
-    expect((await records.endRefused(repeated, refusal)).outputJson).toContain("outcome_unknown: ");
+    expect((await records.endBegun(repeated, signal))?.outputJson).toContain("outcome_unknown: ");
+  });
+
+  test("R3 a call that is not admitted any more when it is repeated has its answer if another router has gone on with it", async () => {
+    const held = new Set(["c1"]);
+    const { records } = open(held);
+    await records.begin(resumable, facts, 0, { signal });
+    const ended = records.endBegun({ ...facts, name: "mine", argumentsJson: "" }, signal);
+    await records.finish("c1", success("theirs"));
+    expect((await ended)?.outputJson).toBe('"theirs"');
   });
 
   test("a call that another router executes is waited for, and its answer given", async () => {

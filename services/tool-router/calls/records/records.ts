@@ -116,11 +116,13 @@ export class Records {
     return standing.state === State.STARTED ? this.#follow(call.callId, { signal }) : standing.result;
   }
 
-  /** The answer of a call that is repeated after a crash and not admitted any more: what was begun before has an unknown outcome. */
-  async endRefused(call: CallIdentity & { callId: string }, refusal: Answer): Promise<Answer> {
+  /** How a call ends that is repeated after a crash and not admitted any more; undefined for one that was not begun. */
+  async endBegun(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await this.#store.read(call.callId);
-    if (standing?.state !== State.STARTED || !isCallOf(standing, call)) return refusal;
-    return this.finish(call.callId, outcomeUnknown(ROUTER_LOST));
+    if (standing === undefined || isTombstone(standing) || !isCallOf(standing, call)) return undefined;
+    if (standing.state !== State.STARTED) return standing.result;
+    const answer = await this.#follow(call.callId, { signal }); // another router may have gone on with it
+    return answer ?? this.finish(call.callId, outcomeUnknown(ROUTER_LOST));
   }
 
   /** R5: the call waits from now on, or goes on waiting. */

@@ -86,7 +86,7 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
       const isRunning = mayRun && (await running.cancel(callId, caller)); // C2, C4
-      if (record?.state === State.STARTED && !isRunning) await resolveLost(record);
+      if (record?.state === State.STARTED) await resolveLost(record); // a router that only follows it says that it runs, too
       if (mayRun || ended?.hasChanged) {
         audit(
           { kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) },

@@ -19,7 +19,7 @@ import type { RunTally } from "./run-tally.ts";
  * B2  Besides, each router remembers for a while which calls of a run it let go on: more of them than max_tool_calls it refuses,
  *     whatever they say of themselves.
  * B3  What may be under way already is no new spending: a call that is repeated after a crash may go on with a used-up budget,
- *     unless its beginning would have been recorded.
+ *     unless its beginning would have been recorded, and its end with it.
  */
 
 type BoundCall = Pick<CallToolRequest, "callId" | "sessionId" | "runId" | "name" | "deadline"> & {
@@ -72,7 +72,8 @@ function ruleOfRun(
   const agent = { turn, call, maxTurns: limits?.maxTurns, maxToolCalls: limits?.maxToolCalls };
   const rule = ruleOfChoice(bounds, isForced) ?? ruleOfCount(bounds) ?? ruleOfCount(agent);
   if (rule !== undefined) return rule;
-  const mayHaveBegun = recovering && entry.effect !== Effect.AT_MOST_ONCE; // B3
+  const isResumable = entry.executor.kind === "provider" && entry.executor.isResumable === true;
+  const mayHaveBegun = recovering && (isResumable || entry.effect !== Effect.AT_MOST_ONCE); // B3
   return mayHaveBegun ? undefined : ruleOfBudget(bounds);
 }
 

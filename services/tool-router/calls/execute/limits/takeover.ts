@@ -26,8 +26,8 @@ export interface Holding {
   isOver(): boolean;
 }
 
-export function createHolding(clock = systemClock): Holding {
-  let graceMs = 0;
+/** `graceMs`: until it is told another one. */
+export function createHolding(graceMs = 0, clock = systemClock): Holding {
   let endsAtMs = 0;
   let isHeld = true;
   return {
