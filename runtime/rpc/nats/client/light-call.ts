@@ -87,7 +87,8 @@ export class LightCall implements MuxCall {
     const isNoticed = silence !== undefined && isSilent(quietMs, timings);
     if (isNoticed) silence.notice();
     const isLost = quietMs >= timings.silenceMs || (isNoticed && this.#request.isRead); // which another instance can answer
-    if (!isLost) return; // H8: nothing is canceled
+    if (!isLost) return;
+    this.#cancel();
     this.fail(unknownOutcome(`nothing was heard of the call for ${Math.round(quietMs)} ms`));
   }
 
