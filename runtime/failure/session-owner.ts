@@ -14,3 +14,10 @@ export function requireOwner({ principal }: { readonly principal: string }, call
 export function isOwner(principal: string, caller: Caller): boolean {
   return isServiceItself(caller) || caller.principal === principal;
 }
+
+export function refuseMissingSession(id: string): never {
+  return refuse("not_found", `there is no session ${id}`, {
+    reason: "SESSION_NOT_FOUND",
+    metadata: { session_id: id },
+  });
+}

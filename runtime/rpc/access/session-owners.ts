@@ -1,7 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { refuse } from "#runtime/failure/failure.ts";
-import { requireOwner } from "#runtime/failure/session-owner.ts";
+import { refuseMissingSession, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 
 /*
@@ -47,18 +46,11 @@ export function createOwnership(
       if (principal !== undefined) requireOwner({ principal }, caller, `session ${sessionId}`);
     },
     async requireStanding(sessionId, caller) {
-      const principal = (await ownerOf(sessionId)) ?? refuseMissing(sessionId);
+      const principal = (await ownerOf(sessionId)) ?? refuseMissingSession(sessionId);
       requireOwner({ principal }, caller, `session ${sessionId}`);
     },
     async isOwnSession(sessionId, caller) {
       return isServiceItself(caller) || (sessionId !== "" && (await ownerOf(sessionId)) === caller.principal);
     },
   };
-}
-
-function refuseMissing(sessionId: string): never {
-  return refuse("not_found", `there is no session ${sessionId}`, {
-    reason: "SESSION_NOT_FOUND",
-    metadata: { session_id: sessionId },
-  });
 }

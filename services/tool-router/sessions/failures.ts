@@ -17,13 +17,6 @@ export function isSettled({ state }: Session): boolean {
   return state === State.ACTIVE || state === State.CLOSED;
 }
 
-export function refuseMissing(id: string): never {
-  return refuse("not_found", `there is no session ${id}`, {
-    reason: "SESSION_NOT_FOUND",
-    metadata: { session_id: id },
-  });
-}
-
 export function refuseClosed(id: string): never {
   const metadata = { session_id: id };
   return refuse("failed_precondition", `session ${id} is closed`, { reason: SESSION_CLOSED, metadata });

@@ -4,12 +4,12 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isOwner } from "#runtime/failure/session-owner.ts";
+import { isOwner, refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import { isSettled, refuseClosed, refuseMissing, refuseSwitched, refuseSwitching } from "./failures.ts";
+import { isSettled, refuseClosed, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
 import type { SessionChanges } from "./session-changes.ts";
 import { type SessionRecord, sessionRecord } from "./session-record.ts";
@@ -71,7 +71,7 @@ export class Sessions {
 
   /** What its client wants to be told of the logs of tools. */
   async setLogLevel(id: string, logLevel: LogLevel): Promise<Session> {
-    const { value = refuseMissing(id) } = await this.#parts.bucket.update(id, (standing) => {
+    const { value = refuseMissingSession(id) } = await this.#parts.bucket.update(id, (standing) => {
       if (standing?.state === SessionState.CLOSED) refuseClosed(id);
       return standing && standing.logLevel !== logLevel ? { ...standing, logLevel } : undefined;
     });
@@ -143,7 +143,7 @@ export class Sessions {
   }
 
   async #stored(id: string): Promise<Session> {
-    return (await this.#parts.bucket.read(id))?.value ?? refuseMissing(id);
+    return (await this.#parts.bucket.read(id))?.value ?? refuseMissingSession(id);
   }
 
   withAgentRevision(session: Session): Session {

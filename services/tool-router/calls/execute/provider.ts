@@ -11,7 +11,7 @@ import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
-import { type Executor, executionBy } from "../../tools/tool-set/executor.ts";
+import { type Executor, executionBy, isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
 import type { CallControl, CallEvent } from "../in-flight.ts";
@@ -169,7 +169,7 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
     return failure(`nothing was started: ${text}`);
   }
-  const isResumed = call.executor.isResumable === true && isUnavailable(cause) && !wasNotStarted;
+  const isResumed = isResumable(call.executor) && isUnavailable(cause) && !wasNotStarted;
   if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
   try {
     if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);

@@ -4,6 +4,7 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
@@ -94,7 +95,7 @@ export class Records {
   ): Promise<Begun> {
     const state = firstState(entry);
     if (state === undefined) return { kind: "unrecorded" };
-    const resumable = state === State.STARTED && isResumable(entry);
+    const resumable = state === State.STARTED && isResumable(entry.executor);
     const record = callRecord({ ...facts, state, resumable, createTime: timestampFromMs(now) });
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
@@ -196,9 +197,7 @@ export class Records {
   async #takeOver({ callId }: CallRecord, record: CallRecord, control: FollowControl): Promise<Begun> {
     this.#executing.add(callId);
     const updated = await this.#store.update(callId, (standing) =>
-      standing.state === State.STARTED && (standing.inputRequired !== undefined || standing.resumable)
-        ? { ...standing, inputEpoch: standing.inputEpoch + 1 }
-        : undefined,
+      goesOn(standing) ? { ...standing, inputEpoch: standing.inputEpoch + 1 } : undefined,
     );
     const { inputRequired: required, inputEpoch: epoch } = updated?.record ?? record;
     if (updated?.hasChanged && required !== undefined) return { kind: "begun", suspended: { required, epoch } };
@@ -216,8 +215,7 @@ export class Records {
     for (;;) {
       const isHeld = await this.#running.isHeld(callId, signal);
       const standing = isHeld ? undefined : await this.#store.read(callId);
-      if (standing?.state === State.STARTED && (standing.inputRequired !== undefined || standing.resumable))
-        return undefined;
+      if (standing !== undefined && goesOn(standing)) return undefined;
       if (!isHeld) return this.finish(callId, outcomeUnknown(ROUTER_LOST));
       using limit = timeoutSignal(HOLDER_CHECK_MS);
       using ending = openEnding(signal, limit);
@@ -260,8 +258,9 @@ function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
   return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
 }
 
-function isResumable({ executor }: ToolEntry): boolean {
-  return executor.kind === "provider" && executor.isResumable === true;
+/** R3, R5: whether another router goes on with the call once its router is lost. */
+function goesOn({ state, inputRequired, resumable }: CallRecord): boolean {
+  return state === State.STARTED && (inputRequired !== undefined || resumable);
 }
 
 /** Compares what is known of a call before its name is resolved: the tool by the name that the caller used. */

@@ -6,6 +6,7 @@ import type { CallToolRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { CALLS_USED_UP, ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
 import { blockedAsOffered, type Decision } from "../../tools/policy.ts";
 import { resolve } from "../../tools/resolve.ts";
+import { isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { RunTally } from "./run-tally.ts";
 
@@ -72,8 +73,7 @@ function ruleOfRun(
   const agent = { turn, call, maxTurns: limits?.maxTurns, maxToolCalls: limits?.maxToolCalls };
   const rule = ruleOfChoice(bounds, isForced) ?? ruleOfCount(bounds) ?? ruleOfCount(agent);
   if (rule !== undefined) return rule;
-  const isResumable = entry.executor.kind === "provider" && entry.executor.isResumable === true;
-  const mayHaveBegun = recovering && (isResumable || entry.effect !== Effect.AT_MOST_ONCE); // B3
+  const mayHaveBegun = recovering && (isResumable(entry.executor) || entry.effect !== Effect.AT_MOST_ONCE); // B3
   return mayHaveBegun ? undefined : ruleOfBudget(bounds);
 }
 

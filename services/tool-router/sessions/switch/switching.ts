@@ -1,7 +1,8 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
-import { isSettled, refuseClosed, refuseMissing, refuseOutdated, refuseSwitching } from "../failures.ts";
+import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
+import { isSettled, refuseClosed, refuseOutdated, refuseSwitching } from "../failures.ts";
 import type { SessionChanges } from "../session-changes.ts";
 import type { SessionRecord } from "../session-record.ts";
 import type { Sessions } from "../sessions.ts";
@@ -121,7 +122,7 @@ export class Switching {
         ? { ...session, state: State.DRAINING, nextAgent, nextCarry, drainExpireTime: drainUntil, holder }
         : undefined,
     );
-    const session = value ?? refuseMissing(id);
+    const session = value ?? refuseMissingSession(id);
     if (!hasChanged) return { session };
     const own = this.#drive({ key: id, value: session, revision }).then((ended) => ended ?? this.#settled(id));
     return { session, ending: Promise.race([own, this.#settled(id)]) }; // another router may take this one for dead and finish
@@ -131,7 +132,7 @@ export class Switching {
   #settled(id: string): Promise<Session> {
     const { changes, sessions } = this.#parts;
     const read = async () => {
-      const session = (await sessions.bucket.read(id))?.value ?? refuseMissing(id);
+      const session = (await sessions.bucket.read(id))?.value ?? refuseMissingSession(id);
       return isSettled(session) ? session : undefined;
     };
     return changes.until(id, read, NEVER);

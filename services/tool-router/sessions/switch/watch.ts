@@ -1,7 +1,7 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
-import { refuseMissing } from "../failures.ts";
 import type { SessionChange, SessionChanges } from "../session-changes.ts";
 import type { Sessions } from "../sessions.ts";
 
@@ -22,7 +22,7 @@ export async function* watchSession(
 ): AsyncGenerator<Session> {
   using reader = changes.follow(id);
   using _listening = catalogue.onAgentsChange(reader.wake);
-  let standing: SessionChange = (await sessions.bucket.read(id)) ?? refuseMissing(id);
+  let standing: SessionChange = (await sessions.bucket.read(id)) ?? refuseMissingSession(id);
   let shownRevision = 0;
   for (;;) {
     const { arrived } = reader;

@@ -18,6 +18,11 @@ export type Executor =
       isResumable?: boolean;
     };
 
+/** Whether the provider goes on with a call that it is asked for again, by whichever router. */
+export function isResumable(executor: Executor): boolean {
+  return executor.kind === "provider" && executor.isResumable === true;
+}
+
 /** The kinds that a catalogue's tool may have; the others come from sources, callers and clients of runs. */
 export const CATALOGUE_KINDS: ReadonlySet<ExecutionType> = new Set([
   ExecutionType.INTERNAL,
