@@ -1,5 +1,6 @@
 import { execFile, type ChildProcess as SpawnedProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { getPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -49,6 +50,12 @@ describe("a child process", () => {
   test("has the environment and directory that it is given, and no other", async () => {
     const child = await openShell("echo $PWD $MARK $HOME", { env: { PATH: process.env.PATH, MARK: "x" }, cwd: "/" });
     expect(await linesOf(child)).toEqual(["/ x"]);
+  });
+
+  test("SEC-5 gives way to the process that started it, with all its threads and children", async () => {
+    const child = await openShell("cut -d' ' -f19 /proc/$$/stat; sh -c 'cut -d\" \" -f19 /proc/$$/stat'");
+    const nicer = String(Math.min(getPriority() + 5, 19));
+    expect(await linesOf(child)).toEqual([nicer, nicer]);
   });
 
   test("WORK-9 one that ignores the end of stdin gets SIGTERM, and one that ignores that gets SIGKILL", async () => {

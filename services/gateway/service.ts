@@ -31,6 +31,7 @@ import { createGrantRecords } from "./access/authentication/grant-records.ts";
 import { HeldTokens } from "./access/authentication/held-tokens.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
+import { FairQueue } from "./access/fair-queue.ts";
 import { guardHost } from "./access/host-guard.ts";
 import { Shares } from "./access/shares.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -84,7 +85,8 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const wanted = config.tokens && stack.use(await openBucketView(createBucket(bus, wantedSubjects), onFault));
   const heldTokens = wanted && new HeldTokens(createBucket(bus, subjectTokens), wanted.view, onFault);
   const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust });
-  const enter = createEnter(authenticate, shares);
+  const queue = new FairQueue();
+  const enter = createEnter(authenticate, shares, queue);
   const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
   const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
   if (!config.isLoopback && config.tls === undefined) {
@@ -161,7 +163,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
             onFault: (err) =>
               logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
             enter,
-            enterAgain: createEnterAgain(authenticate, shares),
+            enterAgain: createEnterAgain(authenticate, shares, queue),
             maxBytes: config.maxRequestBytes,
           }),
           createToolCallDoor({

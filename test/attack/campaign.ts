@@ -2,7 +2,6 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
-import { openAttacker } from "./attacker/attacker.ts";
 import { openNeighbour } from "./neighbour/neighbour.ts";
 import { type Course, excessOf, type Paid, type Played, paidBy, playAttack } from "./play.ts";
 import { openAttackedSuite } from "./suite/world.ts";
@@ -20,18 +19,17 @@ export interface Verdict extends Omit<Played, "before" | "under"> {
   readonly paid: Paid;
 }
 
-const quietMs = 5_000;
+const quietMs = 10_000;
 
 /** The verdicts; the last one, on the neighbour over all attacks, in the short form alone. */
 export async function runCampaign({ attacks, isShort, seed, onVerdict }: CampaignOptions): Promise<Verdict[]> {
   await using suite = await openAttackedSuite();
   await using neighbour = await openNeighbour(suite.ground.url, suite.ground.keys.alice);
-  await using attacker = openAttacker(suite.ground);
-  const stage = { suite, attacker, neighbour };
+  const stage = { suite, neighbour };
   await pause(2_000); // what starts late has started, and code is warm
   const course: Course = isShort
     ? { isShort, seed, leastMs: 0, quietMs: 0 }
-    : { isShort, seed, leastMs: 8_000, quietMs };
+    : { isShort, seed, leastMs: 10_000, quietMs };
   await neighbour.take();
   if (isShort) await pause(quietMs);
   const quiet = isShort ? await neighbour.take() : [];

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Socket } from "node:net";
+import { getPriority, setPriority } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import { type Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
@@ -68,10 +69,23 @@ export async function spawnGated(command: GatedCommand): Promise<GatedProcess> {
   });
   child.on("error", () => {}); // after a start only signals can fail, and those go to the group by another way
   watchGroup(pid);
+  giveWay(pid);
   gate.on("error", () => {}); // a gate that was killed before it opened is reported by its exit
   gate.end("go\n", () => gate.destroy());
   return { pid, stdin, stdout, stderr, exit, innerGroup: readInnerGroup(child.stdio[INFO_DESCRIPTOR]) };
 }
+
+/** What a tool computes costs the services no time that they want (SEC-5); where a machine is idle, it makes no difference. */
+function giveWay(pid: number): void {
+  try {
+    setPriority(pid, Math.min(getPriority() + NICER_BY, LEAST_PRIORITY));
+  } catch {
+    // it has ended, which is reported by its exit
+  }
+}
+
+const NICER_BY = 5;
+const LEAST_PRIORITY = 19;
 
 function readInnerGroup(info: unknown): () => number | undefined {
   let text = "";

@@ -7,6 +7,7 @@ import type { Admit } from "#runtime/rpc/http/server.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
 import { type Authenticate, bearsCallKey } from "./authentication/authentication.ts";
+import type { FairQueue } from "./fair-queue.ts";
 import { isOpen } from "./open-services.ts";
 import type { Shares } from "./shares.ts";
 
@@ -19,17 +20,23 @@ export type Entered = DescMethod | "calls" | "streams";
  */
 export type Enter = (request: HttpRequest, response: HttpResponse, entered: Entered) => Promise<Caller>;
 
-export function createEnter(authenticate: Authenticate, shares: Shares): Enter {
+export function createEnter(authenticate: Authenticate, shares: Shares, queue: FairQueue): Enter {
   return async (request, response, entered) => {
     const caller = await authenticate(request);
-    const sink = sinkOf(response);
-    const leave = shares.take(principalOf(caller), kindOf(entered));
-    if (sink.destroyed) leave();
-    else sink.once("close", leave);
+    const principal = principalOf(caller);
+    const whenAnswered = atEndOf(response);
+    whenAnswered(shares.take(principal, kindOf(entered)));
     if (typeof entered === "string") requireWholeKey(THIS_DOOR, caller);
     else requireAccess(entered, caller);
+    whenAnswered(await queue.seat(principal));
     return caller;
   };
+}
+
+/** Also if that has come. */
+function atEndOf(response: HttpResponse): (end: () => void) => void {
+  const sink = sinkOf(response);
+  return (end) => void (sink.destroyed ? end() : sink.once("close", end));
 }
 
 const THIS_DOOR = "this path";
@@ -42,11 +49,18 @@ function kindOf(entered: Entered): "calls" | "streams" {
 /** One more request of a connection that was let in: its credentials must hold still, and it counts as a call until it is disposed. */
 export type EnterAgain = (request: HttpRequest) => Promise<Disposable & { readonly caller: Caller }>;
 
-export function createEnterAgain(authenticate: Authenticate, shares: Shares): EnterAgain {
+export function createEnterAgain(authenticate: Authenticate, shares: Shares, queue: FairQueue): EnterAgain {
   return async (request) => {
     const caller = await authenticate(request);
     requireWholeKey(THIS_DOOR, caller);
-    return { caller, [Symbol.dispose]: shares.take(principalOf(caller), "calls") };
+    const principal = principalOf(caller);
+    const leave = shares.take(principal, "calls");
+    const rise = await queue.seat(principal);
+    const dispose = () => {
+      leave();
+      rise();
+    };
+    return { caller, [Symbol.dispose]: dispose };
   };
 }
 

@@ -1,6 +1,5 @@
 // The process of the attacker: it holds no more of the suite than its ground says, and what it burns is burnt elsewhere.
 
-import { setPriority } from "node:os";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Ground, Outcome, PlayOptions } from "../attack.ts";
 import { attacks } from "../attacks/all.ts";
@@ -10,7 +9,6 @@ export type ToAttacker =
   | { readonly kind: "play"; readonly name: string; readonly options: PlayOptions };
 export type FromAttacker = Outcome & { readonly fault?: string };
 
-setPriority(19); // it would have a machine of its own
 let ground: Ground;
 
 async function play(name: string, options: PlayOptions): Promise<FromAttacker> {

@@ -1,0 +1,67 @@
+import { startTimer } from "#runtime/time/timer.ts";
+
+/** Where several principals ask, so many requests of each are worked at together. */
+const SEATS = 4;
+/** A request that is not answered by then waits for something else, and leaves its seat. */
+const SEAT_MS = 10;
+/** Who has asked so lately is one of those who ask. */
+const ACTIVE_MS = 1_000;
+
+/** The requests of one principal. */
+interface Flow {
+  askedAt: number;
+  seated: number;
+  readonly waiting: (() => void)[];
+}
+
+/** SEC-5: where several principals ask, one that sends many requests at once waits for itself. One that asks alone never waits. */
+export class FairQueue {
+  readonly #now: () => number;
+  /** Who asked last stands last. */
+  readonly #flows = new Map<string, Flow>();
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Resolves when it is the request's turn; what it gives is called when the request is answered. */
+  async seat(principal: string): Promise<() => void> {
+    const flow = this.#asking(principal);
+    if (flow.seated >= this.#seats()) await new Promise<void>((resolve) => flow.waiting.push(resolve));
+    else flow.seated += 1;
+    let isSeated = true;
+    const leave = () => {
+      if (isSeated) this.#leave(flow);
+      isSeated = false;
+      stop();
+    };
+    const stop = startTimer(SEAT_MS, leave, { isBackground: true });
+    return leave;
+  }
+
+  /** Its seat is taken by who waits, if one does. */
+  #leave(flow: Flow): void {
+    flow.seated -= 1;
+    while (flow.waiting.length > 0 && flow.seated < this.#seats()) {
+      flow.seated += 1;
+      flow.waiting.shift()?.();
+    }
+  }
+
+  #asking(principal: string): Flow {
+    const flow = this.#flows.get(principal) ?? { askedAt: 0, seated: 0, waiting: [] };
+    flow.askedAt = this.#now();
+    this.#flows.delete(principal);
+    this.#flows.set(principal, flow);
+    return flow;
+  }
+
+  #seats(): number {
+    const since = this.#now() - ACTIVE_MS;
+    for (const [principal, { askedAt, seated }] of this.#flows) {
+      if (askedAt > since || seated > 0) break;
+      this.#flows.delete(principal);
+    }
+    return this.#flows.size < 2 ? Number.POSITIVE_INFINITY : SEATS;
+  }
+}
