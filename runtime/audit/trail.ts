@@ -19,6 +19,7 @@ import { readRecord } from "../bus/streams/record.ts";
 import { requireReached } from "../failure/sequence.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
 import { enumWord } from "../schema/enum-word.ts";
+import { openSlices } from "../time/slices.ts";
 
 /*
  * Decisions are many and small, so a message of the stream holds those of one service, kind and principal that fell within a moment, a
@@ -148,7 +149,9 @@ export async function* followAudit(bus: Bus, options: FollowAudit): AsyncGenerat
   const first = Math.max(Number(asked ?? next), notBefore > placeOf(bounds.first) ? notBefore : 0); // E3
   if (asked === undefined) yield startUpdate(BigInt(next));
   const log = { kind: "dense", from: messageOf(first), signal, ...bounds } as const;
+  const nextStep = openSlices();
   for await (const step of followLog(bus, ALL_EVENTS, log)) {
+    await nextStep();
     if (step.kind === "gap") {
       yield gapUpdate(BigInt(Math.max(first, placeOf(step.first))), BigInt(placeOf(step.last + 1) - 1)); // E2
       continue;
@@ -176,6 +179,7 @@ export async function* readAuditBackwards(
   const first = (await bus.manager.streams.info("TOOLBUS_AUDIT")).state.first_seq;
   const isAll = beforeSequence === 0;
   let before = isAll ? (await lastSequenceOf(bus, ALL_EVENTS, signal)) + 1 : messageOf(beforeSequence - 1) + 1;
+  const nextStep = openSlices();
   while (before > first) {
     const fromSequence = Math.max(first, before - WINDOW);
     const window: StoredMessage[] = [];
@@ -184,6 +188,7 @@ export async function* readAuditBackwards(
       window.push(message);
     }
     for (const message of window.reverse()) {
+      await nextStep();
       for (const event of eventsFromMessage(bus, message).reverse()) {
         if (isAll || event.sequence < beforeSequence) yield event;
       }

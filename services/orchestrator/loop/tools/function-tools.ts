@@ -7,29 +7,30 @@
  * less, and no run holds anything.
  */
 
-import { setImmediate } from "node:timers/promises";
 import type { FunctionTool } from "#gen/toolbus/run/v1/run_pb.ts";
 import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";
+import { openSlices } from "#runtime/time/slices.ts";
 
 /** Some 10 MB at most. */
 const validator = createValidator({ maxSchemas: 300, maxCharacters: 512 * 1_024 });
 
-/** What is wrong with the schemas, each fault with its path; others have their turn between two of them. */
+/** What is wrong with the schemas, each fault with its path. */
 export async function faultsOfFunctionTools(tools: readonly FunctionTool[], by: string): Promise<string[]> {
   const faults: string[] = [];
+  const nextStep = openSlices();
   for (const [index, { inputSchemaJson, outputSchemaJson }] of tools.entries()) {
     for (const [field, text, place] of [
       ["input_schema_json", inputSchemaJson, "arguments"],
       ["output_schema_json", outputSchemaJson, "results"],
     ] as const) {
       if (text === "") continue;
+      await nextStep();
       const faultOf: FaultOfSchema = async (schema, json) =>
         (await validator.faultOfShape(json, by)) ?? faultOfUse(schema);
       const fault = await faultOfToolSchema(text, place, faultOf);
       if (fault !== undefined) faults.push(`options.function_tools[${index}].${field}: ${fault}`);
-      await setImmediate();
     }
   }
   return faults;

@@ -31,7 +31,7 @@ export interface Page {
 }
 
 /** The most events that one page reads: a page that finds little is short or empty, and says where to go on. */
-const MAX_SCANNED = 50_000;
+const MAX_SCANNED = 10_000;
 /** Likewise when it has to be found out whose each event is. */
 const MAX_JUDGED = 2_000;
 

@@ -1,8 +1,8 @@
-import { setImmediate } from "node:timers/promises";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/json-schema/tool-schema.ts";
+import { openSlices } from "#runtime/time/slices.ts";
 import { referenceFrom } from "../../../tools/names.ts";
 
 /*
@@ -24,8 +24,6 @@ export const MAX_TOOLS = 5_000;
 const MAX_NAME_CHARACTERS = 256;
 const MAX_DESCRIPTION_CHARACTERS = 65_536;
 const MAX_TOLD = 3;
-/** Others have their turn after so long. */
-const TURN_MS = 10;
 
 /** Judges what a provider says that it has, before anybody relies on it. */
 export type JudgeOffer = (offered: readonly OfferedTool[]) => Promise<Fitness>;
@@ -59,12 +57,9 @@ export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
     const tools = new Map<string, OfferedTool>();
     const faults = new Map<OfferedTool, string>();
     const remarks: string[] = [];
-    let turnEndsAt = performance.now() + TURN_MS;
+    const nextStep = openSlices();
     for (const one of offered) {
-      if (performance.now() > turnEndsAt) {
-        await setImmediate();
-        turnEndsAt = performance.now() + TURN_MS;
-      }
+      await nextStep();
       const name = one.tool?.name ?? "";
       const reference = referenceFrom(one.source, name);
       const flaw = flawOfName(name, one.source) ?? (tools.has(reference) ? "is offered twice" : undefined);
