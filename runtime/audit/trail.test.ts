@@ -56,6 +56,21 @@ test("ORCH-11 the trail can be entered at a time", async () => {
   expect(await auditSequenceSince(bus, new Date(Date.now() + 3_600_000), signal)).toBe(3_000);
 });
 
+test("SEC-5 of past events only those are read whose lines have the words; each has its place", async () => {
+  await using bus = await openTestBus();
+  {
+    await using trail = openAuditTrail(bus, "tool-router");
+    for (const tool of ["one", 'a "second"', "one"]) trail.record({ kind: AuditKind.PERMITTED, agent: "clerk", tool });
+  }
+  const words = ["clerk", 'a "second"'].map((text) => JSON.stringify(text));
+  const past = await Array.fromAsync(readAuditBackwards(bus, 0, AbortSignal.timeout(5_000), words));
+  expect(past.map(({ sequence, tool }) => [sequence, tool])).toEqual([
+    [1_002n, ""],
+    [1_001n, 'a "second"'],
+    [1_000n, ""],
+  ]);
+});
+
 test("ORCH-11 what is recorded within a moment is one message, in the order of its kinds, and is paged as if each were one", async () => {
   await using bus = await openTestBus();
   const { signal } = new AbortController();

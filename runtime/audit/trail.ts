@@ -170,11 +170,12 @@ export async function auditSequenceSince(bus: Bus, time: Date, signal: AbortSign
 
 const WINDOW = 1_000;
 
-/** Past events before a place, the latest first; 0 for all. */
+/** Past events before a place, the latest first; 0 for all. One in whose line a word is lacking is told by its place alone, which is sooner said. */
 export async function* readAuditBackwards(
   bus: Bus,
   beforeSequence: number,
   signal: AbortSignal,
+  words: readonly string[] = [],
 ): AsyncGenerator<AuditEvent> {
   const first = (await bus.manager.streams.info("TOOLBUS_AUDIT")).state.first_seq;
   const isAll = beforeSequence === 0;
@@ -189,7 +190,7 @@ export async function* readAuditBackwards(
     }
     for (const message of window.reverse()) {
       await nextStep();
-      for (const event of eventsFromMessage(bus, message).reverse()) {
+      for (const event of eventsFromMessage(bus, message, words).reverse()) {
         if (isAll || event.sequence < beforeSequence) yield event;
       }
     }
@@ -206,10 +207,11 @@ function messageOf(place: number): number {
   return Math.floor(place / PLACES_PER_MESSAGE);
 }
 
-function eventsFromMessage(bus: Bus, message: StoredMessage): AuditEvent[] {
+function eventsFromMessage(bus: Bus, message: StoredMessage, words: readonly string[] = []): AuditEvent[] {
   const lines = new TextDecoder().decode(message.data).split("\n");
   return lines.flatMap((text, line) => {
-    const event = readRecord(bus, message, () => eventFromLine(text));
+    const hasAll = words.every((word) => text.includes(word));
+    const event = hasAll ? readRecord(bus, message, () => eventFromLine(text)) : create(AuditEventSchema);
     return event ? [{ ...event, sequence: BigInt(placeOf(message.sequence, line)) }] : [];
   });
 }

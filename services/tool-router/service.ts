@@ -264,7 +264,7 @@ function openFiles(config: Config, parts: FilesParts): Promise<CatalogueFiles> {
 function auditReader(bus: Bus): Routes["audit"] {
   return {
     follow: (options) => followAudit(bus, options),
-    backwards: (before, ends) => readAuditBackwards(bus, before, ends),
+    backwards: (before, ends, words) => readAuditBackwards(bus, before, ends, words),
     sequenceSince: (time, ends) => auditSequenceSince(bus, time, ends),
   };
 }

@@ -9,6 +9,7 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
@@ -132,10 +133,7 @@ function sessionsFrom({ sessions }: Clients): SessionSource {
   return {
     async getSession(sessionId, { signal, principal }) {
       const read = () => sessions.getSession({ sessionId }, { signal, timeoutMs: readTimeoutMs });
-      return (
-        (await asFailures(principal, read)).session ??
-        refuse("not_found", `there is no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" })
-      );
+      return (await asFailures(principal, read)).session ?? refuseMissingSession(sessionId);
     },
     async createSession(agent, { signal, principal, sessionId = "" }) {
       const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: readTimeoutMs });

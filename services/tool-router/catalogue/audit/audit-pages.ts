@@ -7,7 +7,8 @@ import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
 /** The audit trail, read. */
 export interface AuditReader {
   follow(options: FollowAudit): AsyncIterable<LogUpdate<AuditEvent>>;
-  backwards(beforeSequence: number, signal: AbortSignal): AsyncIterable<AuditEvent>;
+  /** One in whose line of JSON a word is lacking may be told by its place alone. */
+  backwards(beforeSequence: number, signal: AbortSignal, words: readonly string[]): AsyncIterable<AuditEvent>;
   /** The sequence of the first event that was stored at a time or after it. */
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
 }
@@ -40,7 +41,7 @@ export async function readPage(audit: AuditReader, request: PageRequest, signal:
   const first = await firstWanted(audit, filter, signal);
   const events: AuditEvent[] = [];
   let [scanned, judged] = [0, 0];
-  for await (const event of audit.backwards(beforeSequence, signal)) {
+  for await (const event of audit.backwards(beforeSequence, signal, wordsOf(filter))) {
     if (event.sequence < first) break;
     if (events.length === pageSize || scanned === MAX_SCANNED || judged === MAX_JUDGED) {
       return { events, nextBefore: Number(event.sequence) + 1 };
@@ -71,6 +72,13 @@ export async function* watchFrom(
 
 async function firstWanted(audit: AuditReader, filter: AuditFilter | undefined, signal: AbortSignal): Promise<number> {
   return filter?.startTime === undefined ? 0 : audit.sequenceSince(timestampDate(filter.startTime), signal);
+}
+
+/** What stands in the line of every event that is wanted. */
+function wordsOf(filter: AuditFilter | undefined): string[] {
+  if (filter === undefined) return [];
+  const { agent, sessionId, runId, tool, service } = filter;
+  return [agent, sessionId, runId, tool, service].filter((text) => text !== "").map((text) => JSON.stringify(text));
 }
 
 function isWanted(event: AuditEvent, filter: AuditFilter | undefined): boolean {
