@@ -4,6 +4,7 @@ import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit
 import { giveWay } from "#runtime/bus/room/give-way.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
+import { openSlices } from "../rpc/handling/slices.ts";
 import { until } from "../time/until.ts";
 import {
   AUDIT_SHARES,
@@ -192,4 +193,29 @@ test("SEC-6 a principal that fills the audit trail loses its own oldest events, 
   expect(left, "the oldest went").not.toContain("0");
   expect(left, "the latest stay").toContain("59");
   expect(await giveWay(bus, AUDIT_SHARES, signal), "there is room").toBe(0);
+});
+
+function busy(ms: number): void {
+  for (const endsAt = performance.now() + ms; performance.now() < endsAt; );
+}
+
+test("SEC-5 however much is read of the past at once, what else has to be done waits for one slice of it", async () => {
+  const work = async () => {
+    const nextStep = openSlices();
+    for (let step = 0; step < 20; step += 1) {
+      await nextStep();
+      busy(2);
+    }
+  };
+  const lateMs: number[] = [];
+  let at = performance.now();
+  const other = setInterval(() => {
+    lateMs.push(performance.now() - at);
+    at = performance.now();
+  }, 1);
+  await Promise.all(Array.from({ length: 10 }, work));
+  clearInterval(other);
+  const median = lateMs.toSorted((a, b) => a - b)[Math.floor(lateMs.length / 2)];
+  expect(lateMs.length).toBeGreaterThan(30); // 400 ms of work, in slices of 6
+  expect(median).toBeLessThan(20);
 });

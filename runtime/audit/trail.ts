@@ -17,9 +17,9 @@ import { boundsOf, followLog } from "../bus/streams/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";
 import { requireReached } from "../failure/sequence.ts";
+import { openSlices } from "../rpc/handling/slices.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
 import { enumWord } from "../schema/enum-word.ts";
-import { openSlices } from "../time/slices.ts";
 
 /*
  * Decisions are many and small, so a message of the stream holds those of one service, kind and principal that fell within a moment, a

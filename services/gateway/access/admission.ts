@@ -7,9 +7,9 @@ import type { Admit } from "#runtime/rpc/http/server.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
 import { type Authenticate, bearsCallKey } from "./authentication/authentication.ts";
-import type { FairQueue } from "./fair-queue.ts";
 import { isOpen } from "./open-services.ts";
-import type { Shares } from "./shares.ts";
+import type { FairQueue } from "./shares/fair-queue.ts";
+import type { Shares } from "./shares/shares.ts";
 
 /** What is entered: a method, or a door that is none, with what a request of it counts as. */
 export type Entered = DescMethod | "calls" | "streams";

@@ -8,10 +8,10 @@
  */
 
 import type { FunctionTool } from "#gen/toolbus/run/v1/run_pb.ts";
+import { openSlices } from "#runtime/rpc/handling/slices.ts";
 import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";
-import { openSlices } from "#runtime/time/slices.ts";
 
 /** Some 10 MB at most. */
 const validator = createValidator({ maxSchemas: 300, maxCharacters: 512 * 1_024 });
