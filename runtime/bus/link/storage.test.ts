@@ -1,8 +1,9 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openTestServer } from "../../../test/harness/bus.ts";
+import { Failure } from "../../failure/failure.ts";
 import { until } from "../../time/until.ts";
 import { textCodec } from "../buckets/bucket.ts";
 import { createBucket } from "../buckets/stored-bucket.ts";
@@ -66,3 +67,27 @@ test("BUS-6 storage-5 while nothing is stored, calls wait less, and what a servi
   expect(whileWaitedFor(() => storage.patienceMs)).toBe(1_000);
   expect(storage.patienceMs).toBe(Number.POSITIVE_INFINITY);
 }, 30_000);
+
+test.each([
+  ["one answer came late, as to a process that was frozen", 20_000, new Error("timeout")],
+  ["there was no server, for however long", 100, new Failure("unavailable", "lost", { reason: "BUS_UNAVAILABLE" })],
+])("BUS-6 storage-1 nothing is known of what is stored when %s", async (_what, afterMs, error) => {
+  vi.useFakeTimers();
+  try {
+    const storage = createStorage({});
+    const faults: unknown[] = [];
+    storage.onChange((fault) => faults.push(fault));
+    let count = 0;
+    const isFailing = () => count > 1 && (afterMs < 1_000 || count === 2);
+    const probe = () => {
+      count += 1;
+      return isFailing() ? new Promise((_, reject) => setTimeout(reject, afterMs, error)) : Promise.resolve();
+    };
+    await using _ = storage.watch(probe);
+    await vi.advanceTimersByTimeAsync(40_000);
+    expect(count).toBeGreaterThan(8);
+    expect(faults).toEqual([]);
+  } finally {
+    vi.useRealTimers();
+  }
+});

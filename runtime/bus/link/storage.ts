@@ -2,8 +2,10 @@
  * Whether JetStream stores anything. It does not when most nodes of a cluster are away, or when its disk is full, though
  * messages go on being carried: nothing else tells of that in time.
  *
- * storage-1  A probe is written each 2 s. When none was acknowledged for 7 s, nothing is stored, until one is. Meanwhile a call
- *     tries to read once, and writes nothing: it would only be unknown whether that is stored in the end.
+ * storage-1  A probe is written each 2 s, and is answered within 1 s. When 4 s after one that was not, none has been acknowledged, nothing
+ *     is stored, until one is. Meanwhile a call tries to read once, and writes nothing: it would only be unknown whether that is stored
+ *     in the end. A probe that met no server says nothing of what is behind it, and how long ago the last one was acknowledged does
+ *     not count: this process may have been frozen.
  * storage-2  A call that was given up because the bus did not answer is a fault, too: a disk that has room for a probe may have none
  *     for what matters. It is over when something is stored where that call could not, or after a minute without another one.
  * storage-3  Silence of a bus on which no probe was ever stored means nothing: this login may not write any.
@@ -23,7 +25,7 @@ export const probeSubjects = "toolbus.probe.*";
 /** As large as the blocks of a disk. */
 const probeBytes = 4_096;
 const intervalMs = 2_000;
-const silentMs = 7_000;
+const silentMs = 4_000;
 const heldMs = 60_000;
 
 export interface Storage {
@@ -67,15 +69,19 @@ export function createStorage(connection: Pick<NatsConnection, "info">): Watched
   }
 
   async function watchUntil(signal: AbortSignal, writeProbe: (text: string) => Promise<unknown>): Promise<void> {
-    let acknowledgedAtMs = Number.POSITIVE_INFINITY; // storage-3
+    let hasStored = false; // storage-3
+    let unansweredAtMs: number | undefined;
     for (; ; await delay(intervalMs, signal)) {
       try {
         await writeProbe((fault ?? "").padEnd(probeBytes).slice(0, probeBytes));
-        acknowledgedAtMs = performance.now();
+        hasStored = true;
+        unansweredAtMs = undefined;
         isSilent = false;
-        if (failed === undefined || acknowledgedAtMs - failed.atMs > heldMs) set(undefined);
+        if (failed === undefined || performance.now() - failed.atMs > heldMs) set(undefined);
       } catch (error) {
-        isSilent = performance.now() - acknowledgedAtMs > silentMs;
+        if (!hasStored || (error instanceof Failure && error.reason === "BUS_UNAVAILABLE")) continue;
+        unansweredAtMs ??= performance.now();
+        isSilent ||= performance.now() - unansweredAtMs > silentMs;
         if (!isSilent) continue;
         failed = undefined; // this is more than that was
         set(explain(error));

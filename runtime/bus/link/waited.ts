@@ -2,8 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { Failure } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 
-/** How long a call waits in all for a bus that does not answer. Electing another leader takes 4 to 10 s, mostly less than this. */
-const patienceMs = 7_000;
+/**
+ * How long a call waits in all for a bus that does not answer: with what it does besides, its caller knows after 10 s. Electing another
+ * leader takes 4 to 10 s, mostly less than this.
+ */
+const patienceMs = 6_500;
 
 /** The time that one answer may take. */
 export const attemptMs = 1_000;

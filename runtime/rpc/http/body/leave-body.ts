@@ -1,11 +1,12 @@
 import { constants } from "node:http2";
 import { bodyOfRequest, type HttpRequest } from "../messages.ts";
 
-/** What is passed over of a body that nobody reads any more, so that its client takes the answer before it is cut off. */
+/** So much is passed over of a body that nobody reads any more; whoever sends on is not read. */
 const MOST_BYTES = 1024 * 1024;
+/** By then its client has taken the answer: one that is cut off before loses it. */
 const LINGER_MS = 5_000;
 
-/** For a request that is answered before all of it has come: passes over a rest that is short, and then ends it. */
+/** For a request that is answered before all of it has come: passes over a rest that is short, and ends it after a while. */
 export function leaveBody(request: HttpRequest): void {
   const source = bodyOfRequest(request);
   if (source.readableEnded || source.destroyed) return;
@@ -19,7 +20,7 @@ export function leaveBody(request: HttpRequest): void {
 
   function onData(chunk: Uint8Array): void {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) cut();
+    if (bytes > MOST_BYTES) source.pause();
   }
   function cut(): void {
     letGo();
