@@ -37,7 +37,9 @@ const validator = testsOf("runtime/schema/json-schema/validator.test.ts");
 const largeAnswers = testsOf("services/mcp-bridge/testing/large-answers.test.ts");
 const failures = testsOf("runtime/failure/failure.test.ts");
 const told = testsOf("runtime/results/bounded-event.test.ts");
-const shares = testsOf("services/gateway/access/shares.test.ts");
+const shares = testsOf("services/gateway/access/shares/shares.test.ts");
+const fairQueue = testsOf("services/gateway/access/shares/fair-queue.test.ts");
+const childProcess = testsOf("runtime/lifecycle/child-process.test.ts");
 const gatewayShares = testsOf("services/gateway/testing/shares.service.test.ts");
 const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
 const patterns = testsOf("runtime/schema/json-schema/patterns.test.ts");
@@ -262,6 +264,12 @@ export const sec: Proofs = {
       strangers("without a key the head of a request is answered", "reads a few KB and unpacks nothing"),
       bodies("packed 1,000 times is not unpacked", "half a body has its time", "1,000 half-sent requests"),
       bodies("a request whose connection breaks before its end is not served"),
+    ),
+    shown(
+      "who asks much at once waits for itself, and what computes long gives way",
+      fairQueue("the one with many requests waits for itself", "that asks alone never waits", "keeps nobody waiting"),
+      trail("what else has to be done waits for one slice of it", "only those are read whose lines have the words"),
+      childProcess("gives way to the process that started it"),
     ),
     shown("another principal loses no call while the suite is attacked", attack("another principal loses no call")),
     open("another principal's p99 stays within three times its own", "`npm run attack` measures it; no test does."),

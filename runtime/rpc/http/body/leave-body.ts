@@ -1,12 +1,11 @@
 import { constants } from "node:http2";
 import { bodyOfRequest, type HttpRequest } from "../messages.ts";
 
-/** So much is passed over of a body that nobody reads any more; whoever sends on is not read. */
+/** What is passed over of a body that nobody reads any more, so that its client takes the answer before it is cut off. */
 const MOST_BYTES = 1024 * 1024;
-/** By then its client has taken the answer: one that is cut off before loses it. */
 const LINGER_MS = 5_000;
 
-/** For a request that is answered before all of it has come: passes over a rest that is short, and ends it after a while. */
+/** For a request that is answered before all of it has come: passes over a rest that is short, and then ends it. */
 export function leaveBody(request: HttpRequest): void {
   const source = bodyOfRequest(request);
   if (source.readableEnded || source.destroyed) return;
@@ -20,7 +19,7 @@ export function leaveBody(request: HttpRequest): void {
 
   function onData(chunk: Uint8Array): void {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) source.pause();
+    if (bytes > MOST_BYTES) cut();
   }
   function cut(): void {
     letGo();
