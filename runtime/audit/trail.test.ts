@@ -54,7 +54,10 @@ test("ORCH-11 the trail can be entered at a time", async () => {
   await append("two");
   expect(await auditSequenceSince(bus, new Date(0), signal)).toBe(1_000);
   expect(await auditSequenceSince(bus, later, signal)).toBe(2_000);
-  expect(await auditSequenceSince(bus, new Date(Date.now() + 3_600_000), signal)).toBe(3_000);
+  for (const future of [new Date(Date.now() + 3_600_000), new Date("2263-01-01"), new Date("9999-12-31")])
+    expect(await auditSequenceSince(bus, future, signal)).toBe(3_000);
+  for (const past of [new Date("1600-01-01"), new Date("0001-01-01")])
+    expect(await auditSequenceSince(bus, past, signal)).toBe(1_000);
 });
 
 test("SEC-5 of past events only those are read whose lines have the words; each has its place", async () => {

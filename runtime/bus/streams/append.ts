@@ -181,6 +181,9 @@ export async function firstAfter(
   return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
 
+/** In April 2262: a server counts nanoseconds since 1970 in 64 bits, and takes a later time for one that is long past. */
+const LATEST_MS = 9_223_372_036_000;
+
 /** The first message of a subject that was stored at a time or after it, read from the stream's leader; null when there is none. */
 export async function firstSince(
   bus: Bus,
@@ -188,8 +191,9 @@ export async function firstSince(
   time: Date,
   limits: ReadLimits = {},
 ): Promise<StoredMsg | null> {
+  const heldMs = Math.min(Math.max(time.getTime(), 0), LATEST_MS);
   // the server takes a time in the place of a sequence, which the client's type does not name
-  const query = { start_time: time.toISOString(), next_by_subj: subject } as object as MsgRequest;
+  const query = { start_time: new Date(heldMs).toISOString(), next_by_subj: subject } as object as MsgRequest;
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
   return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
