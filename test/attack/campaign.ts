@@ -2,6 +2,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Attack } from "./attack.ts";
+import { openAttacker } from "./attacker/attacker.ts";
 import { openNeighbour } from "./neighbour/neighbour.ts";
 import { type Course, excessOf, type Paid, type Played, paidBy, playAttack } from "./play.ts";
 import { openAttackedSuite } from "./suite/world.ts";
@@ -25,7 +26,8 @@ const quietMs = 10_000;
 export async function runCampaign({ attacks, isShort, seed, onVerdict }: CampaignOptions): Promise<Verdict[]> {
   await using suite = await openAttackedSuite();
   await using neighbour = await openNeighbour(suite.ground.url, suite.ground.keys.alice);
-  const stage = { suite, neighbour };
+  await using attacker = openAttacker(suite.ground);
+  const stage = { suite, attacker, neighbour };
   await pause(2_000); // what starts late has started, and code is warm
   const course: Course = isShort
     ? { isShort, seed, leastMs: 0, quietMs: 0 }

@@ -4,7 +4,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { quantileOf } from "../../bench/loop/figures/quantile.ts";
 import { medianOf } from "../../bench/measuring/result.ts";
 import type { Attack, Outcome } from "./attack.ts";
-import { openAttacker } from "./attacker/attacker.ts";
+import type { Attacker } from "./attacker/attacker.ts";
 import type { NeighbourCall } from "./neighbour/calls.ts";
 import type { Neighbour } from "./neighbour/neighbour.ts";
 import type { AttackedSuite } from "./suite/world.ts";
@@ -21,6 +21,7 @@ export interface Played extends Outcome {
 
 export interface Stage {
   readonly suite: AttackedSuite;
+  readonly attacker: Attacker;
   readonly neighbour: Neighbour;
 }
 
@@ -37,11 +38,10 @@ export interface Course {
 export const WORST_RATIO = 3;
 
 export async function playAttack(stage: Stage, { name, requirement }: Attack, course: Course): Promise<Played> {
-  const { suite, neighbour } = stage;
+  const { suite, attacker, neighbour } = stage;
   await neighbour.take();
   await delay(course.quietMs);
   const before = await neighbour.take();
-  await using attacker = openAttacker(suite.ground); // one for each, with which the connections end that it has left open
   const reached = new Set<string>();
   const startedAt = performance.now();
   let [tries, rounds] = [0, 0];

@@ -1,6 +1,6 @@
 import { create, type DescService } from "@bufbuild/protobuf";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { createConnectTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ProviderService } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
@@ -111,10 +111,20 @@ export async function openWorld(suiteOptions: TestSuiteOptions = {}) {
   };
 }
 
+const connections = new Map<string, Http2SessionManager>();
+
+/** One for each key at an address, however often it is asked for: nobody closes it. */
+function connectionOf(baseUrl: string, apiKey = ""): Http2SessionManager {
+  const place = `${baseUrl} ${apiKey}`;
+  const connection = connections.get(place) ?? new Http2SessionManager(baseUrl);
+  connections.set(place, connection);
+  return connection;
+}
+
 export function gatewayAt(baseUrl: string, apiKey?: string, headers: Record<string, string> = {}) {
   const sent = { ...headers, ...(apiKey !== undefined && { "x-api-key": apiKey }) };
   const transport = createConnectTransport({
-    ...{ baseUrl, httpVersion: "2" },
+    ...{ baseUrl, httpVersion: "2", sessionManager: connectionOf(baseUrl, apiKey) },
     interceptors: [
       (next) => (request) => {
         for (const [name, value] of Object.entries(sent)) request.header.set(name, value);
