@@ -137,12 +137,14 @@ export interface FollowAudit {
   from: bigint | undefined;
   /** The place of the first event at or after a time (`auditSequenceSince`): what is before it is passed over. */
   notBefore?: number;
+  /** As those of `readAuditBackwards`. */
+  words?: readonly string[];
   signal: AbortSignal;
 }
 
 /** What stands from a place on, and then what comes. Ends quietly when the signal aborts. */
 export async function* followAudit(bus: Bus, options: FollowAudit): AsyncGenerator<LogUpdate<AuditEvent>> {
-  const { from: asked, notBefore = 0, signal } = options;
+  const { from: asked, notBefore = 0, words, signal } = options;
   const bounds = await boundsOf(bus, ALL_EVENTS, signal);
   const next = placeOf(bounds.next);
   requireReached("the audit trail", asked ?? 0n, BigInt(next));
@@ -156,7 +158,7 @@ export async function* followAudit(bus: Bus, options: FollowAudit): AsyncGenerat
       yield gapUpdate(BigInt(Math.max(first, placeOf(step.first))), BigInt(placeOf(step.last + 1) - 1)); // E2
       continue;
     }
-    for (const event of eventsFromMessage(bus, step.message)) {
+    for (const event of eventsFromMessage(bus, step.message, words)) {
       if (event.sequence >= first) yield { case: "event", value: event };
     }
   }

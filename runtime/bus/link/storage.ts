@@ -79,9 +79,9 @@ export function createStorage(connection: Pick<NatsConnection, "info">): Watched
         isSilent = false;
         if (failed === undefined || performance.now() - failed.atMs > heldMs) set(undefined);
       } catch (error) {
-        if (!hasStored || (error instanceof Failure && error.reason === "BUS_UNAVAILABLE")) continue;
+        if (!hasStored || isBusUnavailable(error)) continue;
         unansweredAtMs ??= performance.now();
-        isSilent ||= performance.now() - unansweredAtMs > silentMs;
+        isSilent = performance.now() - unansweredAtMs > silentMs;
         if (!isSilent) continue;
         failed = undefined; // this is more than that was
         set(explain(error));
@@ -123,6 +123,10 @@ export function createStorage(connection: Pick<NatsConnection, "info">): Watched
 export async function unlessStalled(storage: Pick<Storage, "fault">, caughtUp: () => Promise<void>): Promise<void> {
   if (storage.fault !== undefined) return;
   await caughtUp().catch((error: unknown) => {
-    if (!(error instanceof Failure && error.reason === "BUS_UNAVAILABLE")) throw error;
+    if (!isBusUnavailable(error)) throw error;
   });
+}
+
+function isBusUnavailable(error: unknown): boolean {
+  return error instanceof Failure && error.reason === "BUS_UNAVAILABLE";
 }

@@ -36,6 +36,10 @@ exec 3<&-
 exec "$@"
 `;
 
+/** What is added to the niceness of the service, up to the most that there is. */
+const NICER_BY = 5;
+const NICEST = 19;
+
 export interface GatedProcess {
   pid: number;
   stdin: Writable;
@@ -78,14 +82,11 @@ export async function spawnGated(command: GatedCommand): Promise<GatedProcess> {
 /** What a tool computes costs the services no time that they want (SEC-5); where a machine is idle, it makes no difference. */
 function giveWay(pid: number): void {
   try {
-    setPriority(pid, Math.min(getPriority() + NICER_BY, LEAST_PRIORITY));
+    setPriority(pid, Math.min(getPriority() + NICER_BY, NICEST));
   } catch {
     // it has ended, which is reported by its exit
   }
 }
-
-const NICER_BY = 5;
-const LEAST_PRIORITY = 19;
 
 function readInnerGroup(info: unknown): () => number | undefined {
   let text = "";

@@ -54,13 +54,10 @@ export function createEnterAgain(authenticate: Authenticate, shares: Shares, que
     const caller = await authenticate(request);
     requireWholeKey(THIS_DOOR, caller);
     const principal = principalOf(caller);
-    const leave = shares.take(principal, "calls");
-    const rise = await queue.seat(principal);
-    const dispose = () => {
-      leave();
-      rise();
-    };
-    return { caller, [Symbol.dispose]: dispose };
+    const held = new DisposableStack();
+    held.defer(shares.take(principal, "calls"));
+    held.defer(await queue.seat(principal));
+    return { caller, [Symbol.dispose]: () => held.dispose() };
   };
 }
 

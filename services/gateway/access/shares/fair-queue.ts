@@ -16,13 +16,8 @@ interface Flow {
 
 /** SEC-5: where several principals ask, one that sends many requests at once waits for itself. One that asks alone never waits. */
 export class FairQueue {
-  readonly #now: () => number;
   /** Who asked last stands last. */
   readonly #flows = new Map<string, Flow>();
-
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
-  }
 
   /** Resolves when it is the request's turn; what it gives is called when the request is answered. */
   async seat(principal: string): Promise<() => void> {
@@ -50,14 +45,14 @@ export class FairQueue {
 
   #asking(principal: string): Flow {
     const flow = this.#flows.get(principal) ?? { askedAt: 0, seated: 0, waiting: [] };
-    flow.askedAt = this.#now();
+    flow.askedAt = performance.now();
     this.#flows.delete(principal);
     this.#flows.set(principal, flow);
     return flow;
   }
 
   #seats(): number {
-    const since = this.#now() - ACTIVE_MS;
+    const since = performance.now() - ACTIVE_MS;
     for (const [principal, { askedAt, seated }] of this.#flows) {
       if (askedAt > since || seated > 0) break;
       this.#flows.delete(principal);

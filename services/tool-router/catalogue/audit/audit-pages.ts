@@ -64,7 +64,7 @@ export async function* watchFrom(
 ): AsyncGenerator<LogUpdate<AuditEvent>> {
   const notBefore = await firstWanted(audit, filter, signal);
   const from = fromSequence ?? (filter?.startTime && 0n);
-  for await (const update of audit.follow({ from, notBefore, signal })) {
+  for await (const update of audit.follow({ from, notBefore, words: wordsOf(filter), signal })) {
     if (update.case !== "event") yield update;
     else if (isWanted(update.value, filter) && (!mayRead || (await mayRead(update.value)))) yield update;
   }
