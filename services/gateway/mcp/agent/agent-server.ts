@@ -1,10 +1,10 @@
 import type { CallOptions } from "@connectrpc/connect";
-import {
-  type CallToolResult,
-  type RequestId,
+import type {
+  CallToolResult,
+  RequestId,
   Server,
-  type ServerCapabilities,
-  type ServerContext,
+  ServerCapabilities,
+  ServerContext,
 } from "@modelcontextprotocol/server";
 import { VERSION } from "#runtime/config/version.ts";
 import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
@@ -13,6 +13,7 @@ import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import { type CallInSession, follow } from "../calls/call.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
 import { type Logs, teller } from "../calls/telling.ts";
+import { DoorServer } from "../http/door-server.ts";
 import type { Answering } from "../http/refusals.ts";
 import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../search/search-tools.ts";
 import { indexOf } from "../search/tool-index.ts";
@@ -76,7 +77,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
   const isStateless = logs === "by request";
   const instructions =
     searches && server.instructions ? `${server.instructions}\n\n${SEARCH_INSTRUCTIONS}` : server.instructions;
-  const own = new Server(INFO, {
+  const own = new DoorServer(INFO, {
     capabilities: {
       tools: { listChanged: true },
       resources: { subscribe: true },

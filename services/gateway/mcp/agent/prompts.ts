@@ -57,7 +57,7 @@ async function promptOf(name: string, sources: AgentSources): Promise<Found> {
   const all = lists.flatMap(({ source, items }) => items.map((prompt) => ({ source, prompt })));
   const found = all.find(({ source, prompt }) => nameOf(source.source, prompt) === name) ?? sole(all, name);
   if (found) return { source: found.source, name: found.prompt.name };
-  throw new ProtocolError(JSON_RPC.invalidParams, `there is no prompt ${JSON.stringify(name)}`);
+  throw new ProtocolError(JSON_RPC.invalidParams, `there is no prompt ${JSON.stringify(name.slice(0, 128))}`);
 }
 
 function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T | undefined {
@@ -69,7 +69,7 @@ async function templateOf(uri: string, sources: AgentSources): Promise<Found> {
   const lists = await sources.each((source) => templates(sources, source));
   const owner = lists.find(({ items }) => items.some(({ uriTemplate }) => uriTemplate === uri));
   if (owner) return { source: owner.source, name: uri };
-  throw new ProtocolError(JSON_RPC.invalidParams, `there is no template ${JSON.stringify(uri)}`);
+  throw new ProtocolError(JSON_RPC.invalidParams, `there is no template ${JSON.stringify(uri.slice(0, 128))}`);
 }
 
 function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Prompt[]>> {

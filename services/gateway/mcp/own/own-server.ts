@@ -6,7 +6,6 @@ import {
   type Tool as McpTool,
   type PerRequestResponseMode,
   ProtocolError,
-  Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -15,6 +14,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { INFO } from "../agent/agent-server.ts";
 import { textBlock } from "../agent/result-blocks.ts";
 import { type McpExchange, type McpParts, optionsFor } from "../eras/exchange.ts";
+import { DoorServer } from "../http/door-server.ts";
 import { JSON_RPC, tellFault } from "../http/refusals.ts";
 
 /** A call of a tool, on behalf of the client's principal. Its signal aborts when the client has left. */
@@ -43,12 +43,12 @@ export function serveOwn(
   { tools, instructions, responseMode = "auto" }: OwnServer,
 ): Promise<Response> {
   const createServer = () => {
-    const server = new Server(INFO, { capabilities: { tools: {} }, instructions });
+    const server = new DoorServer(INFO, { capabilities: { tools: {} }, instructions });
     server.setRequestHandler("tools/list", () => ({ tools: [...tools.values()].map(({ listed }) => listed) }));
     server.setRequestHandler("tools/call", async ({ params: { name, arguments: given = {} } }, { mcpReq }) => {
       const tool = tools.get(name);
       if (tool === undefined)
-        throw new ProtocolError(JSON_RPC.invalidParams, `there is no tool ${JSON.stringify(name)}`);
+        throw new ProtocolError(JSON_RPC.invalidParams, `there is no tool ${JSON.stringify(name.slice(0, 128))}`);
       using ending = openEnding(mcpReq.signal, request.signal);
       const { signal } = ending;
       try {

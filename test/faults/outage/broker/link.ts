@@ -33,7 +33,9 @@ export async function openLink(port: number): Promise<Link> {
     const split = createFrameSplitter();
     from.on("error", () => {}); // either end may go at any time; `close` follows
     from.on("data", (chunk) => {
+      to.cork(); // frames that came together leave together: there are many of them, and few processors
       for (const frame of split(chunk)) pass(way, frame, isFromBroker);
+      to.uncork();
     });
     from.on("close", () => {
       sockets.delete(from);

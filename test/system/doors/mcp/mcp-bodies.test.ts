@@ -1,8 +1,9 @@
 // What one message at the door of MCP clients may make of itself.
 
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { ask, begin, send } from "../fixtures/clients.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ask, begin, eventsOf, send } from "../fixtures/clients.ts";
 import { type Door, keys, openDoor } from "../fixtures/door.ts";
+import { askWithTasks } from "../fixtures/modern-hand.ts";
 
 let door: Door;
 beforeAll(async () => {
@@ -50,4 +51,30 @@ it("SEC-6 a batch is no way around a principal's share of requests", async () =>
     ).status,
   ).toBe(202);
   await ask(where, "DELETE", session);
+});
+
+describe.each(["2025-11-25", "2026-07-28"])("SEC-5 parameters of %s that are not what they must be", (era) => {
+  it.each([
+    ["tools/call", { arguments: {} }, "params.name: "],
+    ["prompts/get", {}, "params.name: "],
+    ["resources/read", { uri: 5 }, "params.uri: "],
+    ["completion/complete", { ref: { type: "ref/prompt", name: "a" } }, "params.argument: "],
+    ["prompts/get", { name: "a".repeat(10_000) }, "there is no prompt"],
+  ])("are named to the client of %s: %o", async (method, params, named) => {
+    const { error } = await answerTo(era, method, params);
+    expect(error.code).toBe(-32_602);
+    expect(error.message).toContain(named);
+    expect(error.message.length, error.message).toBeLessThan(400);
+    expect(error.message).not.toContain("[");
+  });
+
+  async function answerTo(era: string, method: string, params: object) {
+    const where = { url: door.suite.url, key: keys.mallory };
+    if (era === "2026-07-28") return askWithTasks(where, method, params);
+    const session = { "mcp-session-id": await begin(where), "mcp-protocol-version": era };
+    const answer = await send(where, { jsonrpc: "2.0", id: 1, method, params }, session);
+    const isStream = answer.headers.get("content-type") === "text/event-stream";
+    for await (const { data } of isStream ? eventsOf(answer) : []) if (data !== "") return JSON.parse(data);
+    return answer.json();
+  }
 });
