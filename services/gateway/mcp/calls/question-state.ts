@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { CallOptions } from "@connectrpc/connect";
 import {
   createRequestStateCodec,
@@ -19,9 +20,9 @@ interface QuestionState {
 const TTL_SECONDS = 7 * 24 * 60 * 60;
 
 /** For one call of one principal, by what it asks for: under another it is refused, as is what was changed. */
-export function createQuestionStates(key: Uint8Array, boundTo: readonly string[]) {
+export function createQuestionStates(key: KeyObject, boundTo: readonly string[]) {
   const bind = () => JSON.stringify(boundTo);
-  return createRequestStateCodec<QuestionState>({ key, ttlSeconds: TTL_SECONDS, bind });
+  return createRequestStateCodec<QuestionState>({ key: key.export(), ttlSeconds: TTL_SECONDS, bind });
 }
 
 export interface AskInResults {

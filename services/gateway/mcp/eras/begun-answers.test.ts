@@ -1,5 +1,6 @@
 // What a client of the older protocol can come back for.
 
+import { createSecretKey } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
@@ -15,7 +16,7 @@ async function openDoor() {
   const parts = {
     enter: async () => ({ principal: "alice" }),
     sessions: { require: async (id: string) => ({ id }) },
-    stateKey: new Uint8Array(32),
+    stateKey: createSecretKey(new Uint8Array(32)),
     tools: {
       async *callTool() {
         begun.push((response?.socket?.bytesWritten ?? 0) > 0);

@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
@@ -26,7 +27,7 @@ export interface McpParts {
   readonly onFault: OnFault;
   readonly inSpan: InSpan;
   /** By which all gateways know what they gave clients to bring back. */
-  readonly stateKey: Uint8Array;
+  readonly stateKey: KeyObject;
   /** The largest message. */
   readonly maxBytes: number;
   /** Aborts when this process stops. */

@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { Client } from "@connectrpc/connect";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
@@ -12,12 +13,12 @@ import { idOfStanding } from "./ids/derived-ids.ts";
 /** Sessions of the suite, as those of MCP clients (mcp-1). */
 export class McpSessions {
   readonly #sessions: Client<typeof SessionService>;
-  readonly #stateKey: Uint8Array;
+  readonly #stateKey: KeyObject;
   /** The id of a standing session, as it was when it was last looked for. */
   readonly #believed = new BoundedMap<string, string>(10_000);
 
   /** `stateKey`: that of `McpParts`. */
-  constructor(sessions: Client<typeof SessionService>, stateKey: Uint8Array) {
+  constructor(sessions: Client<typeof SessionService>, stateKey: KeyObject) {
     this.#sessions = sessions;
     this.#stateKey = stateKey;
   }

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { createHmac, type KeyObject, randomUUID, timingSafeEqual } from "node:crypto";
 import type { WatcherFacts } from "./ports.ts";
 
 /**
@@ -7,9 +7,9 @@ import type { WatcherFacts } from "./ports.ts";
  * that was made up, belongs to another call, or was given to somebody else.
  */
 export class DeliveryIds {
-  readonly #key: Uint8Array;
+  readonly #key: KeyObject;
 
-  constructor(key: Uint8Array) {
+  constructor(key: KeyObject) {
     this.#key = key;
   }
 

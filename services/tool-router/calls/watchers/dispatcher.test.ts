@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -19,7 +20,7 @@ function open(isHanded = false, acknowledgeMs = 60_000) {
   const presence = new MemoryPresence();
   const left: string[] = [];
   const onLeft = (taken: CallRecord[]) => left.push(...taken.map(({ callId }) => callId));
-  const deliveryIds = new DeliveryIds(new Uint8Array(32));
+  const deliveryIds = new DeliveryIds(createSecretKey(new Uint8Array(32)));
   const dispatcher = new Dispatcher({
     deliveryIds,
     mayWatch: () => true,

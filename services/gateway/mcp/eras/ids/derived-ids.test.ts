@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createSecretKey } from "node:crypto";
 import type { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { connectError } from "#runtime/failure/connect.ts";
@@ -6,7 +6,7 @@ import { callerKey, callerNamed } from "#runtime/rpc/identity.ts";
 import { McpSessions } from "../sessions.ts";
 import { callIdOf } from "./derived-ids.ts";
 
-const key = new Uint8Array(32).fill(7);
+const key = createSecretKey(new Uint8Array(32).fill(7));
 const alice = callerNamed("alice");
 
 /** The router's sessions, by whom they belong to. */
@@ -38,7 +38,7 @@ test("SEC-2 nobody computes the id of another's standing session, and all gatewa
   expect(id).not.toBe(`mcp-${digest.slice(0, 32)}`);
   expect(id).toMatch(/^mcp-[\w-]{32}$/);
   expect(await sessions().standing("a", alice)).toBe(id);
-  expect(await sessions(new Uint8Array(32)).standing("a", alice)).not.toBe(id);
+  expect(await sessions(createSecretKey(new Uint8Array(32))).standing("a", alice)).not.toBe(id);
 });
 
 test("SEC-2 whose standing session is taken by another principal has the next one", async () => {

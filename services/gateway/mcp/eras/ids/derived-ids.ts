@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, type KeyObject } from "node:crypto";
 import type { RequestId } from "@modelcontextprotocol/server";
 
 /*
@@ -13,7 +13,7 @@ export interface StandingPlace {
   readonly place: number;
 }
 
-export function idOfStanding(key: Uint8Array, { principal, agent, place }: StandingPlace): string {
+export function idOfStanding(key: KeyObject, { principal, agent, place }: StandingPlace): string {
   return `mcp-${derived(key, ["session", principal, agent, place]).slice(0, 32)}`;
 }
 
@@ -25,10 +25,10 @@ export interface CallOfSession {
 }
 
 /** mcp-2 */
-export function callIdOf(key: Uint8Array, { principal, sessionId, id }: CallOfSession): string {
+export function callIdOf(key: KeyObject, { principal, sessionId, id }: CallOfSession): string {
   return `mcp-${derived(key, ["call", principal, sessionId, id])}`;
 }
 
-function derived(key: Uint8Array, parts: readonly (string | number)[]): string {
+function derived(key: KeyObject, parts: readonly (string | number)[]): string {
   return createHmac("sha256", key).update(JSON.stringify(parts)).digest("base64url");
 }

@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, type KeyObject } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Elicitation, InputRequest } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -46,7 +46,7 @@ export function isAnsweredByCaller({ answers }: Pick<AskingCall, "answers">, { u
  * an id that others can compute, they could answer before.
  */
 export function questionId(
-  key: Uint8Array,
+  key: KeyObject,
   { callId, scope }: Pick<AskingCall, "callId" | "scope">,
   { id, request }: InputRequest,
 ): string {

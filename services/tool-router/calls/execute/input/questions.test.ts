@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, createSecretKey } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type InputRequest, InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
@@ -11,7 +11,7 @@ import { createWaiters } from "../../records/waiters.ts";
 import { type AskingCall, questionId } from "./question.ts";
 import { createQuestions } from "./questions.ts";
 
-const key = new Uint8Array(32).fill(3);
+const key = createSecretKey(new Uint8Array(32).fill(3));
 const requested = { type: "object", properties: { sure: { type: "boolean" } }, required: ["sure"] };
 const elicitation = { message: "Pay?", requestedSchemaJson: JSON.stringify(requested) };
 const required = create(InputRequiredSchema, {

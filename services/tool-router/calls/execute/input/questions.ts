@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import {
@@ -46,7 +47,7 @@ import {
 
 export interface QuestionsParts {
   /** By which all routers give questions their ids. */
-  key: Uint8Array;
+  key: KeyObject;
   store: CallStore;
   waiters: Waiters;
   messages: Pick<Messages, "show">;
