@@ -230,6 +230,18 @@ describe("a run that waits for its client", () => {
   });
 });
 
+describe("what people write", () => {
+  it("SEC-7 stands in a page without control characters, each of which has a sign", async () => {
+    const runId = await stage.run("clerk", "signed by \u202eecila\u202c\u0007\u001b[2J end");
+    const page = await stage.open(`#/runs/${runId}`);
+    await page.getByText("signed by \ufffdecila\ufffd\u2407\u241b[2J end").first().waitFor();
+    await page.goto(`${stage.suite.url}/#/runs`);
+    await page.locator(".run-row", { hasText: "signed by \ufffdecila" }).waitFor();
+    expect(await page.content()).not.toMatch(/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/u);
+    await page.context().close();
+  });
+});
+
 describe("lists of runs", () => {
   it("are asked for once and follow what happens from there on, through the death of an orchestrator", async () => {
     const page = await stage.open("#/runs");

@@ -14,6 +14,8 @@ const routers = testsOf("services/tool-router/testing/calls/tasks.service.test.t
 const search = testsOf("test/system/doors/mcp/mcp-search.test.ts");
 const suite = testsOf("test/system/doors/mcp/mcp-suite.test.ts");
 const tokens = testsOf("test/system/doors/mcp/mcp-tokens.test.ts");
+const logins = testsOf("test/system/tools/mcp-logins.test.ts");
+const exchanged = testsOf("test/system/tools/token-exchange.test.ts");
 const cases = testsOf("test/system/doors/library.test.ts");
 const text = testsOf("sdk/typescript/client/runs/text.test.ts");
 
@@ -111,9 +113,14 @@ export const door: Proofs = {
         "takes tokens for itself alone, and lets them reach the agents that they grant",
       ),
     ),
-    open(
-      "credentials of a person to servers behind are that person's",
-      "Tokens are not exchanged at the issuer (RFC 8693).",
+    shown(
+      "credentials of a person to servers behind are that person's: by a login, or exchanged for its token (RFC 8693)",
+      logins("logs in by the command, and the tools of the server are there"),
+      exchanged(
+        "each person who comes with a JWT has a token of its own at the server",
+        "who was too late comes again with a new token",
+        "no token lies in a store, a log or the audit trail",
+      ),
     ),
   ],
   "DOOR-4": [

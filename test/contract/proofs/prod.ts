@@ -163,6 +163,10 @@ export const prod: Proofs = {
       "the files of agents and tools that documents show are read as they stand",
       testsOf("test/contract/documents/files.test.ts")("there is JSON on each of the pages", "%s: %s is read"),
     ),
-    open("every command of README and tutorial is run by CI", "Nothing runs them."),
+    shown(
+      "every command of the tutorial is run by CI",
+      testsOf("test/system/tutorial/tutorial.test.ts")("the page %s says what happens"),
+    ),
+    open("every command of README is run by CI", "Nothing runs those that are in no page of the tutorial."),
   ],
 };

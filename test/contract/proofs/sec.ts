@@ -351,7 +351,7 @@ export const sec: Proofs = {
       printing("neither rewrites the line above it nor looks like another's"),
       imports("the command writes to a terminal where control characters are taken out"),
     ),
-    open("pages are sent none", "There are no pages yet."),
+    shown("so are pages", testsOf("console/testing/journeys.test.ts")("stands in a page without control characters")),
   ],
   "SEC-8": [
     shown("npm packages are locked for every platform", checks("lock file holds every package of every platform")),
