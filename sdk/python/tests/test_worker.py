@@ -41,6 +41,17 @@ class Protocol(unittest.TestCase):
             self.assertEqual(errors, ["ValueError: bad", "SystemExit: 3", odd, "KeyError: 'k'", "LookupError: later"])
             self.assertIn("raise ValueError", "".join(worker.logs()))
 
+    def test_a_number_that_python_does_not_read_fails_its_call_only(self):
+        with Worker("import time\ndef wait(): time.sleep(0.2)\ndef f(a): return a\n") as worker:
+            worker.read()
+            worker.send(id=1, function="wait", kwargs={})
+            worker.process.stdin.write(b'{"id":2,"function":"f","kwargs":{"a":%b}}\n' % (b"9" * 5_000))
+            worker.process.stdin.flush()
+            told = "ValueError: Python does not read an integer of 5000 digits"
+            self.assertEqual(worker.read(), {"id": 2, "result": None, "error": told})
+            self.assertEqual(worker.read(), {"id": 1, "result": None, "error": None})
+            self.assertEqual(worker.call("f", a=10**4_000)["result"], 10**4_000)
+
     def test_results_that_are_no_json_fail_their_call_only(self):
         text = """
         def one(): return {1}

@@ -36,10 +36,11 @@ class Asks:
         future = self.forget(frame["reply"])
         if future is None or not future.set_running_or_notify_cancel():
             return  # the call that asked is over
-        if frame.get("error") is None:
+        error = frame.get("error") or frame.get("unread")
+        if error is None:
             future.set_result(frame.get("result"))
         else:
-            future.set_exception(ToolError(frame["error"]))
+            future.set_exception(ToolError(error))
 
 
 def call_tool(name: str, /, **arguments: typing.Any) -> typing.Any:

@@ -26,6 +26,7 @@ class Call:
         self.kwargs = frame.get("kwargs") or {}
         self.config: dict[str, typing.Any] = frame.get("config") or {}
         self.secrets: dict[str, str] = frame.get("secrets") or {}
+        self.unread: str | None = frame.get("unread")
         self.idempotency_key: str = frame.get("idempotency_key") or ""
         self.channel = channel
         self.log_lines = 0

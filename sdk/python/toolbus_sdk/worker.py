@@ -97,7 +97,9 @@ class Worker:
         function = self.functions.get(call.function)
         context = contextvars.copy_context()
         context.run(current.set, call)
-        if function is None:
+        if call.unread is not None:
+            self.answer_error(call, f"ValueError: {call.unread}")
+        elif function is None:
             self.answer_error(call, f"LookupError: there is no function {call.function}")
         elif inspect.iscoroutinefunction(function):
             self.start_coroutine(call, lambda: call_function(function, call.kwargs), context)
