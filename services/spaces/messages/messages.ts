@@ -8,7 +8,7 @@
  * ones is told of the gap.
  */
 
-import { create } from "@bufbuild/protobuf";
+import { create, equals } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import {
@@ -16,6 +16,7 @@ import {
   SpaceEventSchema,
   type SpaceMessage,
   SpaceMessageSchema,
+  type TextMessage,
   TextMessageSchema,
   type ToolMessage,
 } from "#gen/toolbus/space/v1/space_pb.ts";
@@ -35,7 +36,7 @@ export interface Page {
 
 /** What is said and shown in spaces. Whether a space exists is asked before. */
 export interface Messages {
-  /** Repeating it under the same id has no effect; an id that another author used is refused. */
+  /** Repeating it under the same id has no effect; an id that another author used, or for something else, is refused. */
   send(said: { spaceId: string; author: Member; content: ContentPart[]; messageId: string }): Promise<SpaceMessage>;
   list(spaceId: string, page: PageRequest): Promise<Page>;
   /** Shows a call, or changes what is shown of it. */
@@ -57,10 +58,11 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
   return {
     async send({ spaceId, author, content, messageId }) {
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
+        const text = create(TextMessageSchema, { content });
         const known = state.messagesById.get(messageId);
-        if (known) return { keep: ofSameAuthor(known, author) };
+        if (known) return { keep: sameMessage(known, author, text) };
         const message = drafted(spaceId, messageId, author);
-        message.content = { case: "text", value: create(TextMessageSchema, { content }) };
+        message.content = { case: "text", value: text };
         return { append: create(SpaceEventSchema, { event: { case: "messagePosted", value: message } }) };
       });
       return messageFrom(outcome);
@@ -86,9 +88,14 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
   };
 }
 
-function ofSameAuthor(known: SpaceMessage, author: Member): SpaceMessage {
-  if (known.author?.id === author.id) return known;
-  return refuse("already_exists", `message ${known.id} is by somebody else`, { reason: "MESSAGE_ID_REUSED" });
+function sameMessage(known: SpaceMessage, author: Member, text: TextMessage): SpaceMessage {
+  const { content, id } = known;
+  if (known.author?.id !== author.id)
+    return refuse("already_exists", `message ${id} is by somebody else`, { reason: "MESSAGE_ID_REUSED" });
+  if (content.case === "text" && equals(TextMessageSchema, content.value, text)) return known;
+  return refuse("already_exists", `message ${id} says something else: say this under another id`, {
+    reason: "MESSAGE_ID_REUSED",
+  });
 }
 
 function refuseOtherAgent({ author: caller, id }: SpaceMessage, author: Member): void {

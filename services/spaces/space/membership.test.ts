@@ -1,4 +1,6 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { GrantsSchema } from "#gen/toolbus/access/v1/access_pb.ts";
 import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { textContent } from "#runtime/content/text.ts";
@@ -96,6 +98,27 @@ describe("who is where, whenever a process dies", () => {
       ({ messages }) => messages.send({ spaceId: "one", author: person, content: textContent("x"), messageId: "m" }),
       async ({ kindsOf }) => expect(kindsOf("one")).toEqual(["messagePosted"]),
     );
+  });
+
+  test("TOOL-13 what is said under the id of another message is not lost: it is refused", async () => {
+    const { messages } = await createWorld();
+    const say = (text: string) =>
+      messages.send({ spaceId: "one", author: person, content: textContent(text), messageId: "m" });
+    const { id } = await say("x");
+    expect((await say("x")).id).toBe(id);
+    await expect(say("y")).rejects.toMatchObject({ code: "already_exists", reason: "MESSAGE_ID_REUSED" });
+  });
+
+  test("SEC-2 who makes a space for some does not get one that somebody else has made for others", async () => {
+    const { membership } = await createWorld();
+    const make = (principal: string, ...principals: string[]) => {
+      const grants = principals.length > 0 ? create(GrantsSchema, { principals }) : undefined;
+      return membership.createSpace({ id: "lobby", title: "", principal, grants });
+    };
+    await make("mallory");
+    await expect(make("alice", "alice")).rejects.toMatchObject({ reason: "SPACE_ALREADY_EXISTS" });
+    expect((await make("alice")).principal, "whoever asks for none finds it").toBe("mallory");
+    expect((await make("mallory", "mallory")).grants, "as it stands").toBeUndefined();
   });
 
   test("TOOL-13 an agent hears what is said where it is active, though it died on its way to another space", async () => {

@@ -9,9 +9,9 @@
  * M3  Where the records differ, the entry decides: an agent hears what is said where it is active.
  */
 
-import { create } from "@bufbuild/protobuf";
+import { create, equals } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Grants } from "#gen/toolbus/access/v1/access_pb.ts";
+import { type Grants, GrantsSchema } from "#gen/toolbus/access/v1/access_pb.ts";
 import {
   type Member,
   MemberKind,
@@ -101,7 +101,11 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
       const createTime = timestampFromMs(clock.now());
       const space = create(SpaceSchema, { ...{ id, title, principal, createTime }, ...(grants && { grants }) });
       const { value: standing = space } = await spaces.update(id, (current) => (current ? undefined : space));
-      return standing.title === title ? standing : refuseOther(standing);
+      if (standing.title !== title) refuseOther(standing, "another title");
+      // who takes it for a space of its own would speak before those whom somebody else lets in
+      const isAsGranted = grants === undefined || (standing.grants && equals(GrantsSchema, standing.grants, grants));
+      if (standing.principal !== principal && !isAsGranted) refuseOther(standing, "other grants, of somebody else");
+      return standing;
     },
     async setGrants(id, grants) {
       const { value } = await spaces.update(id, (current) => {
@@ -142,8 +146,8 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
 }
 
 /** Its title is for those who may see the space. */
-function refuseOther({ id }: Space): never {
-  return refuse("already_exists", `there is a space "${id}" with another title: choose another id`, {
+function refuseOther({ id }: Space, difference: string): never {
+  return refuse("already_exists", `there is a space "${id}" with ${difference}: choose another id`, {
     reason: "SPACE_ALREADY_EXISTS",
     metadata: { space_id: id },
   });

@@ -782,7 +782,7 @@ export const Reason = {
   HOST_NOT_ALLOWED: 79,
 
   /**
-   * There is a space of that id with another title. Take it as it is, or choose another id.
+   * There is a space of that id with another title, or for others. Take it as it is, or choose another id.
    * Code: `already_exists`.
    *
    * @generated from enum value: REASON_SPACE_ALREADY_EXISTS = 80;

@@ -44,7 +44,7 @@ export type CreateSpaceRequest = Message<"toolbus.space.v1.CreateSpaceRequest"> 
   title: string;
 
   /**
-   * For whom it is; see `Space.grants`. A space that exists keeps its own.
+   * For whom it is; see `Space.grants`. A space that exists keeps its own; one that somebody else has made with others is refused.
    *
    * @generated from field: toolbus.access.v1.Grants grants = 3;
    */
@@ -476,7 +476,8 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
   } | { case: undefined; value?: undefined };
 
   /**
-   * The message's id; repeating it has no effect. Empty lets the service choose one.
+   * The message's id; repeating it has no effect, and another message under it is refused (`already_exists`,
+   * REASON_MESSAGE_ID_REUSED). Empty lets the service choose one.
    *
    * @generated from field: string message_id = 5;
    */
@@ -759,8 +760,8 @@ export const AnswerToolCallResponseSchema: GenMessage<AnswerToolCallResponse> = 
  */
 export const SpaceService: GenService<{
   /**
-   * Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-   * (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+   * Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+   * somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
    *
    * @generated from rpc toolbus.space.v1.SpaceService.CreateSpace
    */

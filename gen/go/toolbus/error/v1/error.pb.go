@@ -315,7 +315,7 @@ const (
 	// the operator give it keys.
 	// Code: `permission_denied`.
 	Reason_REASON_HOST_NOT_ALLOWED Reason = 79
-	// There is a space of that id with another title. Take it as it is, or choose another id.
+	// There is a space of that id with another title, or for others. Take it as it is, or choose another id.
 	// Code: `already_exists`.
 	Reason_REASON_SPACE_ALREADY_EXISTS Reason = 80
 	// The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait

@@ -34,7 +34,7 @@ type CreateSpaceRequest struct {
 	SpaceId string `protobuf:"bytes,1,opt,name=space_id,json=spaceId,proto3" json:"space_id,omitempty"`
 	// Its title. A space of that id that has another one is refused.
 	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
-	// For whom it is; see `Space.grants`. A space that exists keeps its own.
+	// For whom it is; see `Space.grants`. A space that exists keeps its own; one that somebody else has made with others is refused.
 	Grants        *v1.Grants `protobuf:"bytes,3,opt,name=grants,proto3" json:"grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -886,7 +886,8 @@ type SendMessageRequest struct {
 	//	*SendMessageRequest_Agent
 	//	*SendMessageRequest_PersonName
 	Author isSendMessageRequest_Author `protobuf_oneof:"author"`
-	// The message's id; repeating it has no effect. Empty lets the service choose one.
+	// The message's id; repeating it has no effect, and another message under it is refused (`already_exists`,
+	// REASON_MESSAGE_ID_REUSED). Empty lets the service choose one.
 	MessageId     string `protobuf:"bytes,5,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

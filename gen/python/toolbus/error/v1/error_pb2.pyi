@@ -393,7 +393,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `permission_denied`.
     """
     REASON_SPACE_ALREADY_EXISTS: _Reason.ValueType  # 80
-    """There is a space of that id with another title. Take it as it is, or choose another id.
+    """There is a space of that id with another title, or for others. Take it as it is, or choose another id.
     Code: `already_exists`.
     """
     REASON_CONNECTION_FULL: _Reason.ValueType  # 81
@@ -825,7 +825,7 @@ the operator give it keys.
 Code: `permission_denied`.
 """
 REASON_SPACE_ALREADY_EXISTS: Reason.ValueType  # 80
-"""There is a space of that id with another title. Take it as it is, or choose another id.
+"""There is a space of that id with another title, or for others. Take it as it is, or choose another id.
 Code: `already_exists`.
 """
 REASON_CONNECTION_FULL: Reason.ValueType  # 81

@@ -37,7 +37,7 @@ class CreateSpaceRequest(_message.Message):
     """Its title. A space of that id that has another one is refused."""
     @_builtins.property
     def grants(self) -> _access_pb2.Grants:
-        """For whom it is; see `Space.grants`. A space that exists keeps its own."""
+        """For whom it is; see `Space.grants`. A space that exists keeps its own; one that somebody else has made with others is refused."""
 
     def __init__(
         self,
@@ -436,7 +436,9 @@ class SendMessageRequest(_message.Message):
     person_name: _builtins.str
     """The client, as a person: the name that others see; empty means its principal."""
     message_id: _builtins.str
-    """The message's id; repeating it has no effect. Empty lets the service choose one."""
+    """The message's id; repeating it has no effect, and another message under it is refused (`already_exists`,
+    REASON_MESSAGE_ID_REUSED). Empty lets the service choose one.
+    """
     @_builtins.property
     def content(self) -> _containers.RepeatedCompositeFieldContainer[_content_pb2.ContentPart]:
         """The content, in order. Its texts have 262,144 characters at most together; a message without text is refused."""

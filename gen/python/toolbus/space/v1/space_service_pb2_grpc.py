@@ -97,8 +97,8 @@ class SpaceServiceServicer:
     """
 
     def CreateSpace(self, request, context):
-        """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-        (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+        """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+        somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

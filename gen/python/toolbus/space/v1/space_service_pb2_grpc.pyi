@@ -34,8 +34,8 @@ class SpaceServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SpaceServiceAsyncStub: ...
     CreateSpace: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.CreateSpaceRequest, _space_service_pb2.CreateSpaceResponse]
-    """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-    (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+    """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+    somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
     """
     SetSpaceGrants: _grpc.UnaryUnaryMultiCallable[_space_service_pb2.SetSpaceGrantsRequest, _space_service_pb2.SetSpaceGrantsResponse]
     """Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
@@ -66,8 +66,8 @@ class SpaceServiceAsyncStub(SpaceServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSpace: _aio.UnaryUnaryMultiCallable[_space_service_pb2.CreateSpaceRequest, _space_service_pb2.CreateSpaceResponse]  # type: ignore[assignment]
-    """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-    (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+    """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+    somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
     """
     SetSpaceGrants: _aio.UnaryUnaryMultiCallable[_space_service_pb2.SetSpaceGrantsRequest, _space_service_pb2.SetSpaceGrantsResponse]  # type: ignore[assignment]
     """Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
@@ -101,8 +101,8 @@ class SpaceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _space_service_pb2.CreateSpaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_space_service_pb2.CreateSpaceResponse, _abc.Awaitable[_space_service_pb2.CreateSpaceResponse]]:
-        """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-        (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+        """Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+        somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
         """
 
     @_abc_1.abstractmethod

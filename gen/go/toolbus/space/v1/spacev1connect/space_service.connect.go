@@ -66,8 +66,8 @@ const (
 
 // SpaceServiceClient is a client for the toolbus.space.v1.SpaceService service.
 type SpaceServiceClient interface {
-	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-	// (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+	// somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
 	// until they leave; they read, hear and say nothing there.
@@ -244,8 +244,8 @@ func (c *spaceServiceClient) AnswerToolCall(ctx context.Context, req *connect.Re
 
 // SpaceServiceHandler is an implementation of the toolbus.space.v1.SpaceService service.
 type SpaceServiceHandler interface {
-	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title is refused
-	// (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
+	// Creates a space. Where there is one of that id and that title already, it is returned as it is; one of another title, or of
+	// somebody else and for others, is refused (`already_exists`, REASON_SPACE_ALREADY_EXISTS).
 	CreateSpace(context.Context, *connect.Request[v1.CreateSpaceRequest]) (*connect.Response[v1.CreateSpaceResponse], error)
 	// Says for whom a space is. For the principal that created it, and for operators. Members that it is not for any more stay in the list
 	// until they leave; they read, hear and say nothing there.
