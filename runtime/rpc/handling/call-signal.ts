@@ -1,5 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { connectError } from "../../failure/connect.ts";
+import { startTimer } from "../../time/timer.ts";
 
 /** Whether and why a call is given up by its caller. */
 export interface CallAbort {
@@ -16,11 +17,11 @@ export class CallSignal implements CallAbort {
   #controller: AbortController | undefined;
   #outcome: { reason: unknown } | undefined;
   #outer: AbortSignal | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #stopTimer: (() => void) | undefined;
   #listener: ((reason: unknown) => void) | undefined;
 
   constructor(outer?: AbortSignal, timeoutMs?: number) {
-    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.abort(timedOut()), Math.max(timeoutMs, 0));
+    if (timeoutMs !== undefined) this.#stopTimer = startTimer(Math.max(timeoutMs, 0), () => this.abort(timedOut()));
     if (outer?.aborted) this.abort(outer.reason);
     else if (outer) {
       this.#outer = outer;
@@ -63,7 +64,7 @@ export class CallSignal implements CallAbort {
 
   #finish(reason: unknown): void {
     this.#outcome = { reason };
-    clearTimeout(this.#timer);
+    this.#stopTimer?.();
     this.#outer?.removeEventListener("abort", this);
     this.#controller?.abort(reason);
   }

@@ -62,6 +62,14 @@ describe.each(Object.entries(PEERS))("%s", (_name, peer) => {
     expect((await client.unary({ value: large })).value.length).toBe(large.length);
   });
 
+  test("may leave as much time as it likes: timers of 24.8 days and more are over at once", async () => {
+    const client = await openPeer();
+    const headers = { "connect-timeout-ms": "2592000000", "grpc-timeout": "720H" };
+    expect(textOf(await client.unary(bytes("hello"), { headers }))).toBe("hello");
+    const said = await Array.fromAsync(textsOf(client.serverStream(bytes("a"), { headers })));
+    expect(said).toEqual(["a 1", "a 2", "a 3"]);
+  });
+
   test("reads a server's stream", async () => {
     const client = await openPeer();
     expect(await Array.fromAsync(textsOf(client.serverStream(bytes("a"))))).toEqual(["a 1", "a 2", "a 3"]);

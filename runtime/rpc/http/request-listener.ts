@@ -18,6 +18,7 @@ import { type BodyLimits, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
 import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
+import { liftLongTimeouts } from "./connect/long-timeouts.ts";
 import { whenLeft } from "./connect/reply.ts";
 import {
   type HttpRequest,
@@ -76,6 +77,7 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
         answerRefusal(request, response, unservedPath(router.handlers, request));
       return;
     }
+    liftLongTimeouts(request);
     const exchange = { request, response, body };
     serve({ handler, common: commonHandlers.get(path), admit }, exchange).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);

@@ -8,6 +8,8 @@ import {
 import { z } from "zod";
 import { JSON_RPC } from "./refusals.ts";
 
+const WHOLE_LISTS = new Set(["tools/list", "prompts/list", "resources/list", "resources/templates/list"]);
+
 type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
 /**
@@ -18,6 +20,11 @@ export class DoorServer extends Server {
   protected override _wrapHandler(method: string, handler: Handler): Handler {
     const wrapped = super._wrapHandler(method, handler);
     return async (request, context) => {
+      if (WHOLE_LISTS.has(method) && request.params?.cursor !== undefined)
+        throw new ProtocolError(
+          JSON_RPC.invalidParams,
+          `${method}: params.cursor: the list is whole, and has no other page`,
+        );
       try {
         return await wrapped(request, context);
       } catch (error) {

@@ -1,10 +1,13 @@
+import { refuse } from "#runtime/failure/failure.ts";
 import { headerOf, urlOf } from "#runtime/rpc/http/connect/exchange.ts";
 import { Reply } from "#runtime/rpc/http/connect/reply.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
 /** The head of a request as the SDK's transports take it, which read no body: it is given to them parsed. */
 export function webRequestOf(request: HttpRequest, signal: AbortSignal): Request {
-  return new Request(urlOf(request), { method: request.method ?? "GET", headers: headerOf(request), signal });
+  const url = urlOf(request);
+  if (!URL.canParse(url)) refuse("invalid_argument", "the header Host names no host", { reason: "INVALID_REQUEST" });
+  return new Request(url, { method: request.method ?? "GET", headers: headerOf(request), signal });
 }
 
 /** Belongs to the connection, which HTTP/2 does not let anybody name. */

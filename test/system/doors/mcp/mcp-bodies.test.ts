@@ -1,5 +1,8 @@
 // What one message at the door of MCP clients may make of itself.
 
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, begin, eventsOf, send } from "../fixtures/clients.ts";
 import { type Door, keys, openDoor } from "../fixtures/door.ts";
@@ -60,6 +63,8 @@ describe.each(["2025-11-25", "2026-07-28"])("SEC-5 parameters of %s that are not
     ["resources/read", { uri: 5 }, "params.uri: "],
     ["completion/complete", { ref: { type: "ref/prompt", name: "a" } }, "params.argument: "],
     ["prompts/get", { name: "a".repeat(10_000) }, "there is no prompt"],
+    ["tools/list", { cursor: "x" }, "params.cursor: the list is whole"],
+    ["resources/list", { cursor: "x" }, "params.cursor: the list is whole"],
   ])("are named to the client of %s: %o", async (method, params, named) => {
     const { error } = await answerTo(era, method, params);
     expect(error.code).toBe(-32_602);
@@ -77,4 +82,16 @@ describe.each(["2025-11-25", "2026-07-28"])("SEC-5 parameters of %s that are not
     for await (const { data } of isStream ? eventsOf(answer) : []) if (data !== "") return JSON.parse(data);
     return answer.json();
   }
+});
+
+it("SEC-5 a request that names no host is the client's fault", async () => {
+  const asked = request(`${door.suite.url}/mcp/clerk`, {
+    headers: { host: "[bad", authorization: `Bearer ${keys.mallory}` },
+  });
+  asked.end();
+  const [answer]: IncomingMessage[] = await once(asked, "response");
+  expect([answer?.statusCode, JSON.parse(await text(answer!))]).toMatchObject([
+    400,
+    { error: { data: { reason: "INVALID_REQUEST" } } },
+  ]);
 });
