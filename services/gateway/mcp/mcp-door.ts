@@ -37,7 +37,7 @@ import { postToSession } from "./eras/session-era.ts";
 import { endSession, openStream } from "./eras/session-streams.ts";
 import { namesRevision } from "./eras/stateless/named-revision.ts";
 import { serveStateless } from "./eras/stateless/stateless-era.ts";
-import { refusalResponse, tellFault } from "./http/refusals.ts";
+import { JSON_RPC, refusalResponse, tellFault } from "./http/refusals.ts";
 import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 import { SUITE, type SuiteParts, serveSuite } from "./suite/suite-server.ts";
@@ -95,8 +95,17 @@ async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promi
   if (exchange.agent === SESSIONS) return serveCallers(parts, exchange);
   if (request.method === "GET") return openStream(parts, exchange);
   if (request.method === "DELETE") return endSession(parts, exchange);
-  const isOld = request.method !== "POST" || (!namesRevision(body) && (await isLegacyRequest(request, body ?? {})));
+  if (request.method !== "POST") return notAllowed();
+  const isOld = !namesRevision(body) && (await isLegacyRequest(request, body ?? {}));
   return isOld ? postToSession(parts, exchange) : serveStateless(parts, exchange);
+}
+
+function notAllowed(): Response {
+  const error = {
+    code: JSON_RPC.refused,
+    message: "Method not allowed: POST a message, GET a stream or DELETE a session",
+  };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 405, headers: { allow: "GET, POST, DELETE" } });
 }
 
 function isJson({ request }: Exchange): boolean {

@@ -38,6 +38,8 @@ interface Feed {
   isWatched?: boolean;
   isUpdated: boolean;
   reason?: string;
+  /** Why it is not watched, as it was told last: told once, however often it is tried again. */
+  toldReason?: string;
 }
 
 const WAITS = { initialMs: 100, maxMs: 30_000 };
@@ -114,12 +116,17 @@ export class SessionResources {
       for await (const event of this.watchOne({ sessionId, ...feed.resource }, { signal, hops: 0 })) {
         works();
         if (event === "updated" || feed.wasWatched) feed.isUpdated = true;
-        if (event === "watched") feed.isWatched = feed.wasWatched = true;
+        if (event === "watched") {
+          feed.isWatched = feed.wasWatched = true;
+          delete feed.toldReason;
+        }
         tell();
       }
     };
     const onError = (error: unknown) => {
-      feed.reason = messageFromUnknown(error);
+      const reason = messageFromUnknown(error);
+      if (reason === feed.toldReason) return;
+      feed.reason = feed.toldReason = reason;
       tell();
     };
     await repeatUntilAborted(once, { ...WAITS, signal, onError });

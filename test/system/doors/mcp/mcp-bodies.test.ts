@@ -84,6 +84,14 @@ describe.each(["2025-11-25", "2026-07-28"])("SEC-5 parameters of %s that are not
   }
 });
 
+it.each(["PUT", "PATCH", "OPTIONS"])("SEC-5 who comes by %s is told what there is", async (method) => {
+  const answer = await fetch(`${door.suite.url}/mcp/clerk`, {
+    method,
+    headers: { authorization: `Bearer ${keys.mallory}` },
+  });
+  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, POST, DELETE"]);
+});
+
 it("SEC-5 a request that names no host is the client's fault", async () => {
   const asked = request(`${door.suite.url}/mcp/clerk`, {
     headers: { host: "[bad", authorization: `Bearer ${keys.mallory}` },
