@@ -1,12 +1,15 @@
 // ORCH-6: servers over SSE, WebSocket and TCP, each behind a socket of its own.
 
+import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { callThrough, openConnection, serverFrom } from "../testing/connection.ts";
 import { openTcpServer, openWebSocketServer, type SocketServer } from "../testing/servers/socket-server.ts";
 import { openSseServer } from "../testing/servers/sse-server.ts";
 import { createTransportRegistry } from "./registry.ts";
+import { urlOfServer } from "./url.ts";
 
 const noSignal = new AbortController().signal;
 type Open = () => Promise<SocketServer>;
@@ -94,4 +97,9 @@ test("SEC-5 a server over SSE that wants its messages at another origin gets non
     reason: expect.stringMatching(/another origin/),
   });
   expect(other.headers).toEqual({});
+});
+
+test("ORCH-6 who asks for the address of a program is told that it has none", () => {
+  const server = create(McpServerSchema, { name: "files", transport: { case: "stdio", value: { command: "true" } } });
+  expect(() => urlOfServer(server)).toThrow("the server files is a program, and nobody logs in to it");
 });

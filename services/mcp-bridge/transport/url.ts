@@ -5,5 +5,6 @@ import { refuse } from "#runtime/failure/failure.ts";
 /** Throws `invalid_argument` for a server that has none. */
 export function urlOfServer(server: McpServer): URL {
   const { url } = partsOfTransport(server);
-  return URL.parse(url) ?? refuse("invalid_argument", `${url} is no URL`, { reason: "INVALID_REQUEST" });
+  const fault = url === "" ? `the server ${server.name} is a program, and nobody logs in to it` : `${url} is no URL`;
+  return URL.parse(url) ?? refuse("invalid_argument", fault, { reason: "INVALID_REQUEST" });
 }
