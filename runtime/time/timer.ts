@@ -1,5 +1,5 @@
 /** The longest wait of `setTimeout`, about 24.8 days: a longer one fires at once. */
-const longestWaitMs = 2 ** 31 - 1;
+export const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 export interface TimerOptions {
   /** Whether the process may end while the timer runs; no unless told. */
@@ -12,7 +12,7 @@ export function startTimer(ms: number, onTime: () => void, options: TimerOptions
   let timer = wait();
 
   function wait(): NodeJS.Timeout {
-    const waitMs = Math.min(leftMs, longestWaitMs);
+    const waitMs = Math.min(leftMs, LONGEST_WAIT_MS);
     leftMs -= waitMs;
     const started = setTimeout(() => {
       if (leftMs > 0) timer = wait();

@@ -77,7 +77,6 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
         answerRefusal(request, response, unservedPath(router.handlers, request));
       return;
     }
-    liftLongTimeouts(request);
     const exchange = { request, response, body };
     serve({ handler, common: commonHandlers.get(path), admit }, exchange).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);
@@ -155,6 +154,7 @@ function universalRequestOf({ request, response }: Exchange, contextValues: Cont
   whenLeft(response, (reason) => left.abort(reason));
   const { httpVersion, method = "" } = request;
   const [url, header] = [urlOf(request), headerOf(request)];
+  liftLongTimeouts(header);
   return { httpVersion, method, url, header, signal: left.signal, ...(contextValues && { contextValues }) };
 }
 

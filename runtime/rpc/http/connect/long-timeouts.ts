@@ -3,22 +3,17 @@ import {
   headerTimeout as grpcHeaderTimeout,
   parseTimeout as parseGrpcTimeout,
 } from "@connectrpc/connect/protocol-grpc";
-import type { HttpRequest } from "../messages.ts";
-
-/** The longest time that Connect can wait for, 24.8 days: a longer one would be over at once, as Node's timers have it. */
-const LONGEST_MS = 2 ** 31 - 1;
+import { LONGEST_WAIT_MS } from "../../../time/timer.ts";
 
 const HEADERS = [
-  [headerTimeout.toLowerCase(), parseTimeout],
-  [grpcHeaderTimeout.toLowerCase(), parseGrpcTimeout],
+  [headerTimeout, parseTimeout],
+  [grpcHeaderTimeout, parseGrpcTimeout],
 ] as const;
 
-/** A request whose time is longer than that has no limit. */
-export function liftLongTimeouts({ headers }: HttpRequest): void {
+/** For Connect's own handlers, which take a time that no timer of Node's waits for as one that is over: such a request has no limit. */
+export function liftLongTimeouts(header: Headers): void {
   for (const [name, parse] of HEADERS) {
-    const value = headers[name];
-    if (typeof value !== "string") continue;
-    const { timeoutMs = 0 } = parse(value, Number.MAX_SAFE_INTEGER);
-    if (timeoutMs > LONGEST_MS) delete headers[name];
+    const { timeoutMs = 0 } = parse(header.get(name), Number.MAX_SAFE_INTEGER);
+    if (timeoutMs > LONGEST_WAIT_MS) header.delete(name);
   }
 }
