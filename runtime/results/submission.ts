@@ -5,6 +5,7 @@
 
 import { createHash } from "node:crypto";
 import { refuse } from "../failure/failure.ts";
+import { parseBounded } from "../schema/json-size.ts";
 
 export interface Submission {
   /** Tells it from every other one for the same call; empty for one that cannot be repeated. */
@@ -33,7 +34,7 @@ export function submissionFrom({ submissionId, outcome }: GivenSubmission, callI
 export function refuseNonJson({ outcome: { case: kind, value } }: Submission, callId: string): void {
   if (kind === "error") return;
   try {
-    JSON.parse(value);
+    parseBounded(value);
   } catch (cause) {
     const fault = { field: "result_json", message: "is no JSON text" };
     const options = {

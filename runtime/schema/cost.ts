@@ -1,6 +1,6 @@
-import { isTooDeep } from "./depth.ts";
 import { effortOf } from "./effort.ts";
 import { isObject } from "./json-object.ts";
+import { isTooDeep } from "./json-size.ts";
 
 /*
  * What a schema may cost whoever compiles it and judges by it. What costs little for certain is done where it is needed, all else

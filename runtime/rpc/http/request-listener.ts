@@ -13,6 +13,7 @@ import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { Budget } from "./body/budget.ts";
+import { countedBody, countOf } from "./body/counted-messages.ts";
 import { leaveBody } from "./body/leave-body.ts";
 import { type BodyLimits, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
@@ -42,9 +43,11 @@ export type Admit = (
   response: HttpResponse,
 ) => ContextValues | undefined | Promise<ContextValues | undefined>;
 
+export type ConnectOptions = ConnectRouterOptions & { readonly readMaxBytes: number };
+
 export interface RequestListenerOptions {
   routes: (router: ConnectRouter) => void;
-  connect: ConnectRouterOptions;
+  connect: ConnectOptions;
   before: RequestTaker | undefined;
   admit: Admit | undefined;
   fallback: PathTaker | undefined;
@@ -66,6 +69,7 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   const bodyOf = createBodies(options.body);
+  const maxBytes = connect.readMaxBytes;
 
   const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
@@ -78,7 +82,7 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
       return;
     }
     const exchange = { request, response, body };
-    serve({ handler, common: commonHandlers.get(path), admit }, exchange).catch((error: unknown) => {
+    serve({ handler, common: commonHandlers.get(path), admit, maxBytes }, exchange).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);
     });
   };
@@ -123,6 +127,8 @@ interface Handlers {
   readonly handler: UniversalHandler;
   readonly common: ConnectHandler | undefined;
   readonly admit: Admit | undefined;
+  /** Of one message. */
+  readonly maxBytes: number;
 }
 
 interface Exchange {
@@ -131,7 +137,7 @@ interface Exchange {
   readonly body: RequestBody;
 }
 
-async function serve({ handler, common, admit }: Handlers, exchange: Exchange): Promise<void> {
+async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: Exchange): Promise<void> {
   const { request, response, body } = exchange;
   if (!namesHost(request)) return answerRefusal(request, response, { status: 400, error: hostUnreadable() });
   const values = await valuesFrom(admit, exchange, handler.method);
@@ -141,7 +147,9 @@ async function serve({ handler, common, admit }: Handlers, exchange: Exchange): 
   const read = universalRequestOf(exchange, values);
   const isStream = handler.method.methodKind === "bidi_streaming" || handler.method.methodKind === "client_streaming";
   const parts = left.body ?? (isStream ? body.messages() : body);
-  const answer = await body.whileServed(() => handler({ ...read, body: parts }));
+  const count = countOf(request, handler.method.input);
+  const counted = left.isShort ? parts : countedBody(parts, request, { count, maxBytes });
+  const answer = await body.whileServed(count, () => handler({ ...read, body: counted }));
   const contentType = request.headers["content-type"];
   const isServed = answer.status === 200 || answer.body !== undefined;
   const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });

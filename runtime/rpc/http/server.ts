@@ -18,7 +18,7 @@ import { comesWithin } from "../../time/comes-within.ts";
 import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/assembly.ts";
 import type { BodyLimits } from "./body/request-body.ts";
 import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
-import { type Admit, createRequestListener } from "./request-listener.ts";
+import { type Admit, type ConnectOptions, createRequestListener } from "./request-listener.ts";
 import { ConnectionShares } from "./sockets/connection-shares.ts";
 import { Connections } from "./sockets/connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
@@ -121,7 +121,7 @@ function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions):
   return { ...paces, connectionBytes: 4 * readMaxBytes, room: new AssemblyRoom(), ...body };
 }
 
-function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectRouterOptions {
+function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectOptions {
   const { interceptors = [], readMaxBytes = READ_MAX_BYTES, connect } = options;
   // a misspelt field of JSON would fail open: a restriction that nobody reads
   const jsonOptions = { ignoreUnknownFields: false, ...connect?.jsonOptions };

@@ -1,4 +1,5 @@
 import type { ValidateFunction } from "ajv";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { JsonSchema } from "../json-object.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { messageFromErrors } from "./error-text.ts";
@@ -31,7 +32,6 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
   const limits = { compile: createTimeLimit(compileMs), check: createTimeLimit(checkMs) };
 
   /** A compiler that was stopped in its work is in no state that anybody knows. */
-  /** A compiler that was stopped in its work is in no state that anybody knows. */
   function forget(): void {
     strict.forget();
     lenient.forget();
@@ -48,7 +48,8 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
   }
 
   function checking(validate: ValidateFunction, json: string, what: string): string | undefined {
-    const value: unknown = JSON.parse(json);
+    const { value, fault } = parsed(json, what);
+    if (fault !== undefined) return fault;
     try {
       return limits.check.run(() => faultOf(validate, value, what));
     } catch (error) {
@@ -106,6 +107,15 @@ export function faultOf(validate: ValidateFunction, value: unknown, what: string
   } catch (error) {
     if (error instanceof RangeError) return cannotCheck(what, "the schema leads further down than there is room for");
     throw error;
+  }
+}
+
+/** What there is to be checked, where that was not read before. */
+function parsed(json: string, what: string): { value?: unknown; fault?: string } {
+  try {
+    return { value: JSON.parse(json) };
+  } catch (error) {
+    return { fault: `the ${what} must be valid JSON: ${messageFromUnknown(error)}` };
   }
 }
 

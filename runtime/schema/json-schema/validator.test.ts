@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import { maxValues } from "../json-size.ts";
 import { faultOfUse } from "../unusable.ts";
 import { createValidator } from "./validator.ts";
 
@@ -53,8 +54,22 @@ describe("arguments", () => {
     const nested = `${"[".repeat(60_000)}${"]".repeat(60_000)}`;
     const list = JSON.stringify({ type: "array", items: { $ref: "#" } });
     const message = "result cannot be checked: the schema leads further down than there is room for";
-    expect(await validator.parseResult(list, nested, "alice")).toEqual({ kind: "invalid", message });
-    expect((await validator.parseResult("", nested, "alice")).kind).toBe("valid");
+    expect(await validator.faultOfResult(list, nested, "alice")).toBe(message);
+    expect(await validator.faultOfResult("", nested, "alice")).toBeUndefined();
+  });
+
+  test("SEC-5 of very many values are not read: 60 MB of them kept a process busy for half a minute", async () => {
+    const many = `{"list":[${"{},".repeat(maxValues)}1]}`;
+    expect(await faultOf(many)).toMatch(`more than ${maxValues} objects, lists and members are not read`);
+    expect(await faultOf(`{"list":[${"1,".repeat(maxValues)}1]}`)).toBeUndefined();
+  });
+
+  test("SEC-5 a result of very many values is read where it keeps nobody waiting", async () => {
+    const rows = `${'{"a":1},'.repeat(maxValues)}{"a":"x"}`;
+    const schema = JSON.stringify({ type: "array", items: { properties: { a: { type: "integer" } } } });
+    expect(await validator.faultOfResult("", `[${rows}]`, "alice")).toBeUndefined();
+    expect(await validator.faultOfResult(schema, `[${rows}]`, "alice")).toMatch("must be integer");
+    expect(await validator.faultOfResult("", `[${rows}`, "alice")).toMatch("the result must be valid JSON");
   });
 
   test("a flood of faults is cut", async () => {

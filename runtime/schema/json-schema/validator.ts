@@ -1,7 +1,7 @@
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
-import { isTooDeep, maxLevels } from "../depth.ts";
 import { isObject } from "../json-object.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxValues, parseBounded } from "../json-size.ts";
 import { cannotCheck, faultOf, leftOf, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
@@ -9,7 +9,7 @@ import { KeptSchemas } from "./kept-schemas.ts";
 
 /*
  * V1  What is known to cost little is done at once, on the thread that asks: to compile a schema of few parts, and to hold a value
- *     against it that is short enough for its parts and patterns.
+ *     against it that is short enough for its parts and patterns, and has not too many values to be read at once.
  * V2  All else is asked of other threads, which have limits of time and memory, and where nobody keeps another waiting. `by` is the
  *     principal on whose behalf it is asked.
  * V3  No answer within the limits is told as such, and nothing passes.
@@ -24,8 +24,8 @@ export type Soon<T> = T | Promise<T>;
 export interface Validator {
   /** Reads arguments, which are a JSON object; an empty text is an empty object. */
   parseArguments(schemaJson: string, argumentsJson: string, by: string): Soon<Validation>;
-  /** Reads a result, which is any JSON that the schema allows; an empty schema allows all. */
-  parseResult(schemaJson: string, outputJson: string, by: string): Soon<Validation>;
+  /** What is wrong with a result, which is any JSON that the schema allows; an empty schema allows all. */
+  faultOfResult(schemaJson: string, outputJson: string, by: string): Soon<string | undefined>;
   /** What is wrong with a schema; undefined for a good one. */
   faultOfSchema(schemaJson: string, by: string): Soon<string | undefined>;
   /** The same by the dialect's own schema alone, which costs less: for many schemas, of which few are ever used. */
@@ -56,19 +56,16 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   const shapes = new Dialects(); // for which nothing is held
   const kept = new KeptSchemas<Kept>({ open: () => openCheap(isLenient), maxSchemas, maxCharacters });
 
-  function check(schemaJson: string, { value, text, what, by }: Given): Soon<Validation> {
-    const valid: Validation = { kind: "valid", value };
-    if (schemaJson === "") return valid;
-    const validationFrom = (fault: string | undefined): Validation =>
-      fault === undefined ? valid : { kind: "invalid", message: fault };
+  function check(schemaJson: string, { value, text, what, by }: Given): Soon<string | undefined> {
+    if (schemaJson === "") return undefined;
     const schema = kept.get(schemaJson);
-    if (schema.kind === "faulty") return validationFrom(cannotCheck(what, schema.fault));
-    if (schema.kind === "compiled" && isCheap(schema.cost, text.length)) {
-      return validationFrom(faultOf(schema.validate, value, what));
-    }
-    return asked({ kind: "check", schemaJson, isLenient, json: text, what }, by, (why) => cannotCheck(what, why)).then(
-      validationFrom,
-    );
+    if (schema.kind === "faulty") return cannotCheck(what, schema.fault);
+    if (schema.kind === "compiled" && isCheap(schema.cost, text.length)) return faultOf(schema.validate, value, what);
+    return checkElsewhere(schemaJson, text, what, by);
+  }
+
+  function checkElsewhere(schemaJson: string, json: string, what: string, by: string): Promise<string | undefined> {
+    return asked({ kind: "check", schemaJson, isLenient, json, what }, by, (why) => cannotCheck(what, why));
   }
 
   return {
@@ -81,11 +78,16 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
       if (parsed.kind === "invalid") return parsed;
       if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
       if (isTooDeep(text)) return { kind: "invalid", message: tooDeep };
-      return check(schemaJson, { value: parsed.value, text, what: "arguments", by });
+      const { value } = parsed;
+      const validationFrom = (fault: string | undefined): Validation =>
+        fault === undefined ? { kind: "valid", value } : { kind: "invalid", message: fault };
+      const fault = check(schemaJson, { value, text, what: "arguments", by });
+      return fault instanceof Promise ? fault.then(validationFrom) : validationFrom(fault);
     },
-    parseResult(schemaJson, outputJson, by) {
+    faultOfResult(schemaJson, outputJson, by) {
+      if (hasMoreValues(outputJson, maxValues)) return checkElsewhere(schemaJson || "{}", outputJson, "result", by);
       const parsed = parseJson(outputJson, "the result");
-      if (parsed.kind === "invalid") return parsed;
+      if (parsed.kind === "invalid") return parsed.message;
       return check(schemaJson, { value: parsed.value, text: outputJson, what: "result", by });
     },
     faultOfSchema(schemaJson, by) {
@@ -143,7 +145,7 @@ const tooDeep = `the arguments are nested deeper than ${maxLevels} levels`;
 
 function parseJson(text: string, what: string): Validation {
   try {
-    return { kind: "valid", value: JSON.parse(text) };
+    return { kind: "valid", value: parseBounded(text) };
   } catch (error) {
     return { kind: "invalid", message: `${what} must be valid JSON: ${messageFromUnknown(error)}` };
   }

@@ -25,8 +25,8 @@ import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
-import { isTooDeep, maxLevels } from "#runtime/schema/depth.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { isTooDeep, maxLevels, parseBounded } from "#runtime/schema/json-size.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
@@ -125,7 +125,7 @@ function parse(text: string): unknown {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBounded(text);
   } catch (cause) {
     return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
       reason: "REQUEST_MALFORMED",

@@ -7,6 +7,7 @@ import {
 } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 
 /** As a server gave it: no field needs to be of the form that MCP wants. */
 type Answer = Readonly<Record<string, unknown>>;
@@ -107,7 +108,7 @@ const JSON_START = /^\s*(?:[[{"\-\d]|true|false|null)/;
 function isJson(text: string): boolean {
   if (!JSON_START.test(text)) return false;
   try {
-    JSON.parse(text);
+    parseBounded(text, maxToolValues);
     return true;
   } catch {
     return false;

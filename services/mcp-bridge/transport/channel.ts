@@ -2,6 +2,7 @@ import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextp
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 
 /** A channel of JSON texts, one message each: open, send, receive, close. */
 export interface Channel {
@@ -69,7 +70,7 @@ class ChannelTransport implements Transport {
 /** Of which kind a message is, and whether it has what its kind needs, the SDK judges itself. */
 function messageFrom(text: string): JSONRPCMessage | undefined {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = parseBounded(text, maxToolValues);
     if (!isObject(parsed) || parsed.jsonrpc !== "2.0") return undefined;
     const hasNumbers = "result" in parsed && mayLoseDigits(text);
     return (hasNumbers ? parseExactly(text) : parsed) as JSONRPCMessage;

@@ -19,6 +19,7 @@
  * What a function raises is no failure of the RPC but a result with `is_error`, like `{"error":"ValueError: bad"}`. A worker gets
  * the secrets that the source's entry names with each request, never in its environment; logs and errors do not show their values.
  */
+
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
@@ -30,6 +31,7 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
+import { parseBounded } from "#runtime/schema/json-size.ts";
 import type { Builtins } from "../builtins/builtins.ts";
 import type { Answer } from "../calls/answer.ts";
 import { isToolFileName } from "../files/tool-file.ts";
@@ -174,7 +176,7 @@ function logLineFrom({ timeMs, level, message, fieldsJson }: WrittenLine, labels
 function checkedArguments(text: string): string {
   if (text === "") return "{}";
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBounded(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
   } catch (error) {
     refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`, {

@@ -1,6 +1,7 @@
 // The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
 
 import { isObject } from "#runtime/schema/json-object.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../calls/answer.ts";
 import { lineOfJson } from "../calls/json-line.ts";
 
@@ -120,7 +121,7 @@ function progressFrom(progress: Record<string, unknown>): Progress {
 
 function objectFromText(text: string): Record<string, unknown> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBounded(text, maxToolValues);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined; // told to the caller as what it is: no frame

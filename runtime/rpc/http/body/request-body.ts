@@ -4,6 +4,7 @@ import { comesWithin } from "../../../time/comes-within.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/assembly.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
 import type { Budget } from "./budget.ts";
+import type { Count } from "./counted-messages.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
 import { type Body, isCutOff, readBody } from "./read-body.ts";
 
@@ -17,7 +18,7 @@ export interface BodyLimits extends PaceLimits {
   readonly roomPatienceMs: number;
 }
 
-const current = new AsyncLocalStorage<RequestBody>();
+const current = new AsyncLocalStorage<Count>();
 
 /**
  * The body of one request, which is read only when somebody asks for it. What was read counts against its connection until the
@@ -49,9 +50,13 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     });
   }
 
-  /** Does the work so that what it unpacks counts with this body. */
-  whileServed<T>(work: () => T): T {
-    return current.run(this, work);
+  /** Does the work so that what it unpacks is held with this body, and counted. */
+  whileServed<T>(count: Count, work: () => T): T {
+    const unpacked = (message: Uint8Array) => {
+      this.hold(message.length);
+      count(message);
+    };
+    return current.run(unpacked, work);
   }
 
   /** Counts bytes that the request holds. Throws when its connection holds too many. */
@@ -122,9 +127,9 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** Counts what the request that is being served has unpacked. */
-export function holdUnpacked(bytes: number): void {
-  current.getStore()?.hold(bytes);
+/** A message of the request that is being served was unpacked. */
+export function takeUnpacked(message: Uint8Array): void {
+  current.getStore()?.(message);
 }
 
 function gone(cause?: unknown): Error {

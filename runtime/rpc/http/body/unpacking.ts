@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
-import { holdUnpacked } from "./request-body.ts";
+import { takeUnpacked } from "./request-body.ts";
 
 /** How many times its own size a message may become: text that people and models write becomes five or ten times as big. */
 const MOST_TIMES = 100;
@@ -22,7 +22,7 @@ export function againstBombs(compression: Compression): Compression {
           const text = `the message unpacks to more than ${MOST_TIMES} times its size: send it without compression`;
           throw connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE", cause: error });
         });
-      holdUnpacked(unpacked.length);
+      takeUnpacked(unpacked);
       return unpacked;
     },
   };

@@ -13,6 +13,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
 import { methodsFromRoutes, type RecordedMethod } from "../../handling/recording-router.ts";
+import { mayHaveMany } from "../body/counted-messages.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
@@ -33,8 +34,11 @@ import { answerUnary } from "./unary.ts";
  * P3  Of no protocol anything is made for one request before it is there as a whole, so that half of one costs its bytes alone.
  */
 
-/** Undefined: answered. Otherwise the request is still to be answered, and this is its body, if it has been read from. */
-export type Unanswered = { readonly body?: AsyncIterable<Uint8Array> } | undefined;
+/**
+ * Undefined: answered. Otherwise the request is still to be answered, and this is its body, if it has been read from; `isShort` says
+ * that none of its messages has too many values.
+ */
+export type Unanswered = { readonly body?: AsyncIterable<Uint8Array>; readonly isShort?: boolean } | undefined;
 
 /** A request that may be served, as its head was judged. */
 export interface Admitted {
@@ -80,7 +84,7 @@ function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): 
     if (body.kind === "refused") return { body: failing(body.error) };
     if (body.kind === "too long") return { body: wholeBody(body.chunks, source) };
     const message = isStream ? onlyMessage(body.bytes) : body.bytes;
-    if (!message) return { body: createAsyncIterable([body.bytes]) };
+    if (!message) return whole(body.bytes);
     await (isStream ? answerServerStream : answerUnary)(recorded, writing, { head, context, message, response });
     return undefined;
   };
@@ -91,7 +95,11 @@ async function gathered(request: HttpRequest, source: RequestBody, maxBytes: num
   if (request.method !== "POST") return {};
   const body = await source.read(maxBytes).catch(refusedBody);
   if (body.kind === "refused") return { body: failing(body.error) };
-  return { body: body.kind === "whole" ? createAsyncIterable([body.bytes]) : wholeBody(body.chunks, source) };
+  return body.kind === "whole" ? whole(body.bytes) : { body: wholeBody(body.chunks, source) };
+}
+
+function whole(bytes: Uint8Array): Unanswered {
+  return { body: createAsyncIterable([bytes]), isShort: !mayHaveMany(bytes) };
 }
 
 type Head = Pick<Admitted, "request" | "values"> & { head: RequestHead };

@@ -3,7 +3,7 @@ import { endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { refusalFromUnknown } from "../../../failure/connect.ts";
 import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
-import type { ReadCall, Writing } from "./call.ts";
+import { inputOf, type ReadCall, type Writing } from "./call.ts";
 import { EnvelopeFlag, envelopeOf } from "./envelope.ts";
 import { addFields } from "./exchange.ts";
 import { type NodeHeaders, Reply, type ReplyHead } from "./reply.ts";
@@ -23,13 +23,14 @@ export async function answerServerStream(method: RecordedMethod, writing: Writin
 }
 
 async function sendAnswers(
-  { spec, interceptors }: RecordedMethod,
+  method: RecordedMethod,
   writing: Writing,
   { call, send }: { call: ReadCall; send: (answer: MessageShape<DescMessage>) => Promise<void> },
 ): Promise<void> {
-  const { context, head, message } = call;
+  const { spec, interceptors } = method;
+  const { context } = call;
   if (spec.kind !== "server_streaming") throw new TypeError("a unary call is answered with one message");
-  const input = writing.serialization.getI(head.isBinary).parse(message);
+  const input = inputOf(method, writing, call);
   const answers = await invokeServerStream(spec, context, input, interceptors);
   try {
     for (let next = await answers.next(); !next.done; next = await answers.next()) await send(next.value);

@@ -3,7 +3,7 @@ import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol
 import { refusalFromUnknown } from "../../../failure/connect.ts";
 import { invokeUnary } from "../../handling/invoke-unary.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
-import type { ReadCall, Writing } from "./call.ts";
+import { inputOf, type ReadCall, type Writing } from "./call.ts";
 import { addFields } from "./exchange.ts";
 import { type NodeHeaders, Reply } from "./reply.ts";
 
@@ -29,12 +29,13 @@ export async function answerUnary(method: RecordedMethod, writing: Writing, call
   new Reply(response, () => ({ status, fields })).end(sent);
 }
 
-async function answerOf({ spec, interceptors }: RecordedMethod, writing: Writing, call: ReadCall): Promise<Answer> {
-  const { context, head, message } = call;
+async function answerOf(method: RecordedMethod, writing: Writing, call: ReadCall): Promise<Answer> {
+  const { spec, interceptors } = method;
+  const { context, head } = call;
   const { serialization, jsonOptions } = writing;
   if (spec.kind !== "unary") throw new TypeError("a stream is answered with many messages");
   try {
-    const input = serialization.getI(head.isBinary).parse(message);
+    const input = inputOf(method, writing, call);
     const output = await invokeUnary(spec, context, input, interceptors);
     const body = serialization.getO(head.isBinary).serialize(output);
     return { status: 200, type: head.isBinary ? "application/proto" : "application/json", body };

@@ -1,5 +1,5 @@
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import { isTooDeep, maxLevels } from "#runtime/schema/depth.ts";
+import { isTooDeep, maxLevels, parseBounded } from "#runtime/schema/json-size.ts";
 import { readText } from "../../plain/exchange.ts";
 import type { ResponsesExchange } from "../exchange.ts";
 
@@ -18,7 +18,7 @@ export function jsonFromText(text: string): unknown {
   if (isTooDeep(text))
     refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
   try {
-    return JSON.parse(text);
+    return parseBounded(text);
   } catch (cause) {
     return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
       reason: "REQUEST_MALFORMED",

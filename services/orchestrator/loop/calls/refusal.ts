@@ -1,6 +1,7 @@
 import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
+import { parseBounded } from "#runtime/schema/json-size.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import type { Spent } from "../../log/state/spent.ts";
 import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
@@ -82,7 +83,7 @@ export async function decideClientCalls(calls: readonly FunctionCall[], rules: T
 function faultOfJson({ name, argumentsJson }: FunctionCall): string | undefined {
   if (argumentsJson.trim() === "") return undefined;
   try {
-    JSON.parse(argumentsJson);
+    parseBounded(argumentsJson);
     return undefined;
   } catch (error) {
     return `the arguments of "${name}" are not JSON: ${messageFromUnknown(error)}`;

@@ -53,8 +53,7 @@ export async function faultOfOutput(
   outputJson: string,
   by: string,
 ): Promise<string | undefined> {
-  const validation = await validator.parseResult(await usable(outputSchemaJson, by), outputJson, by);
-  return validation.kind === "invalid" ? validation.message : undefined;
+  return validator.faultOfResult(await usable(outputSchemaJson, by), outputJson, by);
 }
 
 /** A log may hold a schema that was never checked, or that cannot be compiled: then arguments are not checked, and the run goes on. */

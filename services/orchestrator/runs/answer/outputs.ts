@@ -13,6 +13,7 @@ import {
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/results/submission.ts";
+import { parseBounded } from "#runtime/schema/json-size.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
@@ -70,7 +71,7 @@ export function resultFromOutcome({ case: kind, value }: Outcome): Output["resul
 
 export function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
+    parseBounded(text);
     return true;
   } catch {
     return false;

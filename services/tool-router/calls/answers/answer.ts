@@ -93,9 +93,9 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
 
   async function checked(tool: Tool, result: Answer, { principal }: CallOwner): Promise<Answer> {
     if (result.isError) return asError(result);
-    const validation = await validator.parseResult(promisedSchema(tool), result.outputJson, principal);
-    if (validation.kind === "valid") return result;
-    const text = `Tool ${JSON.stringify(tool.name)} answered with something invalid: ${validation.message}`;
+    const fault = await validator.faultOfResult(promisedSchema(tool), result.outputJson, principal);
+    if (fault === undefined) return result;
+    const text = `Tool ${JSON.stringify(tool.name)} answered with something invalid: ${fault}`;
     return { ...failure(text), ...useOf(result) };
   }
 

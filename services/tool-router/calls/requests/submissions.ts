@@ -49,9 +49,9 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
 
   async function answerFrom({ outcome }: Submission, record: CallRecord, by: string): Promise<Answer> {
     if (outcome.case === "error") return failure(outcome.value);
-    const validation = await validator.parseResult(record.outputSchemaJson, outcome.value, by);
-    if (validation.kind === "invalid") {
-      refuse("invalid_argument", `the result of call ${record.callId} is refused: ${validation.message}`, {
+    const fault = await validator.faultOfResult(record.outputSchemaJson, outcome.value, by);
+    if (fault !== undefined) {
+      refuse("invalid_argument", `the result of call ${record.callId} is refused: ${fault}`, {
         reason: "RESULT_INVALID",
         metadata: { call_id: record.callId },
       });

@@ -1,4 +1,5 @@
 import { isObject } from "#runtime/schema/json-object.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../../calls/answer.ts";
 import { LEVELS } from "../../logs/log-line.ts";
 import type { Ask, DescribedTool, FromModule } from "./messages.ts";
@@ -88,7 +89,7 @@ const isJson = (text: string): boolean => jsonFrom(text) !== undefined;
 /** Undefined for what is no JSON. */
 function jsonFrom(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBounded(text, maxToolValues);
   } catch {
     return undefined; // told as what it is: no message
   }

@@ -3,6 +3,7 @@ import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 import { type Answer, failure, success, successJson } from "../../answers/answer.ts";
 
 export interface Incoming {
@@ -74,7 +75,7 @@ function answerFromBytes(bytes: Buffer, contentType: string): Answer {
 
 function parseJson(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) };
+    return { value: parseBounded(text, maxToolValues) };
   } catch {
     return undefined; // no JSON: the caller decides what the text is
   }

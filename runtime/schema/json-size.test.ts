@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTooDeep, maxLevels } from "./depth.ts";
+import { hasMoreValues, isTooDeep, maxLevels } from "./json-size.ts";
 
 const nested = (levels: number, inside: string) => `${"[".repeat(levels)}${inside}${"]".repeat(levels)}`;
 const brackets = "[{".repeat(maxLevels);
@@ -14,4 +14,13 @@ test.each([
   ["brackets in a text without an end", `["${brackets}`, false],
 ])("KIND-4 %s", (_, json, isDeep) => {
   expect(isTooDeep(json)).toBe(isDeep);
+});
+
+test.each([
+  ["objects, lists and members", '{"a":[{},{"b":1}]}', 6],
+  ["numbers and texts, which take little", '[1,2,"three",null]', 1],
+  ["what stands in a text", JSON.stringify(["{[:{[:", '\\":[']), 1],
+  ["nothing behind a text without an end", '{"a', 1],
+])("SEC-5 counts %s", (_, json, values) => {
+  expect([hasMoreValues(json, values - 1), hasMoreValues(json, values)]).toEqual([true, false]);
 });

@@ -1,0 +1,56 @@
+/** More levels than anybody writes, and far fewer than a stack has room for, whoever walks through them: a package, a provider. */
+export const maxLevels = 200;
+
+const [quote, colon, openList, closeList, openObject, closeObject] = [0x22, 0x3a, 0x5b, 0x5d, 0x7b, 0x7d];
+
+/** Whether a JSON text is nested deeper than that. It is read from left to right: to walk down would be what it is to prevent. */
+export function isTooDeep(json: string): boolean {
+  if (json.length <= maxLevels) return false;
+  let levels = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === quote) at = endOfText(json, at);
+    else if (code === openList || code === openObject) levels += 1;
+    else if (code === closeList || code === closeObject) levels -= 1;
+    if (levels > maxLevels) return true;
+  }
+  return false;
+}
+
+/** What callers send: more than they write, and read in less than a second, with a name of its own for each member. */
+export const maxValues = 500_000;
+
+/** What tools answer: a table of half a million rows. */
+export const maxToolValues = 2_000_000;
+
+/** As `JSON.parse`. Throws also where there are more values than `most`: 60 MB of `{}` cost half a minute and a gigabyte. */
+export function parseBounded(json: string, most: number = maxValues): unknown {
+  if (hasMoreValues(json, most)) throw new RangeError(`more than ${most} objects, lists and members are not read`);
+  return JSON.parse(json);
+}
+
+/**
+ * Whether there are more objects, lists and members of objects in a JSON text than `most`. Three bytes of it may take twenty times
+ * their room.
+ */
+export function hasMoreValues(json: string, most: number): boolean {
+  if (json.length <= most) return false;
+  let values = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === quote) at = endOfText(json, at);
+    else if (code === openObject || code === openList || code === colon) values += 1;
+    if (values > most) return true;
+  }
+  return false;
+}
+
+/** Where the text that begins with the quote there ends, or the whole. Megabytes of text are leapt over. */
+function endOfText(json: string, begin: number): number {
+  for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (json[end - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return end;
+  }
+  return json.length;
+}
