@@ -13,7 +13,6 @@ import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { Budget } from "./body/budget.ts";
-import { countedBody, countOf } from "./body/counted-messages.ts";
 import { leaveBody } from "./body/leave-body.ts";
 import { type BodyLimits, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
@@ -21,6 +20,7 @@ import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
 import { liftLongTimeouts } from "./connect/long-timeouts.ts";
 import { whenLeft } from "./connect/reply.ts";
+import { countedBody, countOf } from "./large-messages/counted-messages.ts";
 import {
   type HttpRequest,
   type HttpResponse,

@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/assembly.ts";
+import type { Count } from "../large-messages/counted-messages.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
 import type { Budget } from "./budget.ts";
-import type { Count } from "./counted-messages.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
 import { type Body, isCutOff, readBody } from "./read-body.ts";
 

@@ -3,7 +3,8 @@ import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { MethodSerializationLookup } from "@connectrpc/connect/protocol";
 import type { CallContext } from "../../handling/handler-context.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
-import { refuseManyValues } from "../body/many-values.ts";
+import { refuseManyValues } from "../large-messages/many-values.ts";
+import { LARGE_JSON_BYTES, messageFromLargeJson } from "../large-messages/transcoder.ts";
 import type { HttpResponse } from "../messages.ts";
 import type { RequestHead } from "./exchange.ts";
 
@@ -22,13 +23,14 @@ export interface ReadCall {
   readonly response: HttpResponse;
 }
 
-/** The message of a request. Throws `invalid_argument` for what is none, or has too many values. */
-export function inputOf(
+/** The message of a request. Throws `invalid_argument` for what is none, `resource_exhausted` for one of too many values. */
+export async function inputOf(
   { spec }: RecordedMethod,
-  { serialization }: Writing,
-  call: ReadCall,
-): MessageShape<DescMessage> {
-  const { head, message } = call;
-  refuseManyValues(message, spec.method.input, head.isBinary);
-  return serialization.getI(head.isBinary).parse(message);
+  { serialization, jsonOptions = {} }: Writing,
+  { head: { isBinary }, message }: ReadCall,
+): Promise<MessageShape<DescMessage>> {
+  const { input } = spec.method;
+  refuseManyValues(message, input, isBinary);
+  if (!isBinary && message.length > LARGE_JSON_BYTES) return messageFromLargeJson(input, message, jsonOptions);
+  return serialization.getI(isBinary).parse(message);
 }

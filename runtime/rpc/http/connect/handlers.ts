@@ -13,8 +13,8 @@ import {
 } from "@connectrpc/connect/protocol";
 import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
 import { methodsFromRoutes, type RecordedMethod } from "../../handling/recording-router.ts";
-import { mayHaveMany } from "../body/counted-messages.ts";
 import type { RequestBody } from "../body/request-body.ts";
+import { mayHaveMany } from "../large-messages/counted-messages.ts";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
 import { headerOf, type RequestHead, readHead, urlOf } from "./exchange.ts";

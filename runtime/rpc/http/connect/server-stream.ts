@@ -30,7 +30,7 @@ async function sendAnswers(
   const { spec, interceptors } = method;
   const { context } = call;
   if (spec.kind !== "server_streaming") throw new TypeError("a unary call is answered with one message");
-  const input = inputOf(method, writing, call);
+  const input = await inputOf(method, writing, call);
   const answers = await invokeServerStream(spec, context, input, interceptors);
   try {
     for (let next = await answers.next(); !next.done; next = await answers.next()) await send(next.value);

@@ -35,7 +35,7 @@ async function answerOf(method: RecordedMethod, writing: Writing, call: ReadCall
   const { serialization, jsonOptions } = writing;
   if (spec.kind !== "unary") throw new TypeError("a stream is answered with many messages");
   try {
-    const input = inputOf(method, writing, call);
+    const input = await inputOf(method, writing, call);
     const output = await invokeUnary(spec, context, input, interceptors);
     const body = serialization.getO(head.isBinary).serialize(output);
     return { status: 200, type: head.isBinary ? "application/proto" : "application/json", body };

@@ -1,0 +1,83 @@
+import {
+  create,
+  type DescFile,
+  type DescMessage,
+  fromBinary,
+  type JsonReadOptions,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Piscina } from "piscina";
+import { moduleBeside } from "../../../config/places.ts";
+import { connectError } from "../../../failure/connect.ts";
+
+/*
+ * To read 60 MB of JSON takes a second, in which its process does nothing else, and the broker takes it for dead after two. So large JSON
+ * is made to bytes on a thread of its own, one message at a time; to parse those takes a tenth of that.
+ */
+
+export interface Transcoding {
+  /** A FileDescriptorSet. */
+  readonly files: Uint8Array;
+  readonly typeName: string;
+  readonly json: Uint8Array;
+  readonly options: Partial<JsonReadOptions>;
+}
+
+export const LARGE_JSON_BYTES = 1024 * 1024;
+
+const IDLE_MS = 30_000;
+const HEAP_MB = 768;
+
+let pool: Piscina<Transcoding, Uint8Array> | undefined;
+
+function thread(): Piscina<Transcoding, Uint8Array> {
+  pool ??= new Piscina({
+    filename: moduleBeside(import.meta, "transcoder-thread").href,
+    minThreads: 0,
+    maxThreads: 1,
+    idleTimeout: IDLE_MS,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    niceIncrement: 10,
+    env: {},
+    execArgv: [],
+    recordTiming: false,
+  });
+  return pool;
+}
+
+/** Throws `invalid_argument` for what is no such message, `resource_exhausted` for one that takes more memory than there is. */
+export async function messageFromLargeJson<D extends DescMessage>(
+  desc: D,
+  json: Uint8Array,
+  options: Partial<JsonReadOptions>,
+): Promise<MessageShape<D>> {
+  const { typeName } = desc;
+  try {
+    return fromBinary(desc, await thread().run({ files: filesOf(desc), typeName, json, options }));
+  } catch (error) {
+    if (Object(error).code !== "ERR_WORKER_OUT_OF_MEMORY") throw ConnectError.from(error, Code.InvalidArgument);
+    const text = `the message takes more than ${HEAP_MB} MB to read as JSON: send it as protobuf`;
+    throw connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE", cause: error });
+  }
+}
+
+const known = new WeakMap<DescFile, Uint8Array>();
+
+/** The file of a message and all that it needs, each behind those that it needs. */
+function filesOf({ file }: DescMessage): Uint8Array {
+  const files = new Set<DescFile>();
+  const add = (one: DescFile) => {
+    for (const needed of one.dependencies) add(needed);
+    files.add(one);
+  };
+  const bytes = known.get(file);
+  if (bytes) return bytes;
+  add(file);
+  const set = create(FileDescriptorSetSchema, { file: [...files].map(({ proto }) => proto) });
+  const made = toBinary(FileDescriptorSetSchema, set);
+  known.set(file, made);
+  return made;
+}
