@@ -7,21 +7,37 @@ export const HEAVY_BYTES = 32 * 1024;
 const MOST_REST_MS = 250;
 const LEAST_REST_MS = 5;
 
+interface Piece {
+  readonly tookMs: number;
+  readonly endedAt: number;
+}
+
 let last: Promise<void> = Promise.resolve();
+let before: Promise<Piece> = Promise.resolve({ tookMs: 0, endedAt: 0 });
 
 /**
  * Resolves when a piece of heavy work may begin: one at a time, each followed by a rest as long as it took, within bounds. What many
  * send at once holds up others by one piece of it, and not by all of them.
  */
 export function ownTurn(): Promise<void> {
-  last = last.then(rest);
+  last = last.then(begin);
   return last;
 }
 
-/** The piece before it runs in the turn in which this begins. */
-async function rest(): Promise<void> {
+async function begin(): Promise<void> {
+  const { tookMs, endedAt } = await before;
+  const restMs = endedAt + Math.min(tookMs, MOST_REST_MS) - performance.now();
+  if (restMs > LEAST_REST_MS) await delay(restMs);
+  before = endOfTurn();
+}
+
+/** The piece runs in the turn of the event loop in which it is told to. */
+function endOfTurn(): Promise<Piece> {
   const begunAt = performance.now();
-  await new Promise((resolve) => setImmediate(resolve));
-  const tookMs = performance.now() - begunAt;
-  if (tookMs > LEAST_REST_MS) await delay(Math.min(tookMs, MOST_REST_MS));
+  return new Promise((resolve) => {
+    setImmediate(() => {
+      const endedAt = performance.now();
+      resolve({ tookMs: endedAt - begunAt, endedAt });
+    });
+  });
 }
