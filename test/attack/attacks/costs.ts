@@ -107,7 +107,7 @@ export const costs: readonly Attack[] = [
         () => post("/v1/responses", `{"model":"spy","input":${objects(95_000)}}`),
         () => callTool(tools, { sessionId, name: "note", argumentsJson }),
       ];
-      const tries = Array.from({ length: isShort ? 24 : 240 }, (_, at) => kinds[at % kinds.length]!);
+      const tries = Array.from({ length: isShort ? 9 : 240 }, (_, at) => kinds[at % kinds.length]!);
       await Promise.allSettled(tries.map((play) => play())); // what it costs, another principal sees
       return { tries: tries.length, reached: [] };
     },

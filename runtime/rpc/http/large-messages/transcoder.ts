@@ -39,7 +39,6 @@ function thread(): Piscina<Transcoding, Uint8Array> {
     maxThreads: 1,
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    niceIncrement: 10,
     env: {},
     execArgv: [],
     recordTiming: false,
