@@ -1,5 +1,4 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import { HEAVY_BYTES, ownTurn } from "#runtime/collections/own-turn.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
@@ -49,7 +48,6 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number
       refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`, { reason: "MESSAGE_TOO_LARGE" });
     chunks.push(chunk);
   }
-  if (bytes > HEAVY_BYTES) await ownTurn();
   return Buffer.concat(chunks).toString("utf8");
 }
 

@@ -93,26 +93,6 @@ export const costs: readonly Attack[] = [
     },
   },
   {
-    name: "many messages at once, each as costly to read as one may be",
-    requirement: "SEC-5",
-    async play({ url, keys }, { isShort }) {
-      const objects = (values: number) => `[${"{},".repeat(values)}{}]`;
-      const headers = { "content-type": "application/json", "x-api-key": keys.mallory };
-      const post = (path: string, body: string) =>
-        send(url, "1.1", { method: "POST", path, headers, body: Buffer.from(body) });
-      const tools = gatewayAt(url, keys.mallory);
-      const argumentsJson = `{${Array.from({ length: 95_000 }, (_, at) => `"${at}":1`).join()}}`;
-      const kinds = [
-        () => post(`/${RunService.typeName}/CreateRun`, `{"input":${objects(190_000)}}`),
-        () => post("/v1/responses", `{"model":"spy","input":${objects(95_000)}}`),
-        () => callTool(tools, { sessionId, name: "note", argumentsJson }),
-      ];
-      const tries = Array.from({ length: isShort ? 9 : 240 }, (_, at) => kinds[at % kinds.length]!);
-      await Promise.allSettled(tries.map((play) => play())); // what it costs, another principal sees
-      return { tries: tries.length, reached: [] };
-    },
-  },
-  {
     name: "as many calls at once as a connection takes",
     requirement: "SEC-6",
     async play({ url, keys }, { isShort }) {

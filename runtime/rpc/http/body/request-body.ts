@@ -52,9 +52,9 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   /** Does the work so that what it unpacks is held with this body, and counted. */
   whileServed<T>(count: Count, work: () => T): T {
-    const unpacked = async (message: Uint8Array) => {
+    const unpacked = (message: Uint8Array) => {
       this.hold(message.length);
-      await count(message);
+      count(message);
     };
     return current.run(unpacked, work);
   }
@@ -128,8 +128,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 }
 
 /** A message of the request that is being served was unpacked. */
-export async function takeUnpacked(message: Uint8Array): Promise<void> {
-  await current.getStore()?.(message);
+export function takeUnpacked(message: Uint8Array): void {
+  current.getStore()?.(message);
 }
 
 function gone(cause?: unknown): Error {

@@ -1,11 +1,10 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { MethodSerializationLookup } from "@connectrpc/connect/protocol";
-import { HEAVY_BYTES, ownTurn } from "../../../collections/own-turn.ts";
 import type { CallContext } from "../../handling/handler-context.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
-import { isLargeJson, refuseManyValues } from "../large-messages/many-values.ts";
-import { messageFromLargeJson } from "../large-messages/transcoder.ts";
+import { refuseManyValues } from "../large-messages/many-values.ts";
+import { LARGE_JSON_BYTES, messageFromLargeJson } from "../large-messages/transcoder.ts";
 import type { HttpResponse } from "../messages.ts";
 import type { RequestHead } from "./exchange.ts";
 
@@ -31,10 +30,7 @@ export async function inputOf(
   { head: { isBinary }, message }: ReadCall,
 ): Promise<MessageShape<DescMessage>> {
   const { input } = spec.method;
-  if (message.length > HEAVY_BYTES) {
-    await ownTurn();
-    refuseManyValues(message, input, isBinary);
-    if (!isBinary && isLargeJson(message)) return messageFromLargeJson(input, message, jsonOptions);
-  }
+  refuseManyValues(message, input, isBinary);
+  if (!isBinary && message.length > LARGE_JSON_BYTES) return messageFromLargeJson(input, message, jsonOptions);
   return serialization.getI(isBinary).parse(message);
 }

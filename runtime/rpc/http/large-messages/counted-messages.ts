@@ -5,8 +5,8 @@ import {
   transformJoinEnvelopes,
   transformSplitEnvelope,
 } from "@connectrpc/connect/protocol";
-import { HEAVY_BYTES, ownTurn } from "../../../collections/own-turn.ts";
 import { connectError } from "../../../failure/connect.ts";
+import { maxValues } from "../../../schema/json-size.ts";
 import { EnvelopeFlag } from "../connect/envelope.ts";
 import type { HttpRequest } from "../messages.ts";
 import { refuseManyValues } from "./many-values.ts";
@@ -14,14 +14,12 @@ import { refuseManyValues } from "./many-values.ts";
 /** Of JSON that is read by Connect's own handlers, where its process does nothing else meanwhile. */
 const MOST_JSON_BYTES = 8 * 1024 * 1024;
 
-/** Refuses a message that takes too long to read, by what the request says of its form; others may be read when it resolves. */
-export type Count = (message: Uint8Array) => Promise<void>;
+/** Refuses a message that takes too long to read, by what the request says of its form. */
+export type Count = (message: Uint8Array) => void;
 
 export function countOf({ headers }: HttpRequest, input: DescMessage): Count {
   const isBinary = !/json/i.test(headers["content-type"] ?? "");
-  return async (message) => {
-    if (message.length <= HEAVY_BYTES) return;
-    await ownTurn();
+  return (message) => {
     if (!isBinary && message.length > MOST_JSON_BYTES) throw tooMuchJson();
     refuseManyValues(message, input, isBinary);
   };
@@ -38,7 +36,7 @@ export function countedBody(
 
   async function* counted(envelopes: AsyncIterable<EnvelopedMessage>): AsyncIterable<EnvelopedMessage> {
     for await (const envelope of envelopes) {
-      if ((envelope.flags & EnvelopeFlag.compressed) === 0) await count(envelope.data);
+      if ((envelope.flags & EnvelopeFlag.compressed) === 0) count(envelope.data);
       yield envelope;
     }
   }
@@ -49,5 +47,5 @@ function tooMuchJson(): Error {
   return connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
 }
 
-/** A whole body of which each message is read at once. */
-export const isShort = (body: Uint8Array): boolean => body.length <= HEAVY_BYTES;
+/** A whole body that is as short holds no message of too many values. */
+export const mayHaveMany = (body: Uint8Array): boolean => body.length > maxValues;

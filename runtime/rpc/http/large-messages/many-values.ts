@@ -1,29 +1,19 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { connectError } from "../../../failure/connect.ts";
-import { hasMoreValues } from "../../../schema/json-size.ts";
+import { hasMoreValues, maxValues } from "../../../schema/json-size.ts";
 
 /*
  * Two bytes of a message may become an object that takes a hundred, and its rules a few µs: 2 MB of them kept a process busy for more
  * than a minute, and 40 MB may take all of its memory. So its values are counted before it is parsed, which costs a hundredth of that.
  */
 
-/** Twice as many as the contract's own bounds allow. */
-export const MOST_VALUES = 200_000;
-
 /** Refuses a message of more fields, elements and entries. What is no message is left to whoever parses it, and says why. */
 export function refuseManyValues(bytes: Uint8Array, desc: DescMessage, isBinary: boolean): void {
-  if (bytes.length <= MOST_VALUES) return;
-  if (!(isBinary ? hasMoreFields(bytes, desc) : hasMoreValues(textOf(bytes), MOST_VALUES))) return;
-  const text = `the message has more than ${MOST_VALUES} values: send it in parts`;
+  if (bytes.length <= maxValues) return;
+  if (!(isBinary ? hasMoreFields(bytes, desc) : hasMoreValues(textOf(bytes), maxValues))) return;
+  const text = `the message has more than ${maxValues} values: send it in parts`;
   throw connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
-}
-
-/** What of JSON is read in 10 ms. */
-const LARGE_JSON = { bytes: 1024 * 1024, values: 10_000 };
-
-export function isLargeJson(bytes: Uint8Array): boolean {
-  return bytes.length > LARGE_JSON.bytes || hasMoreValues(textOf(bytes), LARGE_JSON.values);
 }
 
 /** Letters beyond ASCII do not count. */
@@ -36,7 +26,7 @@ const MOST_DEEP = 100;
 
 function hasMoreFields(bytes: Uint8Array, desc: DescMessage): boolean {
   const reader = new BinaryReader(bytes);
-  let left = MOST_VALUES;
+  let left = maxValues;
   try {
     return !fits(bytes.length, insidesOf(desc), 1);
   } catch {

@@ -5,7 +5,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { CreateRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openServer } from "../testing/echo-server.ts";
-import { messageFromLargeJson } from "./transcoder.ts";
+import { LARGE_JSON_BYTES, messageFromLargeJson } from "./transcoder.ts";
 
 const options = { ignoreUnknownFields: false };
 const read = (json: string) => messageFromLargeJson(CreateRunRequestSchema, Buffer.from(json), options);
@@ -44,9 +44,9 @@ test("SEC-5 a request of large JSON is answered as one of small JSON, and keeps 
     const answer = await fetch(`${url}/toolbus.echo.v1.EchoService/Unary`, { method: "POST", headers, body });
     return [answer.status, await answer.text()] as const;
   };
-  const large = JSON.stringify("A".repeat(4 * 2 ** 20));
+  const large = JSON.stringify("A".repeat(4 * LARGE_JSON_BYTES));
   expect(await post(large)).toEqual([200, large]);
-  const [small, broken] = [await post("[1"), await post(`[1${" ".repeat(2 ** 20)}`)];
+  const [small, broken] = [await post("[1"), await post(`[1${" ".repeat(LARGE_JSON_BYTES)}`)];
   expect(broken[0]).toBe(small[0]);
   const said = ([, text]: readonly [number, string]) => JSON.parse(text) as { code: string; message: string };
   expect(said(broken).code).toBe(said(small).code);

@@ -10,7 +10,6 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Piscina } from "piscina";
-import { ownTurn } from "../../../collections/own-turn.ts";
 import { moduleBeside } from "../../../config/places.ts";
 import { connectError } from "../../../failure/connect.ts";
 
@@ -27,6 +26,8 @@ export interface Transcoding {
   readonly options: Partial<JsonReadOptions>;
 }
 
+export const LARGE_JSON_BYTES = 1024 * 1024;
+
 const IDLE_MS = 30_000;
 const HEAP_MB = 768;
 
@@ -39,6 +40,7 @@ function thread(): Piscina<Transcoding, Uint8Array> {
     maxThreads: 1,
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    niceIncrement: 10,
     env: {},
     execArgv: [],
     recordTiming: false,
@@ -54,9 +56,7 @@ export async function messageFromLargeJson<D extends DescMessage>(
 ): Promise<MessageShape<D>> {
   const { typeName } = desc;
   try {
-    const bytes = await thread().run({ files: filesOf(desc), typeName, json, options });
-    await ownTurn();
-    return fromBinary(desc, bytes);
+    return fromBinary(desc, await thread().run({ files: filesOf(desc), typeName, json, options }));
   } catch (error) {
     if (Object(error).code !== "ERR_WORKER_OUT_OF_MEMORY") throw ConnectError.from(error, Code.InvalidArgument);
     const text = `the message takes more than ${HEAP_MB} MB to read as JSON: send it as protobuf`;

@@ -1,7 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
-import { HEAVY_BYTES, ownTurn } from "../../../collections/own-turn.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
@@ -28,7 +27,7 @@ export async function answerCall(call: ServerCall, body: Uint8Array): Promise<vo
 async function answerUnary(call: ServerCall, opening: Uint8Array): Promise<void> {
   const { spec, interceptors } = call.method;
   if (spec.kind !== "unary") return;
-  const body = isHeavy(call, opening) ? await heavyRequest(call, opening) : opening;
+  const body = call.opening.hasMore ? await wholeRequest(call, opening) : opening;
   const input = parseRequest(spec.method.input, body);
   const output = await invokeUnary(spec, call.context, input, interceptors);
   await call.answer(toBinary(spec.method.output, output));
@@ -42,7 +41,7 @@ async function answerStream(call: ServerCall, opening: Uint8Array): Promise<void
     const answers = transformInvokeImplementation(spec, context, interceptors)(requestsOf(call));
     return leavingAtFailure(answers[Symbol.asyncIterator](), (each) => answerEach(call, each));
   }
-  const body = isHeavy(call, opening) ? await heavyRequest(call, opening) : opening;
+  const body = call.opening.hasMore ? await wholeRequest(call, opening) : opening;
   const input = parseRequest(spec.method.input, body);
   const answers = await invokeServerStream(spec, call.context, input, interceptors);
   await leavingAtFailure(answers, (each) => answerStreamed(call, each));
@@ -95,17 +94,6 @@ function endsAtOnce(answer: Promise<IteratorResult<Message>>): Promise<boolean> 
       () => resolve(false),
     );
   });
-}
-
-function isHeavy({ opening: { hasMore } }: ServerCall, first: Uint8Array): boolean {
-  return hasMore || first.length > HEAVY_BYTES;
-}
-
-/** A whole request, when it may be parsed. */
-async function heavyRequest(call: ServerCall, first: Uint8Array): Promise<Uint8Array> {
-  const body = call.opening.hasMore ? await wholeRequest(call, first) : first;
-  await ownTurn();
-  return body;
 }
 
 async function wholeRequest(call: ServerCall, first: Uint8Array): Promise<Uint8Array> {
