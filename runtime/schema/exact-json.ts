@@ -1,3 +1,5 @@
+import { endOfText } from "./json-size.ts";
+
 /** Where there is a number that a double may not hold: most texts have none, and need not be looked at number by number. */
 const LONG_NUMBER = /\d{16}|\d[eE]\+?\d{3}/;
 
@@ -34,7 +36,7 @@ export function markNumbers(json: string, mark: string): string {
   TOKEN.lastIndex = 0;
   for (let found = TOKEN.exec(json); found; found = TOKEN.exec(json)) {
     const [token] = found;
-    if (token === '"') TOKEN.lastIndex = endOfString(json, found.index);
+    if (token === '"') TOKEN.lastIndex = endOfText(json, found.index) + 1;
     else if (!isHeld(Number(token), token)) {
       marked += `${json.slice(from, found.index)}"${mark}${token}"`;
       from = TOKEN.lastIndex;
@@ -51,16 +53,6 @@ export function fromMarked(value: unknown, mark: string, numberFrom: (source: st
 }
 
 const TOKEN = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-
-/** Behind the quotation mark that ends the string which begins at `start`. */
-function endOfString(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); end >= 0; end = json.indexOf('"', end + 1)) {
-    let escapes = 0;
-    while (json[end - 1 - escapes] === "\\") escapes += 1;
-    if (escapes % 2 === 0) return end + 1;
-  }
-  return json.length;
-}
 
 function isHeld(value: number, source: string): boolean {
   if (Number.isSafeInteger(value) || String(value) === source) return true;

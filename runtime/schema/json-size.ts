@@ -46,7 +46,7 @@ export function hasMoreValues(json: string, most: number): boolean {
 }
 
 /** Where the text that begins with the quote there ends, or the whole. Megabytes of text are leapt over. */
-function endOfText(json: string, begin: number): number {
+export function endOfText(json: string, begin: number): number {
   for (let end = json.indexOf('"', begin + 1); end !== -1; end = json.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (json[end - 1 - backslashes] === "\\") backslashes += 1;

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { FairQueue } from "#runtime/collections/fair-queue.ts";
+import { createThreadPool } from "#runtime/collections/thread-pool.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
 import type { Finding, Question } from "./checker.ts";
 import { CHECK_MS, COMPILE_MS } from "./limits.ts";
@@ -12,7 +13,6 @@ import { CHECK_MS, COMPILE_MS } from "./limits.ts";
  */
 
 const THREADS = 2;
-const IDLE_MS = 30_000;
 const HEAP_MB = 256;
 /** A thread that is not stopped by its own limits, or that the machine gives no time. Its start counts. */
 const HANGING_MS = 2 * COMPILE_MS + 8_000;
@@ -25,17 +25,8 @@ const quarantine = new BoundedMap<string, number>(1_000);
 let pool: Piscina<Question, Finding> | undefined;
 
 function threads(): Piscina<Question, Finding> {
-  pool ??= new Piscina({
-    filename: moduleBeside(import.meta, "checker-thread").href,
-    minThreads: 0,
-    maxThreads: THREADS,
-    idleTimeout: IDLE_MS,
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    niceIncrement: 10,
-    env: {},
-    execArgv: [],
-    recordTiming: false,
-  });
+  const module = moduleBeside(import.meta, "checker-thread");
+  pool ??= createThreadPool({ module, maxThreads: THREADS, heapMb: HEAP_MB });
   return pool;
 }
 

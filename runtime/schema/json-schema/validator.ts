@@ -74,7 +74,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     },
     parseArguments(schemaJson, argumentsJson, by) {
       const text = argumentsJson || "{}";
-      const parsed = parseJson(text, "the arguments");
+      const parsed = parseJson(text, "the arguments", parseBounded);
       if (parsed.kind === "invalid") return parsed;
       if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
       if (isTooDeep(text)) return { kind: "invalid", message: tooDeep };
@@ -86,7 +86,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     },
     faultOfResult(schemaJson, outputJson, by) {
       if (hasMoreValues(outputJson, maxValues)) return checkElsewhere(schemaJson || "{}", outputJson, "result", by);
-      const parsed = parseJson(outputJson, "the result");
+      const parsed = parseJson(outputJson, "the result", JSON.parse);
       if (parsed.kind === "invalid") return parsed.message;
       return check(schemaJson, { value: parsed.value, text: outputJson, what: "result", by });
     },
@@ -143,9 +143,9 @@ async function asked(question: Question, by: string, told = (why: string) => why
 
 const tooDeep = `the arguments are nested deeper than ${maxLevels} levels`;
 
-function parseJson(text: string, what: string): Validation {
+function parseJson(text: string, what: string, parse: (text: string) => unknown): Validation {
   try {
-    return { kind: "valid", value: parseBounded(text) };
+    return { kind: "valid", value: parse(text) };
   } catch (error) {
     return { kind: "invalid", message: `${what} must be valid JSON: ${messageFromUnknown(error)}` };
   }

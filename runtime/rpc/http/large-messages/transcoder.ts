@@ -9,7 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Piscina } from "piscina";
+import type { Piscina } from "piscina";
+import { createThreadPool } from "../../../collections/thread-pool.ts";
 import { moduleBeside } from "../../../config/places.ts";
 import { connectError } from "../../../failure/connect.ts";
 
@@ -28,23 +29,13 @@ export interface Transcoding {
 
 export const LARGE_JSON_BYTES = 1024 * 1024;
 
-const IDLE_MS = 30_000;
 const HEAP_MB = 768;
 
 let pool: Piscina<Transcoding, Uint8Array> | undefined;
 
 function thread(): Piscina<Transcoding, Uint8Array> {
-  pool ??= new Piscina({
-    filename: moduleBeside(import.meta, "transcoder-thread").href,
-    minThreads: 0,
-    maxThreads: 1,
-    idleTimeout: IDLE_MS,
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-    niceIncrement: 10,
-    env: {},
-    execArgv: [],
-    recordTiming: false,
-  });
+  const module = moduleBeside(import.meta, "transcoder-thread");
+  pool ??= createThreadPool({ module, maxThreads: 1, heapMb: HEAP_MB });
   return pool;
 }
 
