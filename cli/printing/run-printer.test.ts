@@ -43,6 +43,17 @@ describe("a run for people", () => {
     expect(long).toMatch(/^✓ "x{158}… c1\n$/);
   });
 
+  test("the answer of a tool at which the run stops is shown whole, as its text", () => {
+    const outputText = "y".repeat(200);
+    const end = ended({ state: "RUN_STATE_COMPLETED", endReason: "RUN_END_REASON_STOPPED_AT_TOOL", outputText });
+    const text = written(
+      (write) => createRunPrinter(write, { saysCompleted: false }),
+      turn(message("Look:"), call),
+      end,
+    );
+    expect(text).toBe(`Look:\n→ repeat {"text": "x"}\n${outputText}\n`);
+  });
+
   test("an answer that the model starts again is said to be one", () => {
     const text = written(createRunPrinter, delta("Hal"), { replaced: {} }, delta("Hello"), turn(message("Hello")));
     expect(text).toBe("Hal\n(the model starts this answer again)\nHello");

@@ -74,6 +74,7 @@ export function createRunPrinter(write: Write, { saysCompleted = true } = {}): R
       case "parked":
         return line(colors.yellow(`waits for outputs of ${event.value.calls.map((call) => call.name).join(", ")}`));
       case "ended":
+        if (event.value.endReason === RunEndReason.STOPPED_AT_TOOL) line(event.value.outputText);
         if (saysCompleted || event.value.state !== RunState.COMPLETED) return line(endingText(event.value));
         return shown === "" || shown.endsWith("\n") ? undefined : text("\n");
     }

@@ -20,6 +20,7 @@ interface Options {
   session?: string;
   maxTurns?: number;
   allow?: string[];
+  stopAt?: string[];
   toolChoice?: string;
   functions?: string;
   mcpServer: { name: string; url: string }[];
@@ -38,6 +39,7 @@ export function addRunCommand(program: Command): void {
     .option("-s, --session <id>", "go on in this session instead of opening one")
     .option("--max-turns <n>", "model responses at most", positiveInteger)
     .option("--allow <tool...>", "narrow what may be called to these tools")
+    .option("--stop-at <tool...>", "end it with the answer of one of these tools")
     .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
     .option("--functions <file>", "let it call these functions; their outputs are read here, a line of JSON each")
     .option(
@@ -74,7 +76,10 @@ async function run(agent: string, words: string[], options: Options, command: Co
       ...(options.allow && { allowedTools: { names: options.allow } }),
       functionTools,
       mcpServers: serversFrom(options),
-      ...(options.maxTurns !== undefined && { limits: { maxTurns: options.maxTurns } }),
+      limits: {
+        ...(options.maxTurns !== undefined && { maxTurns: options.maxTurns }),
+        ...(options.stopAt && { stopAtTools: options.stopAt }),
+      },
       ...(options.toolChoice === undefined ? {} : { toolChoice: toolChoiceFrom(options.toolChoice) }),
     },
   };

@@ -27,7 +27,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
-import { type FoldedRun, openCallCount, openCalls } from "../log/state/fold.ts";
+import { callsFrom, type FoldedRun, openCallCount, openCalls } from "../log/state/fold.ts";
 import { plus } from "../log/state/spent.ts";
 import { outputTextFromState } from "../log/state/view.ts";
 import { isTooLarge } from "../log/too-large.ts";
@@ -114,11 +114,14 @@ async function model(
   const { turn, attempt, items, answer, usage } = taken;
   const { modelId, finishReason } = answer;
   const clientCallIds = await clientCallsOfTurn(run, context, taken);
+  const { stopAtTools } = context.limits;
+  const stopCalls = callsFrom(items).filter(({ name }) => taken.table.isAmong(stopAtTools, name));
+  const stopCallIds = stopCalls.map(({ callId }) => callId);
   await endShownCallsBeside(items, run, context, ends);
   try {
     await run.append(() => ({
       case: "turnCommitted",
-      value: { turn, attempt, items, usage, model: modelId, finishReason, clientCallIds },
+      value: { turn, attempt, items, usage, model: modelId, finishReason, clientCallIds, stopCallIds },
     }));
   } catch (error) {
     if (!isTooLarge(error) && !(error instanceof Superseded)) throw error;
@@ -130,8 +133,7 @@ async function model(
 
 function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, taken: TurnTaken): Promise<string[]> {
   const { items, table, turn, usage } = taken;
-  const calls = items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
-  return decideClientCalls(calls, {
+  return decideClientCalls(callsFrom(items), {
     table,
     options: state.accepted.options,
     principal: state.accepted.principal,
@@ -233,11 +235,13 @@ function runningContext(context: LoopContext): RunningContext {
 async function end(
   run: ClaimedRun,
   context: RunningContext,
-  { state, endReason, error = "" }: Stop,
+  { state, endReason, error = "", outputText }: Stop,
 ): Promise<LoopOutcome> {
   if (run.state.cancel === undefined) await run.pending;
   await endShownCallsOfRun(endReason, run, context, context.signal);
-  const ending = (folded: FoldedRun) => ({ state, endReason, error, outputText: outputTextFromState(folded) });
+  const ending = (folded: FoldedRun) => {
+    return { state, endReason, error, outputText: outputText ?? outputTextFromState(folded) };
+  };
   await run.end(ending, context.lastText());
   return "ended";
 }

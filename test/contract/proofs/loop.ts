@@ -1,4 +1,4 @@
-import { open, type Proofs, shown, testsOf } from "./proof.ts";
+import { type Proofs, shown, testsOf } from "./proof.ts";
 
 const largeResults = testsOf("test/system/runs/large-results.test.ts");
 const results = testsOf("services/tool-router/testing/calls/results.service.test.ts");
@@ -238,9 +238,16 @@ export const loopLimits: Proofs = {
         "in another currency than the prices is refused",
       ),
     ),
-    open(
+    shown(
       "stop conditions are options of agent and run",
-      "Beside the limits no stop condition can be configured, and no test says so.",
+      testsOf("services/orchestrator/loop/limits/stop-at-tools.test.ts")(
+        "is completed with its answer",
+        "is told so by",
+        "goes on where the tool fails",
+        "ends so wherever it is taken up",
+        "a tool to stop at that no tool is called",
+      ),
+      testsOf("services/orchestrator/runs/sub-agents/child-limits.test.ts")("are its own, inside what is left"),
     ),
   ],
 };

@@ -1,9 +1,11 @@
 // Texts that MCP servers have written by the agent's model (MCP's sampling), with every service as a process.
 
 import { fileURLToPath } from "node:url";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { Role, RunEndReason, type RunOptions, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
@@ -31,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-async function runWith(limits: Partial<RunOptions["limits"]> = {}, agent = "writer") {
+async function runWith(limits: MessageInitShape<typeof LimitsSchema> = {}, agent = "writer") {
   const runs = suite.connection.client(RunService);
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
   const runId = (await runs.createRun({ agent, input, options: { limits } })).run?.id ?? "";

@@ -82,6 +82,16 @@ describe("LOOP-18 a response", () => {
     );
   });
 
+  test("has the answer of the tool at which its run stopped as its text", () => {
+    const value = { state: RunState.COMPLETED, endReason: RunEndReason.STOPPED_AT_TOOL, outputText: "four" };
+    const all = told(
+      events([accepted, claimed, committed([called("a")]), finished("a", '"four"'), { case: "ended", value }]),
+    );
+    const message = { type: "message", status: "completed", content: [{ text: "four" }] };
+    expect(outputOf(all)).toMatchObject([{ status: "completed", output: "four" }, message]);
+    expect(all.at(-1)).toMatchObject({ type: "response.completed" });
+  });
+
   test("tells a text as it comes, and its item before", () => {
     const telling = new Telling();
     told(events([accepted, claimed]), telling);

@@ -9,7 +9,7 @@
 
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { CallFinished, RunAccepted, RunEnded, RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type FunctionCall, RunState, type TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunEndReason, RunState, type TextCheckpoint } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -17,6 +17,7 @@ import { noTokens, plusTokens } from "#runtime/money/tokens.ts";
 import { AgentCall, tellClientCall } from "./call-item.ts";
 import { Numbered, type StreamEvent } from "./numbered.ts";
 import { type ResponseResource, responseFrom, type ToldRun } from "./resource.ts";
+import { SpokenItem } from "./spoken-item.ts";
 import { ToldTurn } from "./told-turn.ts";
 
 export class Telling {
@@ -114,7 +115,10 @@ export class Telling {
     for (const call of this.#agentCalls.values()) call.finish(undefined);
     const isHanded = event.state === RunState.COMPLETED;
     if (isHanded) for (const { call, place } of this.#undecided.values()) tellClientCall(this.#numbered, call, place);
-    this.#run = { ...this.#known(), ended: { event, time } };
+    const run = this.#known();
+    if (event.endReason === RunEndReason.STOPPED_AT_TOOL)
+      new SpokenItem(this.#numbered, "message", `${run.runId}_answer`).finish(event.outputText);
+    this.#run = { ...run, ended: { event, time } };
     this.#tellResponse(TERMINAL[this.response.status] ?? "response.failed");
   }
 

@@ -24,7 +24,7 @@ import type {
   RunParked,
   TurnCommitted,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import {
   type Draft,
@@ -200,8 +200,12 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
 }
 
 function turnFromCommitted(committed: TurnCommitted, sequence: number): Turn {
-  const calls = committed.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
+  const calls = callsFrom(committed.items);
   return { sequence, committed, calls, resultsByCallId: noResults, submissionsByCallId: noResults, endsRun: false };
+}
+
+export function callsFrom(items: readonly Item[]): FunctionCall[] {
+  return items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value] : []));
 }
 
 function heavier({ weight }: FoldedRun, { items = 0, checkpoints = 0 }: Partial<LogWeight>): LogWeight {

@@ -16,13 +16,15 @@ export interface RunLimits {
   readonly modelRetries: number;
   /** How deep agents may call agents below this run. */
   readonly maxDepth: number;
+  /** Whose answer ends the run. */
+  readonly stopAtTools: readonly string[];
 }
 
-/** LOOP-12: the agent's limits, and the run's where they are lower; what neither has is the default. */
+/** LOOP-12: the agent's limits, and the run's where they are lower; what neither has is the default. Tools to stop at are those of both. */
 export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
   type NumberLimit = Exclude<
     keyof RunLimits,
-    "deadlineMs" | "maxTokens" | "maxCost" | "modelStallMs" | "modelRetries" | "maxDepth"
+    "deadlineMs" | "maxTokens" | "maxCost" | "modelStallMs" | "modelRetries" | "maxDepth" | "stopAtTools"
   >;
   const lower = (name: NumberLimit, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
   return {
@@ -35,6 +37,7 @@ export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): 
     modelStallMs: lowest([agent?.modelStallTimeout, run?.modelStallTimeout].map(msFromDuration), 60_000),
     modelRetries: run?.modelRetries ?? agent?.modelRetries ?? 4,
     maxDepth: Math.min(agent?.maxDepth ?? 3, run?.maxDepth ?? Number.POSITIVE_INFINITY),
+    stopAtTools: [...(agent?.stopAtTools ?? []), ...(run?.stopAtTools ?? [])],
   };
 }
 

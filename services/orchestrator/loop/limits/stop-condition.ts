@@ -6,6 +6,7 @@ import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { amountLeft } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls } from "../../log/state/fold.ts";
 import { isFunctionToolCall, outputTextFromState } from "../../log/state/view.ts";
+import { parsedOr } from "../../model/prompt/result-output.ts";
 import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
 import { needsInbox } from "../inbox/read-inbox.ts";
 import type { RunLimits } from "./limits.ts";
@@ -14,6 +15,8 @@ export interface Stop {
   readonly state: RunState;
   readonly endReason: RunEndReason;
   readonly error?: string;
+  /** Where it is not what the model said last. */
+  readonly outputText?: string;
 }
 
 export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
@@ -63,6 +66,22 @@ export function hasSkipped({ turns }: FoldedRun): boolean {
   return turns.at(-1)?.endsRun ?? false;
 }
 
+/** LOOP-12: a tool at which the run is to stop has answered; the tool that failed leaves it to the model what to do. */
+export const stoppedAtTool: StopCondition = (state) => {
+  const turn = state.turns.at(-1);
+  if (turn === undefined || openCallCount(state) > 0) return undefined;
+  const answers = turn.committed.stopCallIds.flatMap((callId) => turn.resultsByCallId.get(callId) ?? []);
+  const answer = answers.find(({ isError }) => !isError);
+  if (answer === undefined) return undefined;
+  const outputText = textOfJson(answer.outputJson);
+  return { state: RunState.COMPLETED, endReason: RunEndReason.STOPPED_AT_TOOL, outputText };
+};
+
+/** A text as it is, anything else as JSON. */
+function textOfJson(json: string): string {
+  return json.startsWith('"') ? String(parsedOr(json, json)) : json;
+}
+
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
   openCallCount(state) === 0 && state.callCount > maxToolCalls
@@ -97,6 +116,7 @@ const stopConditions: readonly StopCondition[] = [
   skipped,
   answered,
   singleTurnTaken,
+  stoppedAtTool,
   deadlinePassed,
   toolCallsExceeded,
   turnsUsedUp,

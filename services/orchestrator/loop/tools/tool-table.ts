@@ -19,6 +19,8 @@ export interface ToolTable {
   /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
   find(name: string): Target | undefined;
   isAllowed(name: string): boolean;
+  /** Whether one of the names means the tool that is called so. */
+  isAmong(names: readonly string[], name: string): boolean;
   /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
   isBuiltIn(name: string): boolean;
   /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
@@ -78,8 +80,12 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return functionsByName.has(name) ? name : toolsByName.get(name)?.modelName;
   }
 
+  function isAmong(names: readonly string[], name: string): boolean {
+    const called = modelNameOf(name) ?? name;
+    return names.some((entry) => (modelNameOf(entry) ?? entry) === called);
+  }
+
   let revisions = new Set<string>();
-  const allowed = new Set((options?.allowedTools?.names ?? []).map((entry) => modelNameOf(entry) ?? entry));
   return {
     contextRevision: listed.contextRevision,
     modelTools: [
@@ -89,7 +95,8 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     sourceInstructions: instructionsOfSources(listed, sessionTools),
     find,
     isAllowed: (name) =>
-      options?.allowedTools === undefined || isBuiltIn(name) || allowed.has(modelNameOf(name) ?? name),
+      options?.allowedTools === undefined || isBuiltIn(name) || isAmong(options.allowedTools.names, name),
+    isAmong,
     isBuiltIn,
     effectOf,
     canSpend,
@@ -123,10 +130,14 @@ function isToolOfEveryAgent({ reference, tool }: ModelTool): boolean {
 
 /** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */
 export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): string[] {
-  const unknown = (options?.allowedTools?.names ?? []).filter(
-    (entry) => table.find(entry) === undefined && !isOfRunServer(entry, options),
-  );
-  const faults = unknown.map((entry) => `allowed_tools names ${JSON.stringify(entry)}, which no tool is called`);
+  const named = {
+    allowed_tools: options?.allowedTools?.names ?? [],
+    stop_at_tools: options?.limits?.stopAtTools ?? [],
+  };
+  const faults = Object.entries(named).flatMap(([list, names]) => {
+    const unknown = names.filter((name) => table.find(name) === undefined && !isOfRunServer(name, options));
+    return unknown.map((name) => `${list} names ${JSON.stringify(name)}, which no tool is called`);
+  });
   const choice = options?.toolChoice?.choice;
   if (choice?.case !== "forcedTool") return faults;
   const target = table.find(choice.value);

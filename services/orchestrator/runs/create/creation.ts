@@ -158,7 +158,9 @@ async function refuseUnknownTools(
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
   refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? [], by.principal));
-  const namesTools = options?.allowedTools !== undefined || options?.toolChoice?.choice.case === "forcedTool";
+  const { allowedTools, toolChoice, limits } = options ?? {};
+  const stops = (limits?.stopAtTools.length ?? 0) > 0;
+  const namesTools = allowedTools !== undefined || toolChoice?.choice.case === "forcedTool" || stops;
   if (!namesTools && names.length === 0) return;
   const scope = namesTools
     ? { case: "session" as const, value: { sessionId } }

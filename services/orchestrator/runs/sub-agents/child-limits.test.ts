@@ -28,11 +28,13 @@ const parentLimits = (limits: object) => limitsFrom(create(LimitsSchema, limits)
 describe("the limits of a called agent's run", () => {
   test("LOOP-17 are its own, inside what is left to the run that calls", () => {
     const limits = parentLimits({ maxTokens: 1_000n, maxCost: usd(2), maxToolCalls: 5 });
-    const offered = create(LimitsSchema, { maxTokens: 5_000n, maxCost: usd(0.5), maxTurns: 3 });
+    const stopAtTools = ["submit"];
+    const offered = create(LimitsSchema, { maxTokens: 5_000n, maxCost: usd(0.5), maxTurns: 3, stopAtTools });
     expect(childLimits(offered, { limits, state: spending(400n, 1) }, 30_000)).toMatchObject({
       maxTokens: 600n,
       maxCost: usd(0.5),
       maxTurns: 3,
+      stopAtTools,
       maxToolCalls: 5,
       timeout: durationFromMs(30_000),
     });

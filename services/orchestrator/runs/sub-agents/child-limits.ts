@@ -58,6 +58,7 @@ export function childLimits(
     ...(Number.isFinite(maxTokens) && { maxTokens: BigInt(Math.max(1, Math.floor(maxTokens))) }),
     ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
     ...(maxCost && { maxCost: { currencyCode: maxCost.currencyCode, micros: maxCost.micros || 1n } }),
+    ...(offered && { stopAtTools: offered.stopAtTools }),
     ...(Number.isFinite(deadlineMs) && { timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs))) }),
   };
 }

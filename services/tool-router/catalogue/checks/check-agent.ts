@@ -151,6 +151,7 @@ function doubtOfCalled({ limits }: Agent, name: string, { findAgent }: AgentChec
 
 function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const { use = [], allowed: { names: allowed = [] } = {} } = agent.tools ?? {};
+  const stops = agent.limits?.stopAtTools ?? [];
   const policy = createPolicy(agent.name, agent.tools, check.isByNameOnly);
   const warnings = use.flatMap((entry, index) => {
     const missing = missingOf(entry, agent, check);
@@ -171,10 +172,17 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
     if (!policy.isInUse(tool))
       warnings.push(`subAgents[${index}]: ${tool} is not in tools.use, so that it cannot be called`);
   }
+  const isInUse = (entry: string) => policy.isInUse(policy.aliases.get(entry) ?? entry);
   for (const [index, entry] of allowed.entries()) {
-    const isPattern = entry.includes("*");
-    if (isPattern || policy.isInUse(policy.aliases.get(entry) ?? entry)) continue;
-    warnings.push(`tools.allowed[${index}]: ${JSON.stringify(entry)} is not in tools.use`);
+    if (!entry.includes("*") && !isInUse(entry)) warnings.push(notInUse(`tools.allowed[${index}]`, entry));
+  }
+  for (const [index, entry] of stops.entries()) {
+    const missing = notInUse(`limits.stopAtTools[${index}]`, entry);
+    if (!isInUse(entry)) warnings.push(`${missing}; only what a client or a caller offers can be called so`);
   }
   return warnings;
+}
+
+function notInUse(path: string, entry: string): string {
+  return `${path}: ${JSON.stringify(entry)} is not in tools.use`;
 }

@@ -290,7 +290,11 @@ type Limits struct {
 	// means 10.
 	MaxSelfWakes *uint32 `protobuf:"varint,9,opt,name=max_self_wakes,json=maxSelfWakes,proto3,oneof" json:"max_self_wakes,omitempty"`
 	// How deep agents may call agents below this one: 0 forbids it, absent means 3.
-	MaxDepth      *uint32 `protobuf:"varint,10,opt,name=max_depth,json=maxDepth,proto3,oneof" json:"max_depth,omitempty"`
+	MaxDepth *uint32 `protobuf:"varint,10,opt,name=max_depth,json=maxDepth,proto3,oneof" json:"max_depth,omitempty"`
+	// Tools whose answer ends the run: names as in `RunOptions.allowed_tools`. Once one of them has answered without an error, and what
+	// was called beside it is done, the run is completed, and the answer is its text; the model is not asked again. Those of the agent
+	// and of the run all count.
+	StopAtTools   []string `protobuf:"bytes,11,rep,name=stop_at_tools,json=stopAtTools,proto3" json:"stop_at_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,6 +397,13 @@ func (x *Limits) GetMaxDepth() uint32 {
 		return *x.MaxDepth
 	}
 	return 0
+}
+
+func (x *Limits) GetStopAtTools() []string {
+	if x != nil {
+		return x.StopAtTools
+	}
+	return nil
 }
 
 // A source of tools that the agent declares, served by a provider.
@@ -703,7 +714,7 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tPinsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x06\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc0\x06\n" +
 	"\x06Limits\x12-\n" +
 	"\tmax_turns\x18\x01 \x01(\rB\v\xbaH\b*\x06\x18\xa0\x8d\x06(\x01H\x00R\bmaxTurns\x88\x01\x01\x12)\n" +
 	"\x0emax_tool_calls\x18\x02 \x01(\rH\x01R\fmaxToolCalls\x88\x01\x01\x12=\n" +
@@ -718,7 +729,8 @@ const file_toolbus_agent_v1_agent_proto_rawDesc = "" +
 	"\x0flimits.max_cost\x12)is more than 0; leave it out for no limit\x1a\x0fthis.micros > 0R\amaxCost\x124\n" +
 	"\x0emax_self_wakes\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06H\x05R\fmaxSelfWakes\x88\x01\x01\x12)\n" +
 	"\tmax_depth\x18\n" +
-	" \x01(\rB\a\xbaH\x04*\x02\x18 H\x06R\bmaxDepth\x88\x01\x01B\f\n" +
+	" \x01(\rB\a\xbaH\x04*\x02\x18 H\x06R\bmaxDepth\x88\x01\x01\x127\n" +
+	"\rstop_at_tools\x18\v \x03(\tB\x13\xbaH\x10\x92\x01\r\x10d\x18\x01\"\ar\x05\x10\x01\x18\x80\x04R\vstopAtToolsB\f\n" +
 	"\n" +
 	"_max_turnsB\x11\n" +
 	"\x0f_max_tool_callsB\x15\n" +

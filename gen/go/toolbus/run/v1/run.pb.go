@@ -156,6 +156,8 @@ const (
 	RunEndReason_RUN_END_REASON_AGENT_SWITCHED RunEndReason = 23
 	// Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes.
 	RunEndReason_RUN_END_REASON_CLIENT_CALLS RunEndReason = 24
+	// Completed: a tool of Limits.stop_at_tools answered.
+	RunEndReason_RUN_END_REASON_STOPPED_AT_TOOL RunEndReason = 25
 )
 
 // Enum value maps for RunEndReason.
@@ -186,6 +188,7 @@ var (
 		22: "RUN_END_REASON_CANCELED",
 		23: "RUN_END_REASON_AGENT_SWITCHED",
 		24: "RUN_END_REASON_CLIENT_CALLS",
+		25: "RUN_END_REASON_STOPPED_AT_TOOL",
 	}
 	RunEndReason_value = map[string]int32{
 		"RUN_END_REASON_UNSPECIFIED":       0,
@@ -213,6 +216,7 @@ var (
 		"RUN_END_REASON_CANCELED":          22,
 		"RUN_END_REASON_AGENT_SWITCHED":    23,
 		"RUN_END_REASON_CLIENT_CALLS":      24,
+		"RUN_END_REASON_STOPPED_AT_TOOL":   25,
 	}
 )
 
@@ -1745,7 +1749,7 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x13RUN_STATE_COMPLETED\x10\x04\x12\x18\n" +
 	"\x14RUN_STATE_INCOMPLETE\x10\x05\x12\x14\n" +
 	"\x10RUN_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12RUN_STATE_CANCELED\x10\a*\xd6\x06\n" +
+	"\x12RUN_STATE_CANCELED\x10\a*\xfa\x06\n" +
 	"\fRunEndReason\x12\x1e\n" +
 	"\x1aRUN_END_REASON_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bRUN_END_REASON_FINAL_ANSWER\x10\x01\x12\x1e\n" +
@@ -1772,7 +1776,8 @@ const file_toolbus_run_v1_run_proto_rawDesc = "" +
 	"\x1dRUN_END_REASON_INTERNAL_ERROR\x10\x15\x12\x1b\n" +
 	"\x17RUN_END_REASON_CANCELED\x10\x16\x12!\n" +
 	"\x1dRUN_END_REASON_AGENT_SWITCHED\x10\x17\x12\x1f\n" +
-	"\x1bRUN_END_REASON_CLIENT_CALLS\x10\x18*\x87\x01\n" +
+	"\x1bRUN_END_REASON_CLIENT_CALLS\x10\x18\x12\"\n" +
+	"\x1eRUN_END_REASON_STOPPED_AT_TOOL\x10\x19*\x87\x01\n" +
 	"\x0eToolChoiceMode\x12 \n" +
 	"\x1cTOOL_CHOICE_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15TOOL_CHOICE_MODE_AUTO\x10\x01\x12\x1d\n" +

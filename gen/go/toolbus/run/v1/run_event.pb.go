@@ -244,6 +244,8 @@ type TurnCommitted struct {
 	FinishReason string `protobuf:"bytes,6,opt,name=finish_reason,json=finishReason,proto3" json:"finish_reason,omitempty"`
 	// The calls that the client of the run may answer from here on; any other that is the client's, once the run waits for it.
 	ClientCallIds []string `protobuf:"bytes,7,rep,name=client_call_ids,json=clientCallIds,proto3" json:"client_call_ids,omitempty"`
+	// The calls of tools whose answer ends the run (`Limits.stop_at_tools`).
+	StopCallIds   []string `protobuf:"bytes,8,rep,name=stop_call_ids,json=stopCallIds,proto3" json:"stop_call_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +325,13 @@ func (x *TurnCommitted) GetFinishReason() string {
 func (x *TurnCommitted) GetClientCallIds() []string {
 	if x != nil {
 		return x.ClientCallIds
+	}
+	return nil
+}
+
+func (x *TurnCommitted) GetStopCallIds() []string {
+	if x != nil {
+		return x.StopCallIds
 	}
 	return nil
 }
@@ -1708,7 +1717,7 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"tracestate\x18\x0e \x01(\tR\n" +
 	"tracestate\"\f\n" +
 	"\n" +
-	"RunClaimed\"\xfa\x01\n" +
+	"RunClaimed\"\x9e\x02\n" +
 	"\rTurnCommitted\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12*\n" +
 	"\x05items\x18\x02 \x03(\v2\x14.toolbus.run.v1.ItemR\x05items\x12,\n" +
@@ -1716,7 +1725,8 @@ const file_toolbus_run_v1_run_event_proto_rawDesc = "" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\rR\aattempt\x12#\n" +
 	"\rfinish_reason\x18\x06 \x01(\tR\ffinishReason\x12&\n" +
-	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\"\x9e\x01\n" +
+	"\x0fclient_call_ids\x18\a \x03(\tR\rclientCallIds\x12\"\n" +
+	"\rstop_call_ids\x18\b \x03(\tR\vstopCallIds\"\x9e\x01\n" +
 	"\rAnswerDropped\x12\x12\n" +
 	"\x04turn\x18\x01 \x01(\rR\x04turn\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12,\n" +

@@ -225,6 +225,7 @@ class Limits(_message.Message):
     MAX_COST_FIELD_NUMBER: _builtins.int
     MAX_SELF_WAKES_FIELD_NUMBER: _builtins.int
     MAX_DEPTH_FIELD_NUMBER: _builtins.int
+    STOP_AT_TOOLS_FIELD_NUMBER: _builtins.int
     max_turns: _builtins.int
     """Model responses in one run, at least 1; absent means 10."""
     max_tool_calls: _builtins.int
@@ -255,6 +256,13 @@ class Limits(_message.Message):
         a price then, in the same currency. Default unlimited.
         """
 
+    @_builtins.property
+    def stop_at_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Tools whose answer ends the run: names as in `RunOptions.allowed_tools`. Once one of them has answered without an error, and what
+        was called beside it is done, the run is completed, and the answer is its text; the model is not asked again. Those of the agent
+        and of the run all count.
+        """
+
     def __init__(
         self,
         *,
@@ -268,10 +276,11 @@ class Limits(_message.Message):
         max_cost: _usage_pb2.Money | None = ...,
         max_self_wakes: _builtins.int | None = ...,
         max_depth: _builtins.int | None = ...,
+        stop_at_tools: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_parallel_calls", b"_max_parallel_calls", "_max_self_wakes", b"_max_self_wakes", "_max_tokens", b"_max_tokens", "_max_tool_calls", b"_max_tool_calls", "_max_turns", b"_max_turns", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_parallel_calls", b"_max_parallel_calls", "_max_self_wakes", b"_max_self_wakes", "_max_tokens", b"_max_tokens", "_max_tool_calls", b"_max_tool_calls", "_max_turns", b"_max_turns", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth", "_max_parallel_calls", b"_max_parallel_calls", "_max_self_wakes", b"_max_self_wakes", "_max_tokens", b"_max_tokens", "_max_tool_calls", b"_max_tool_calls", "_max_turns", b"_max_turns", "_model_retries", b"_model_retries", "max_cost", b"max_cost", "max_depth", b"max_depth", "max_parallel_calls", b"max_parallel_calls", "max_self_wakes", b"max_self_wakes", "max_tokens", b"max_tokens", "max_tool_calls", b"max_tool_calls", "max_turns", b"max_turns", "model_retries", b"model_retries", "model_stall_timeout", b"model_stall_timeout", "stop_at_tools", b"stop_at_tools", "timeout", b"timeout"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_depth: _TypeAlias = _typing.Literal["max_depth"]  # noqa: Y015
     _WhichOneofArgType__max_depth: _TypeAlias = _typing.Literal["_max_depth", b"_max_depth"]  # noqa: Y015

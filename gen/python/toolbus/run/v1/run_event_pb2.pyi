@@ -137,6 +137,7 @@ class TurnCommitted(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     FINISH_REASON_FIELD_NUMBER: _builtins.int
     CLIENT_CALL_IDS_FIELD_NUMBER: _builtins.int
+    STOP_CALL_IDS_FIELD_NUMBER: _builtins.int
     turn: _builtins.int
     """Number of the turn, from 1."""
     model: _builtins.str
@@ -157,6 +158,10 @@ class TurnCommitted(_message.Message):
     def client_call_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The calls that the client of the run may answer from here on; any other that is the client's, once the run waits for it."""
 
+    @_builtins.property
+    def stop_call_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The calls of tools whose answer ends the run (`Limits.stop_at_tools`)."""
+
     def __init__(
         self,
         *,
@@ -167,10 +172,11 @@ class TurnCommitted(_message.Message):
         attempt: _builtins.int = ...,
         finish_reason: _builtins.str = ...,
         client_call_ids: _abc.Iterable[_builtins.str] | None = ...,
+        stop_call_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "client_call_ids", b"client_call_ids", "finish_reason", b"finish_reason", "items", b"items", "model", b"model", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "client_call_ids", b"client_call_ids", "finish_reason", b"finish_reason", "items", b"items", "model", b"model", "stop_call_ids", b"stop_call_ids", "turn", b"turn", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -126,6 +126,8 @@ class _RunEndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunEndRe
     """Canceled: its session has another agent."""
     RUN_END_REASON_CLIENT_CALLS: _RunEndReason.ValueType  # 24
     """Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes."""
+    RUN_END_REASON_STOPPED_AT_TOOL: _RunEndReason.ValueType  # 25
+    """Completed: a tool of Limits.stop_at_tools answered."""
 
 class RunEndReason(_RunEndReason, metaclass=_RunEndReasonEnumTypeWrapper):
     """Why a run ended."""
@@ -180,6 +182,8 @@ RUN_END_REASON_AGENT_SWITCHED: RunEndReason.ValueType  # 23
 """Canceled: its session has another agent."""
 RUN_END_REASON_CLIENT_CALLS: RunEndReason.ValueType  # 24
 """Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes."""
+RUN_END_REASON_STOPPED_AT_TOOL: RunEndReason.ValueType  # 25
+"""Completed: a tool of Limits.stop_at_tools answered."""
 Global___RunEndReason: _TypeAlias = RunEndReason  # noqa: Y015
 
 class _ToolChoiceMode:
