@@ -53,11 +53,13 @@ export interface ServicesProcessOptions {
   onEvent: (event: ServiceEvent) => void;
   /** Starts again what ended unasked; otherwise it stays down. */
   restart: boolean;
+  /** Path of another copy of the program that runs them. */
+  program?: string | undefined;
 }
 
 /** In MB. The start of several leaves much garbage, and a young heap that grows step by step is collected many times meanwhile. */
 const youngHeapTogether = "--min-semi-space-size=16";
-const program = fileURLToPath(moduleBeside(import.meta, "services-program"));
+const ownProgram = fileURLToPath(moduleBeside(import.meta, "services-program"));
 const tailLines = 20;
 const stopTimeoutMs = 35_000;
 
@@ -118,7 +120,7 @@ export class ServicesProcess implements AsyncDisposable {
     const startedAt = performance.now();
     const { services } = this;
     const child = fork(
-      program,
+      this.#options.program ?? ownProgram,
       services.map(({ service, instance }) => `${service}=${instance}`),
       {
         env: platformEnvironment(this.#options.env), // S4

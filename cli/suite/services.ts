@@ -6,6 +6,7 @@ export interface ServicesOptions {
   /** Of the first gateway; 0 takes a free one. */
   port: number;
   restart: boolean;
+  program: string | undefined;
   onEvent: (event: ServiceEvent) => void;
 }
 
@@ -44,8 +45,8 @@ export class Services implements AsyncDisposable {
         this.#gatewayIsReady(String(event.announcement.url), env);
       this.#options.onEvent(event);
     };
-    const { natsUrl, restart } = this.#options;
-    const process = new ServicesProcess({ services: instances, env, natsUrl, onEvent, restart });
+    const { natsUrl, restart, program } = this.#options;
+    const process = new ServicesProcess({ services: instances, env, natsUrl, onEvent, restart, program });
     this.#processes.push(process);
     const services = instances.map((name) => ({
       ...name,

@@ -40,6 +40,8 @@ export interface SuiteOptions {
   env?: NodeJS.ProcessEnv;
   /** Starts a service again that ended unasked; true unless told. */
   restart?: boolean;
+  /** Path of another copy of the program that runs the services. */
+  program?: string;
   /** `always`: what was acknowledged survives power loss; `default`: it survives the end of any process. */
   syncInterval?: "default" | "always";
   /** Gives the start up, and ends what was started; a suite that is open is closed by disposing. */
@@ -84,6 +86,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
       env: { ...env, ...(key && { TOOLBUS_LOCAL_KEY: key.key }) },
       natsUrl: opening.then(({ url }) => url),
       restart: options.restart ?? true,
+      program: options.program,
       onEvent(event) {
         if (event.kind === "line") logs.write(event.service, event.line);
         options.onEvent?.(event);

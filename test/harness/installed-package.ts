@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { packagesDirectory } from "#runtime/config/places.ts";
 import { runCommand } from "../../tools/gen/command.ts";
 import { packPackage } from "../../tools/pack/pack.ts";
+import { testedTarball } from "./programs.ts";
 
 export interface InstalledPackage {
   /** Where it is installed, beside a package.json as `npm init` makes it. */
@@ -18,7 +19,7 @@ export async function installPackage(directory: string): Promise<InstalledPackag
   const project = join(directory, "project");
   const home = join(directory, "home");
   await Promise.all([project, home].map((folder) => mkdir(folder)));
-  const tarball = await packPackage(join(directory, "toolbus"));
+  const tarball = testedTarball() ?? (await packPackage(join(directory, "toolbus")));
   await writeFile(join(project, "package.json"), '{"type":"commonjs"}');
   await runCommand("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", tarball], {
     cwd: project,

@@ -8,6 +8,7 @@ import { readLogin } from "../../runtime/bus/credentials/directory.ts";
 import { ADMIN } from "../../runtime/bus/credentials/login.ts";
 import { followTrustList } from "../../runtime/bus/credentials/trust/trust-list.ts";
 import { keepDirectoryOf } from "./commands/command.ts";
+import { programOf } from "./programs.ts";
 import { refuseViolations } from "./violations.ts";
 
 export interface TestSuite extends Suite {
@@ -25,6 +26,8 @@ export interface TestSuiteOptions extends Partial<SuiteOptions> {
   strangers?: boolean;
 }
 
+const program = programOf("cli/suite/services-program");
+
 /** The suite as real processes, with a store of its own in a temporary directory, which goes with it. */
 export async function openTestSuite({ strangers = false, ...options }: TestSuiteOptions = {}): Promise<TestSuite> {
   await using stack = new AsyncDisposableStack();
@@ -33,7 +36,7 @@ export async function openTestSuite({ strangers = false, ...options }: TestSuite
   if (options.natsUrl === undefined && !strangers) {
     stack.defer(() => refuseViolations(join(directory, "nats", "nats-server.log"), join(directory, "bus")));
   }
-  const suite = stack.use(await openSuite({ directory, port: 0, ...options }));
+  const suite = stack.use(await openSuite({ directory, port: 0, program, ...options }));
   const busses = stack.use(new AsyncDisposableStack());
   const connection = openConnection(suite);
   keepDirectoryOf(suite.url, directory);

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
@@ -8,6 +7,7 @@ import { type Submission, wonBy } from "#runtime/results/submission.ts";
 import { DEFAULT_TIMINGS } from "#runtime/rpc/nats/call/timings.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
+import { programOf } from "../../../test/harness/programs.ts";
 import { streamsOf } from "../streams/stream-record.ts";
 import { createStores } from "../subscriptions.ts";
 import { type Clients, environmentOf, openTestRelay, owner, type TestCaller, type TestRelay } from "./test-relay.ts";
@@ -208,7 +208,7 @@ async function answerAll(app: Clients, sessionId: string, caller: TestCaller): P
 }
 
 async function openProcess(relay: TestRelay, instance: string): Promise<ChildProcess> {
-  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
+  const main = programOf("services/caller-relay/main");
   const env = { ...process.env, ...environmentOf(relay.bus, instance) };
   const child = await openChildProcess({ command: process.execPath, args: [main], env });
   for await (const line of child.lines()) {

@@ -7,6 +7,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import type { TestBus } from "../../../test/harness/bus.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
+import { programOf } from "../../../test/harness/programs.ts";
 import {
   type Bridge,
   call,
@@ -27,7 +28,7 @@ let right: Bridge;
 async function openProcess(instance: string): Promise<ChildProcess> {
   const bridge = await openChildProcess({
     command: process.execPath,
-    args: [new URL("../main.ts", import.meta.url).pathname],
+    args: [programOf("services/mcp-bridge/main")],
     env: environmentFor(bus, instance),
   });
   const lines = bridge.lines()[Symbol.asyncIterator]();

@@ -3,6 +3,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
+import { programOf } from "../../../test/harness/programs.ts";
 import { clientFor } from "../../clients.ts";
 import { call, clientsOf, environmentFor, oddSource, openBridge } from "./bridge.ts";
 
@@ -10,7 +11,7 @@ test("ORCH-10 BUS-2 an orderly stop of one of two bridges under load fails no ca
   await using bus = await openTestBus();
   await using leaving = await openChildProcess({
     command: process.execPath,
-    args: [new URL("../main.ts", import.meta.url).pathname],
+    args: [programOf("services/mcp-bridge/main")],
     env: environmentFor(bus, "leaving"),
   });
   const lines = leaving.lines()[Symbol.asyncIterator]();

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { programOf } from "../../../test/harness/programs.ts";
 import type { World } from "./test-orchestrator.ts";
 
 export interface OrchestratorProcess extends AsyncDisposable {
@@ -13,7 +13,7 @@ export async function openProcess(
   instance: string,
   env: NodeJS.ProcessEnv = {},
 ): Promise<OrchestratorProcess> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL("../main.ts", import.meta.url))], {
+  const child = spawn(process.execPath, [programOf("services/orchestrator/main")], {
     env: {
       ...process.env,
       NATS_URL: server.url,

@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
+import { programOf } from "../../../test/harness/programs.ts";
 import { clientFor } from "../../clients.ts";
 import { eventually, HEAD, uvCache } from "./workers.ts";
 
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 /** The room as an operator starts it: a process of its own on a real bus. */
 async function startService(environment: NodeJS.ProcessEnv = {}): Promise<ChildProcess> {
-  const service = spawn(process.execPath, [fileURLToPath(new URL("../main.ts", import.meta.url))], {
+  const service = spawn(process.execPath, [programOf("services/worker-pool/main")], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
     env: {
       ...process.env,

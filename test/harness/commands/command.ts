@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
 import { projectRoot } from "../../architecture/source-files.ts";
+import { programOf } from "../programs.ts";
 
 export interface Ending {
   /** Of a process that a signal ended, undefined. */
@@ -59,7 +59,7 @@ export function startCommand(
     NATS_URL: _nats,
     ...inherited
   } = process.env;
-  const { program, cwd } = installed ?? { program: join(projectRoot, "cli", "main.ts"), cwd: projectRoot };
+  const { program, cwd } = installed ?? { program: programOf("cli/main"), cwd: projectRoot };
   const [file = "", ...words] = [...(terminal ? inTerminal : []), process.execPath, program, ...args];
   const child = spawn(file, words, {
     cwd,

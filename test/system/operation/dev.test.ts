@@ -4,11 +4,11 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { projectRoot } from "../../architecture/source-files.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { runCommand, type StartedCommand, startCommand } from "../../harness/commands/command.ts";
 import { until } from "../../harness/commands/commands-at.ts";
 import { descendantsOf, untilEnded } from "../../harness/processes.ts";
+import { programOf } from "../../harness/programs.ts";
 
 const agent = (name: string) => ({ name, model: { provider: "scripted", model: "hello" }, tools: { use: ["echo"] } });
 const project = {
@@ -31,7 +31,7 @@ it("PROD-2 `dev` opens the console, tells what happens, follows files, and start
   };
   await writeFiles(directory, project);
   await chmod(join(directory, "browser"), 0o755);
-  const installed = { program: join(projectRoot, "cli", "main.ts"), cwd: directory };
+  const installed = { program: programOf("cli/main"), cwd: directory };
   const env = { BROWSER: join(directory, "browser") };
   const toolbus = (...args: string[]) => runCommand(args, { installed });
 

@@ -10,10 +10,10 @@ import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { until } from "#runtime/time/until.ts";
-import { projectRoot } from "../../architecture/source-files.ts";
 import { callTool } from "../../attack/suite/call-tool.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { startCommand } from "../../harness/commands/command.ts";
+import { programOf } from "../../harness/programs.ts";
 import { gatewayAt } from "../access/world.ts";
 import { HOSTILE_MCP_SERVER } from "../tools/hostile-programs.ts";
 
@@ -46,7 +46,7 @@ beforeAll(async () => {
   });
   const suite = stack.use(
     startCommand(["--json", "up", "--port", "0"], {
-      installed: { program: join(projectRoot, "cli", "main.ts"), cwd: project },
+      installed: { program: programOf("cli/main"), cwd: project },
     }),
   );
   const ready = () => /"kind":"ready","url":"(http[^"]+)"/.exec(suite.written.stdout)?.[1];
@@ -113,7 +113,7 @@ test("SEC-3 a service that is served alone protects the project before it starts
   if (process.platform !== "linux") return; // nothing is confined
   const alone = await realpath(await mkdtemp(join(tmpdir(), "toolbus-start-")));
   await using _ = { [Symbol.asyncDispose]: () => rm(alone, { recursive: true, force: true }) };
-  const installed = { program: join(projectRoot, "cli", "main.ts"), cwd: alone };
+  const installed = { program: programOf("cli/main"), cwd: alone };
   const env = { NATS_URL: "nats://127.0.0.1:1" };
   const made = () => [".env", "toolbus.yaml", "ui", ".toolbus"].every((name) => existsSync(join(alone, name)));
   {

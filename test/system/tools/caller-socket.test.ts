@@ -5,7 +5,6 @@ import { lstat, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -15,6 +14,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import { commandsAt, until } from "../../harness/commands/commands-at.ts";
+import { programOf } from "../../harness/programs.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
 const stack = new AsyncDisposableStack();
@@ -179,7 +179,7 @@ it("CTR-9 a socket is its session's alone: a second one is refused, a left-over 
   expect((await toolbus("caller-socket", "nobody", "--socket", `${file}2`)).stderr).toContain("nobody");
 });
 
-const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
+const main = programOf("cli/main");
 
 it.each([
   ["2025-11-25", "legacy"],

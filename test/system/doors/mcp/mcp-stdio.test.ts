@@ -1,7 +1,6 @@
 // `toolbus mcp <agent>` as the MCP server of clients that start one on stdin and stdout.
 
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client as ModernClient } from "@modelcontextprotocol/client";
 import { StdioClientTransport as ModernTransport } from "@modelcontextprotocol/client/stdio";
@@ -12,8 +11,8 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../../cli/connection.ts";
-import { projectRoot } from "../../../architecture/source-files.ts";
 import { runCommand } from "../../../harness/commands/command.ts";
+import { programOf } from "../../../harness/programs.ts";
 import { openTestSuite } from "../../../harness/suite.ts";
 import { type Door, keys, openDoor } from "../fixtures/door.ts";
 
@@ -26,7 +25,7 @@ afterAll(() => door[Symbol.asyncDispose]());
 
 const commandAt = (url: string, agent = "clerk") => ({
   command: process.execPath,
-  args: [join(projectRoot, "cli", "main.ts"), "--url", url, "mcp", agent],
+  args: [programOf("cli/main"), "--url", url, "mcp", agent],
   env: { PATH: process.env.PATH ?? "", TOOLBUS_API_KEY: keys.alice },
 });
 
