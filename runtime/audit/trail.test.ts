@@ -4,7 +4,7 @@ import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit
 import { giveWay } from "#runtime/bus/room/give-way.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
-import { openSlices } from "../rpc/handling/slices.ts";
+import { openSlices } from "../rpc/handling/messages/slices.ts";
 import { until } from "../time/until.ts";
 import {
   AUDIT_SHARES,

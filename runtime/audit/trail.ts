@@ -17,7 +17,7 @@ import { boundsOf, followLog } from "../bus/streams/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";
 import { requireReached } from "../failure/sequence.ts";
-import { openSlices } from "../rpc/handling/slices.ts";
+import { openSlices } from "../rpc/handling/messages/slices.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
 import { enumWord } from "../schema/enum-word.ts";
 

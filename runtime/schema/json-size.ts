@@ -18,7 +18,7 @@ export function isTooDeep(json: string): boolean {
 }
 
 /** What callers send: more than they write, and read in less than a second, with a name of its own for each member. */
-export const maxValues = 500_000;
+export const maxValues = 200_000;
 
 /** What tools answer: a table of half a million rows. */
 export const maxToolValues = 2_000_000;

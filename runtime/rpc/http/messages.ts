@@ -12,6 +12,11 @@ export type RequestTaker = (request: HttpRequest, response: HttpResponse) => boo
 /** Likewise, of a request whose body may be read: it is when it is iterated. */
 export type PathTaker = (request: HttpRequest, response: HttpResponse, body: AsyncIterable<Uint8Array>) => boolean;
 
+/** Who sends it, before anybody has asked whose key that is. */
+export function senderOf({ headers, socket }: HttpRequest): string {
+  return headers.authorization ?? String(headers["x-api-key"] ?? socket.remoteAddress ?? "");
+}
+
 /** Where the body of a request is read; over HTTP/2 the stream itself. */
 export function bodyOfRequest(request: HttpRequest): Readable {
   return "stream" in request ? request.stream : request;

@@ -15,7 +15,7 @@ import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
-import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/assembly.ts";
+import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/messages/assembly.ts";
 import type { BodyLimits } from "./body/request-body.ts";
 import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
 import { type Admit, type ConnectOptions, createRequestListener } from "./request-listener.ts";

@@ -1,3 +1,4 @@
+import { HEAVY_VALUES, ownTurn } from "#runtime/collections/own-turn.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
 import { isObject } from "../json-object.ts";
@@ -68,27 +69,35 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     return asked({ kind: "check", schemaJson, isLenient, json, what }, by, (why) => cannotCheck(what, why));
   }
 
+  function checkArguments(schemaJson: string, text: string, by: string): Soon<Validation> {
+    const parsed = parseJson(text, "the arguments", parseBounded);
+    if (parsed.kind === "invalid") return parsed;
+    if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
+    if (isTooDeep(text)) return { kind: "invalid", message: tooDeep };
+    const { value } = parsed;
+    const validationFrom = (fault: string | undefined): Validation =>
+      fault === undefined ? { kind: "valid", value } : { kind: "invalid", message: fault };
+    const fault = check(schemaJson, { value, text, what: "arguments", by });
+    return fault instanceof Promise ? fault.then(validationFrom) : validationFrom(fault);
+  }
+
+  function checkResult(schemaJson: string, text: string, by: string): Soon<string | undefined> {
+    if (hasMoreValues(text, maxValues)) return checkElsewhere(schemaJson || "{}", text, "result", by);
+    const parsed = parseJson(text, "the result", JSON.parse);
+    if (parsed.kind === "invalid") return parsed.message;
+    return check(schemaJson, { value: parsed.value, text, what: "result", by });
+  }
+
   return {
     get kept() {
       return { schemas: kept.size, characters: kept.characters };
     },
     parseArguments(schemaJson, argumentsJson, by) {
       const text = argumentsJson || "{}";
-      const parsed = parseJson(text, "the arguments", parseBounded);
-      if (parsed.kind === "invalid") return parsed;
-      if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
-      if (isTooDeep(text)) return { kind: "invalid", message: tooDeep };
-      const { value } = parsed;
-      const validationFrom = (fault: string | undefined): Validation =>
-        fault === undefined ? { kind: "valid", value } : { kind: "invalid", message: fault };
-      const fault = check(schemaJson, { value, text, what: "arguments", by });
-      return fault instanceof Promise ? fault.then(validationFrom) : validationFrom(fault);
+      return inItsTurn({ text, by }, () => checkArguments(schemaJson, text, by));
     },
     faultOfResult(schemaJson, outputJson, by) {
-      if (hasMoreValues(outputJson, maxValues)) return checkElsewhere(schemaJson || "{}", outputJson, "result", by);
-      const parsed = parseJson(outputJson, "the result", JSON.parse);
-      if (parsed.kind === "invalid") return parsed.message;
-      return check(schemaJson, { value: parsed.value, text: outputJson, what: "result", by });
+      return inItsTurn({ text: outputJson, by }, () => checkResult(schemaJson, outputJson, by));
     },
     faultOfSchema(schemaJson, by) {
       const schema = kept.get(schemaJson);
@@ -105,6 +114,10 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
       return shapes.faultOfShape(JSON.parse(schemaJson));
     },
   };
+}
+
+function inItsTurn<T>({ text, by }: Pick<Given, "text" | "by">, work: () => Soon<T>): Soon<T> {
+  return hasMoreValues(text, HEAVY_VALUES) ? ownTurn(by).then(work) : work();
 }
 
 /** The shape of as many characters is looked at in a few ms. */

@@ -76,7 +76,7 @@ async function answer(options: McpDoorOptions, given: Given, agent: string): Pro
   try {
     requireOrigin(given);
     const caller = await options.enter(request, response, "streams");
-    const bodyText = isJson(given) ? await readText(given.body, options.maxBytes) : "";
+    const bodyText = isJson(given) ? await readText(given, options.maxBytes) : "";
     const body = bodyText === "" ? undefined : parse(bodyText);
     if (isObject(body) && (typeof body.id === "string" || typeof body.id === "number")) id = body.id;
     const head = webRequestOf(request, given.signal);

@@ -1,8 +1,10 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
+import { HEAVY_VALUES, ownTurn } from "#runtime/collections/own-turn.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
+import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
+import { hasMoreValues } from "#runtime/schema/json-size.ts";
 import { parseKeepingNumbers } from "./json-text.ts";
 
 /** Who asks by plain HTTP, for the call that is made for it. */
@@ -27,7 +29,7 @@ export async function readJson(
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
-  const text = await readText(body, maxBytes);
+  const text = await readText({ request, body }, maxBytes);
   try {
     return parseKeepingNumbers(text);
   } catch (cause) {
@@ -38,8 +40,11 @@ export async function readJson(
   }
 }
 
-/** The body, in so many bytes at most. */
-export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
+/** The body, in so many bytes at most, when it may be parsed. */
+export async function readText(
+  { request, body }: Pick<Exchange, "request" | "body">,
+  maxBytes: number,
+): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -48,7 +53,9 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number
       refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`, { reason: "MESSAGE_TOO_LARGE" });
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  const text = Buffer.concat(chunks).toString("utf8");
+  if (hasMoreValues(text, HEAVY_VALUES)) await ownTurn(senderOf(request));
+  return text;
 }
 
 export function answerJson(response: HttpResponse, status: number, value: unknown): void {

@@ -8,6 +8,7 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { objectOf, patternBombs, schemaBombs } from "#runtime/schema/json-schema/testing/bombs.ts";
+import { maxValues } from "#runtime/schema/json-size.ts";
 import { send } from "../../../services/gateway/testing/http-probe.ts";
 import { gatewayAt, input, options } from "../../system/access/world.ts";
 import { type Attack, type Ground, tryAll } from "../attack.ts";
@@ -90,6 +91,26 @@ export const costs: readonly Attack[] = [
         const answer = await play();
         return isRefused(answer) ? undefined : `it was read: ${answer.slice(0, 200)}`;
       });
+    },
+  },
+  {
+    name: "many messages at once, each as costly to read as one may be",
+    requirement: "SEC-5",
+    async play({ url, keys }, { isShort }) {
+      const objects = `[${"{},".repeat(maxValues - 10)}{}]`;
+      const headers = { "content-type": "application/json", "x-api-key": keys.mallory };
+      const post = (path: string, body: string) =>
+        send(url, "1.1", { method: "POST", path, headers, body: Buffer.from(body) });
+      const tools = gatewayAt(url, keys.mallory);
+      const argumentsJson = `{${Array.from({ length: maxValues - 10 }, (_, at) => `"${at}":1`).join()}}`;
+      const kinds = [
+        () => post(`/${RunService.typeName}/CreateRun`, `{"input":${objects}}`),
+        () => post("/v1/responses", `{"model":"spy","input":${objects}}`),
+        () => callTool(tools, { sessionId, name: "note", argumentsJson }),
+      ];
+      const tries = Array.from({ length: isShort ? 24 : 240 }, (_, at) => kinds[at % kinds.length]!);
+      await Promise.allSettled(tries.map((play) => play())); // what it costs, another principal sees
+      return { tries: tries.length, reached: [] };
     },
   },
   {

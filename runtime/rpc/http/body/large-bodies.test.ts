@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { AssemblyRoom, MAX_MESSAGE_BYTES } from "../../handling/assembly.ts";
+import { AssemblyRoom, MAX_MESSAGE_BYTES } from "../../handling/messages/assembly.ts";
 import { openServer } from "../testing/echo-server.ts";
 
 const mib = 2 ** 20;

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
-import { Assembly, type AssemblyRoom, noRoom } from "../../handling/assembly.ts";
+import { Assembly, type AssemblyRoom, noRoom } from "../../handling/messages/assembly.ts";
 import type { Count } from "../large-messages/counted-messages.ts";
-import { bodyOfRequest, type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
+import { bodyOfRequest, type HttpRequest, type HttpResponse, senderOf, sinkOf } from "../messages.ts";
 import type { Budget } from "./budget.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
 import { type Body, isCutOff, readBody } from "./read-body.ts";
@@ -40,7 +40,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     this.#request = request;
     this.#budget = budget;
     this.#limits = limits;
-    const sender = () => request.headers.authorization ?? request.socket.remoteAddress ?? "";
+    const sender = () => senderOf(request);
     this.#assembly = new Assembly({ room: limits.room, sender }, () => this.#room?.resolve());
     sinkOf(response).once("close", () => {
       this.#budget.giveBack(this.#held);
@@ -52,9 +52,9 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   /** Does the work so that what it unpacks is held with this body, and counted. */
   whileServed<T>(count: Count, work: () => T): T {
-    const unpacked = (message: Uint8Array) => {
+    const unpacked = async (message: Uint8Array) => {
       this.hold(message.length);
-      count(message);
+      await count(message);
     };
     return current.run(unpacked, work);
   }
@@ -128,8 +128,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 }
 
 /** A message of the request that is being served was unpacked. */
-export function takeUnpacked(message: Uint8Array): void {
-  current.getStore()?.(message);
+export async function takeUnpacked(message: Uint8Array): Promise<void> {
+  await current.getStore()?.(message);
 }
 
 function gone(cause?: unknown): Error {

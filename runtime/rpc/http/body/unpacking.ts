@@ -22,7 +22,7 @@ export function againstBombs(compression: Compression): Compression {
           const text = `the message unpacks to more than ${MOST_TIMES} times its size: send it without compression`;
           throw connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE", cause: error });
         });
-      takeUnpacked(unpacked);
+      await takeUnpacked(unpacked);
       return unpacked;
     },
   };

@@ -2,8 +2,9 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { MethodSerializationLookup } from "@connectrpc/connect/protocol";
 import type { CallContext } from "../../handling/handler-context.ts";
+import { turnToParse } from "../../handling/messages/many-values.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
-import { refuseManyValues } from "../large-messages/many-values.ts";
+import { callerOf, principalOf } from "../../identity.ts";
 import { LARGE_JSON_BYTES, messageFromLargeJson } from "../large-messages/transcoder.ts";
 import type { HttpResponse } from "../messages.ts";
 import type { RequestHead } from "./exchange.ts";
@@ -27,10 +28,12 @@ export interface ReadCall {
 export async function inputOf(
   { spec }: RecordedMethod,
   { serialization, jsonOptions = {} }: Writing,
-  { head: { isBinary }, message }: ReadCall,
+  { head: { isBinary }, message, context }: ReadCall,
 ): Promise<MessageShape<DescMessage>> {
   const { input } = spec.method;
-  refuseManyValues(message, input, isBinary);
-  if (!isBinary && message.length > LARGE_JSON_BYTES) return messageFromLargeJson(input, message, jsonOptions);
+  const sender = principalOf(callerOf(context));
+  await turnToParse(message, { desc: input, isBinary, sender });
+  if (!isBinary && message.length > LARGE_JSON_BYTES)
+    return messageFromLargeJson(input, message, { sender, options: jsonOptions });
   return serialization.getI(isBinary).parse(message);
 }

@@ -12,9 +12,9 @@ import {
   validateReadWriteMaxBytes,
 } from "@connectrpc/connect/protocol";
 import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
+import { isShort } from "../../handling/messages/many-values.ts";
 import { methodsFromRoutes, type RecordedMethod } from "../../handling/recording-router.ts";
 import type { RequestBody } from "../body/request-body.ts";
-import { mayHaveMany } from "../large-messages/counted-messages.ts";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
 import { headerOf, type RequestHead, readHead, urlOf } from "./exchange.ts";
@@ -36,7 +36,7 @@ import { answerUnary } from "./unary.ts";
 
 /**
  * Undefined: answered. Otherwise the request is still to be answered, and this is its body, if it has been read from; `isShort` says
- * that none of its messages has too many values.
+ * that each of its messages is parsed at once.
  */
 export type Unanswered = { readonly body?: AsyncIterable<Uint8Array>; readonly isShort?: boolean } | undefined;
 
@@ -99,7 +99,7 @@ async function gathered(request: HttpRequest, source: RequestBody, maxBytes: num
 }
 
 function whole(bytes: Uint8Array): Unanswered {
-  return { body: createAsyncIterable([bytes]), isShort: !mayHaveMany(bytes) };
+  return { body: createAsyncIterable([bytes]), isShort: isShort(bytes) };
 }
 
 type Head = Pick<Admitted, "request" | "values"> & { head: RequestHead };

@@ -6,22 +6,22 @@ import {
   transformSplitEnvelope,
 } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
-import { maxValues } from "../../../schema/json-size.ts";
+import { turnToParse } from "../../handling/messages/many-values.ts";
 import { EnvelopeFlag } from "../connect/envelope.ts";
-import type { HttpRequest } from "../messages.ts";
-import { refuseManyValues } from "./many-values.ts";
+import { type HttpRequest, senderOf } from "../messages.ts";
 
 /** Of JSON that is read by Connect's own handlers, where its process does nothing else meanwhile. */
 const MOST_JSON_BYTES = 8 * 1024 * 1024;
 
-/** Refuses a message that takes too long to read, by what the request says of its form. */
-export type Count = (message: Uint8Array) => void;
+/** Resolves when a message may be parsed. Refuses one that takes too long, by what the request says of its form. */
+export type Count = (message: Uint8Array) => Promise<void>;
 
-export function countOf({ headers }: HttpRequest, input: DescMessage): Count {
-  const isBinary = !/json/i.test(headers["content-type"] ?? "");
-  return (message) => {
+export function countOf(request: HttpRequest, desc: DescMessage): Count {
+  const isBinary = !/json/i.test(request.headers["content-type"] ?? "");
+  const sender = senderOf(request);
+  return async (message) => {
     if (!isBinary && message.length > MOST_JSON_BYTES) throw tooMuchJson();
-    refuseManyValues(message, input, isBinary);
+    await turnToParse(message, { desc, isBinary, sender });
   };
 }
 
@@ -36,7 +36,7 @@ export function countedBody(
 
   async function* counted(envelopes: AsyncIterable<EnvelopedMessage>): AsyncIterable<EnvelopedMessage> {
     for await (const envelope of envelopes) {
-      if ((envelope.flags & EnvelopeFlag.compressed) === 0) count(envelope.data);
+      if ((envelope.flags & EnvelopeFlag.compressed) === 0) await count(envelope.data);
       yield envelope;
     }
   }
@@ -46,6 +46,3 @@ function tooMuchJson(): Error {
   const text = `JSON of more than ${MOST_JSON_BYTES} bytes is taken without compression, as the only message of a Connect request: send that, or protobuf`;
   return connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
 }
-
-/** A whole body that is as short holds no message of too many values. */
-export const mayHaveMany = (body: Uint8Array): boolean => body.length > maxValues;

@@ -8,7 +8,8 @@ import { openServer } from "../testing/echo-server.ts";
 import { LARGE_JSON_BYTES, messageFromLargeJson } from "./transcoder.ts";
 
 const options = { ignoreUnknownFields: false };
-const read = (json: string) => messageFromLargeJson(CreateRunRequestSchema, Buffer.from(json), options);
+const read = (json: string) =>
+  messageFromLargeJson(CreateRunRequestSchema, Buffer.from(json), { options, sender: "ada" });
 
 test("SEC-5 what is in a message comes out of it", async () => {
   const text = `${"x".repeat(100_000)} ü 😀 \u0000`;

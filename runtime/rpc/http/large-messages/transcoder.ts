@@ -13,6 +13,7 @@ import type { Piscina } from "piscina";
 import { createThreadPool } from "../../../collections/thread-pool.ts";
 import { moduleBeside } from "../../../config/places.ts";
 import { connectError } from "../../../failure/connect.ts";
+import { turnToParse } from "../../handling/messages/many-values.ts";
 
 /*
  * To read 60 MB of JSON takes a second, in which its process does nothing else, and the broker takes it for dead after two. So large JSON
@@ -43,11 +44,13 @@ function thread(): Piscina<Transcoding, Uint8Array> {
 export async function messageFromLargeJson<D extends DescMessage>(
   desc: D,
   json: Uint8Array,
-  options: Partial<JsonReadOptions>,
+  { options, sender }: { options: Partial<JsonReadOptions>; sender: string },
 ): Promise<MessageShape<D>> {
   const { typeName } = desc;
   try {
-    return fromBinary(desc, await thread().run({ files: filesOf(desc), typeName, json, options }));
+    const bytes = await thread().run({ files: filesOf(desc), typeName, json, options });
+    await turnToParse(bytes, { desc, isBinary: true, sender });
+    return fromBinary(desc, bytes);
   } catch (error) {
     if (Object(error).code !== "ERR_WORKER_OUT_OF_MEMORY") throw ConnectError.from(error, Code.InvalidArgument);
     const text = `the message takes more than ${HEAP_MB} MB to read as JSON: send it as protobuf`;

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
-import { noRoom, ROOM_PATIENCE_MS } from "../../handling/assembly.ts";
+import { noRoom, ROOM_PATIENCE_MS } from "../../handling/messages/assembly.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { isSilent } from "../call/service-silence.ts";
 import { errorFromFrame, fittingError } from "../frame/error-frame.ts";

@@ -2,7 +2,7 @@ import type { BytesValue } from "@bufbuild/protobuf/wkt";
 import { type Client, Code, type ConnectError, createClient, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { MAX_MESSAGE_BYTES } from "../../handling/assembly.ts";
+import { MAX_MESSAGE_BYTES } from "../../handling/messages/assembly.ts";
 import { deliveryOf } from "../call/delivery.ts";
 import { createNatsTransport } from "../client/transport.ts";
 import { serveOnNats } from "../server/server.ts";

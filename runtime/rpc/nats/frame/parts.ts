@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { connectError } from "../../../failure/connect.ts";
-import { MAX_MESSAGE_BYTES } from "../../handling/assembly.ts";
+import { MAX_MESSAGE_BYTES } from "../../handling/messages/assembly.ts";
 import { notSent } from "../call/delivery.ts";
 import { FRAME_HEAD_BYTES } from "./frame.ts";
 import type { WireHeaders } from "./headers.ts";

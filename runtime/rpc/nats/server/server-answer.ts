@@ -3,8 +3,10 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
+import { claimedPrincipal } from "../../access/callers.ts";
 import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
 import { invokeUnary } from "../../handling/invoke-unary.ts";
+import { isShort, turnToParse } from "../../handling/messages/many-values.ts";
 import { encoded } from "../frame/encoded.ts";
 import { headersFromMetadata } from "../frame/headers.ts";
 import { assertMessageFits } from "../frame/parts.ts";
@@ -28,7 +30,7 @@ async function answerUnary(call: ServerCall, opening: Uint8Array): Promise<void>
   const { spec, interceptors } = call.method;
   if (spec.kind !== "unary") return;
   const body = call.opening.hasMore ? await wholeRequest(call, opening) : opening;
-  const input = parseRequest(spec.method.input, body);
+  const input = await parsedRequest(call, body);
   const output = await invokeUnary(spec, call.context, input, interceptors);
   await call.answer(toBinary(spec.method.output, output));
 }
@@ -42,7 +44,7 @@ async function answerStream(call: ServerCall, opening: Uint8Array): Promise<void
     return leavingAtFailure(answers[Symbol.asyncIterator](), (each) => answerEach(call, each));
   }
   const body = call.opening.hasMore ? await wholeRequest(call, opening) : opening;
-  const input = parseRequest(spec.method.input, body);
+  const input = await parsedRequest(call, body);
   const answers = await invokeServerStream(spec, call.context, input, interceptors);
   await leavingAtFailure(answers, (each) => answerStreamed(call, each));
 }
@@ -106,15 +108,17 @@ async function wholeRequest(call: ServerCall, first: Uint8Array): Promise<Uint8A
 }
 
 async function* requestsOf(call: ServerCall): AsyncIterable<Message> {
-  const { input } = call.method.spec.method;
   for (;;) {
     const body = await call.channel.next();
     if (body === undefined) return;
-    yield parseRequest(input, body);
+    yield await parsedRequest(call, body);
   }
 }
 
-function parseRequest<I extends DescMessage>(desc: I, body: Uint8Array): MessageShape<I> {
+async function parsedRequest({ method, opening }: ServerCall, body: Uint8Array): Promise<Message> {
+  const desc = method.spec.method.input;
+  const sender = claimedPrincipal(opening.header);
+  if (!isShort(body)) await turnToParse(body, { desc, isBinary: true, sender });
   try {
     return fromBinary(desc, body);
   } catch (error) {

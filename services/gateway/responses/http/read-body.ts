@@ -10,7 +10,7 @@ export async function readBody({ request, body, parts }: ResponsesExchange): Pro
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
-  return jsonFromText(await readText(body, parts.maxBytes));
+  return jsonFromText(await readText({ request, body }, parts.maxBytes));
 }
 
 /** What a client wrote, however it came. */

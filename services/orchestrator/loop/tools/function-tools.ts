@@ -8,7 +8,7 @@
  */
 
 import type { FunctionTool } from "#gen/toolbus/run/v1/run_pb.ts";
-import { openSlices } from "#runtime/rpc/handling/slices.ts";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { faultOfUse } from "#runtime/schema/unusable.ts";

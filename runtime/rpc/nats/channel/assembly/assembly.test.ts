@@ -2,7 +2,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { claimedPrincipal, IDENTITY_HEADER } from "../../../access/callers.ts";
-import { AssemblyRoom, MAX_MESSAGE_BYTES } from "../../../handling/assembly.ts";
+import { AssemblyRoom, MAX_MESSAGE_BYTES } from "../../../handling/messages/assembly.ts";
 import { createNatsTransport } from "../../client/transport.ts";
 import { serveOnNats } from "../../server/server.ts";
 import { EchoService } from "../../testing/echo-service.ts";

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { Assembly, type AssemblyRoom } from "../../../handling/assembly.ts";
+import { Assembly, type AssemblyRoom } from "../../../handling/messages/assembly.ts";
 import type { Credit } from "../../frame/frame.ts";
 import { PartAssembler } from "../../frame/parts.ts";
 import type { ReceiveWindow } from "../credit.ts";

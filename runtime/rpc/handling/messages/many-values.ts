@@ -1,5 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { HEAVY_VALUES, ownTurn } from "../../../collections/own-turn.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { hasMoreValues, maxValues } from "../../../schema/json-size.ts";
 
@@ -8,12 +9,34 @@ import { hasMoreValues, maxValues } from "../../../schema/json-size.ts";
  * than a minute, and 40 MB may take all of its memory. So its values are counted before it is parsed, which costs a hundredth of that.
  */
 
-/** Refuses a message of more fields, elements and entries. What is no message is left to whoever parses it, and says why. */
-export function refuseManyValues(bytes: Uint8Array, desc: DescMessage, isBinary: boolean): void {
-  if (bytes.length <= maxValues) return;
-  if (!(isBinary ? hasMoreFields(bytes, desc) : hasMoreValues(textOf(bytes), maxValues))) return;
+interface Sent {
+  readonly desc: DescMessage;
+  readonly isBinary: boolean;
+  /** Who has turns of his own. */
+  readonly sender: string;
+}
+
+/**
+ * Resolves when a message may be parsed: at once, or in a turn of its own where it has many fields, elements and entries. Refuses one that
+ * has too many. What is no message is left to whoever parses it, and says why.
+ */
+export async function turnToParse(bytes: Uint8Array, { desc, isBinary, sender }: Sent): Promise<void> {
+  if (isShort(bytes)) return;
+  const text = isBinary ? undefined : textOf(bytes);
+  const hasMore = (most: number) => (text === undefined ? hasMoreFields(bytes, desc, most) : hasMoreValues(text, most));
+  if (!hasMore(HEAVY_VALUES)) return;
+  await ownTurn(sender);
+  if (hasMore(maxValues)) throw tooManyValues();
+}
+
+/** Whether it is parsed at once, whatever it says. */
+export function isShort({ length }: Uint8Array): boolean {
+  return length <= HEAVY_VALUES;
+}
+
+function tooManyValues(): Error {
   const text = `the message has more than ${maxValues} values: send it in parts`;
-  throw connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
+  return connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
 }
 
 /** Letters beyond ASCII do not count. */
@@ -24,9 +47,9 @@ function textOf({ buffer, byteOffset, length }: Uint8Array): string {
 /** As deep as the library parses. */
 const MOST_DEEP = 100;
 
-function hasMoreFields(bytes: Uint8Array, desc: DescMessage): boolean {
+function hasMoreFields(bytes: Uint8Array, desc: DescMessage, most: number): boolean {
   const reader = new BinaryReader(bytes);
-  let left = maxValues;
+  let left = most;
   try {
     return !fits(bytes.length, insidesOf(desc), 1);
   } catch {

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { connectError } from "../../failure/connect.ts";
+import { connectError } from "../../../failure/connect.ts";
 
 /*
  * How much of large messages a connection to NATS, or an HTTP server, holds at once: what a window holds is bounded by credit, but

@@ -5,8 +5,8 @@ import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { maxValues } from "../../../schema/json-size.ts";
-import { EnvelopeFlag, envelopeOf } from "../connect/envelope.ts";
-import { openServer } from "../testing/echo-server.ts";
+import { EnvelopeFlag, envelopeOf } from "../../http/connect/envelope.ts";
+import { openServer } from "../../http/testing/echo-server.ts";
 
 /** The same field again and again, of which the last counts. */
 const binary = (values: number) => Buffer.alloc(2 * values, Buffer.from([0x0a, 0x00]));

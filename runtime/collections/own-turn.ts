@@ -1,0 +1,32 @@
+import { delay } from "../time/delay.ts";
+import { FairQueue } from "./fair-queue.ts";
+
+/** To read as many values takes 10 ms, where they are made for that: what has fewer is read at once. */
+export const HEAVY_VALUES = 5_000;
+
+/** In which a small request of somebody else comes to its end. */
+const MOST_REST_MS = 250;
+const LEAST_REST_MS = 5;
+
+const turns = new FairQueue({ maxRunning: 1, maxWaiting: Number.POSITIVE_INFINITY });
+
+/**
+ * Resolves when a piece of heavy work may begin: one at a time, each followed by a rest as long as it took, within bounds. What one
+ * sender brings at once holds up what others do by one piece of it, and not by all of them; senders have their turns in a circle.
+ */
+export function ownTurn(sender: string): Promise<void> {
+  const begins = Promise.withResolvers<void>();
+  void turns.run(sender, () => {
+    begins.resolve();
+    return untilRested();
+  });
+  return begins.promise;
+}
+
+/** The piece runs in the turn of the event loop in which this begins. */
+async function untilRested(): Promise<void> {
+  const begunAt = performance.now();
+  await new Promise((resolve) => setImmediate(resolve));
+  const tookMs = performance.now() - begunAt;
+  if (tookMs > LEAST_REST_MS) await delay(Math.min(tookMs, MOST_REST_MS));
+}
