@@ -1,7 +1,7 @@
 import type { ValidateFunction } from "ajv";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { JsonSchema } from "../json-object.ts";
-import { type Compiled, Dialects } from "./dialects.ts";
+import { type Compiled, Dialects, TOO_DEEP } from "./dialects.ts";
 import { messageFromErrors } from "./error-text.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 import { createTimeLimit, OutOfTime } from "./time-limit.ts";
@@ -105,7 +105,7 @@ export function faultOf(validate: ValidateFunction, value: unknown, what: string
   try {
     return validate(value) ? undefined : messageFromErrors(validate.errors ?? [], what);
   } catch (error) {
-    if (error instanceof RangeError) return cannotCheck(what, "the schema leads further down than there is room for");
+    if (error instanceof RangeError) return cannotCheck(what, TOO_DEEP);
     throw error;
   }
 }

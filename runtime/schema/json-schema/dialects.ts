@@ -10,6 +10,9 @@ export type Compiled =
   | { kind: "compiled"; validate: ValidateFunction; left: readonly string[] }
   | { kind: "faulty"; fault: string };
 
+/** What refers to itself, and to nothing else, has no end. */
+export const TOO_DEEP = "the schema leads further down than there is room for";
+
 const SETTINGS: Options = { allErrors: true, strict: false, addUsedSchema: false, logger: false };
 
 /** The drafts of JSON Schema that are read, each by a compiler of its own. */
@@ -28,7 +31,7 @@ export class Dialects {
       const { ajv, plain } = this.#readBy(schema);
       return { kind: "compiled", validate: ajv.compile(plain), left };
     } catch (error) {
-      return { kind: "faulty", fault: messageFromUnknown(error) };
+      return { kind: "faulty", fault: error instanceof RangeError ? TOO_DEEP : messageFromUnknown(error) };
     }
   }
 

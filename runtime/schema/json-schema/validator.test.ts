@@ -58,6 +58,13 @@ describe("arguments", () => {
     expect(await validator.faultOfResult("", nested, "alice")).toBeUndefined();
   });
 
+  test("KIND-4 a schema that refers to nothing but itself is told so", async () => {
+    const itself = JSON.stringify({ properties: { a: { $ref: "#/properties/a" } } });
+    const told = "the schema leads further down than there is room for";
+    expect(await validator.faultOfSchema(itself, "alice")).toBe(told);
+    expect(await faultOf("{}", itself)).toBe(`arguments cannot be checked: ${told}`);
+  });
+
   test("SEC-5 of very many values are not read: 60 MB of them kept a process busy for half a minute", async () => {
     const many = `{"list":[${"{},".repeat(maxValues)}1]}`;
     expect(await faultOf(many)).toMatch(`more than ${maxValues} objects, lists and members are not read`);

@@ -28,7 +28,7 @@ import { createCompletion } from "./chat/create.ts";
 import { compactConversation } from "./compact.ts";
 import { createResponse } from "./create.ts";
 import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
-import { answerRefusal } from "./http/refusals.ts";
+import { answerMethodRefusal, answerRefusal } from "./http/refusals.ts";
 import { getModel, listModels } from "./models.ts";
 import { isUnknownRun, refuseUnknown } from "./runs.ts";
 import { openSocket } from "./socket/open-socket.ts";
@@ -77,8 +77,7 @@ async function answer(
   const { request, response } = given;
   const route = served.find(({ method, pattern }) => method === request.method && pattern.test(path));
   const caller = await parts.enter(request, response, route?.kind ?? "calls");
-  if (route === undefined)
-    refuse("not_found", `there is no ${request.method} ${path} here`, { reason: "PATH_NOT_FOUND" });
+  if (route === undefined) return refuseRoute(given, path);
   const left = new AbortController();
   whenLeft(response, (reason) => left.abort(reason));
   const [, segment = ""] = route.pattern.exec(path) ?? [];
@@ -88,4 +87,12 @@ async function answer(
     .catch((error: unknown) =>
       segment !== "" && isUnknownRun(error) ? refuseUnknown(segment, error) : Promise.reject(error),
     );
+}
+
+function refuseRoute({ request, response }: Exchange, path: string): void {
+  const allowed = served.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  if (allowed.length === 0)
+    refuse("not_found", `there is no ${request.method} ${path} here`, { reason: "PATH_NOT_FOUND" });
+  response.setHeader("allow", allowed.join(", "));
+  answerMethodRefusal(response, `${path} takes ${allowed.join(" and ")}, not ${request.method}`);
 }

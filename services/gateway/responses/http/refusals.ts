@@ -30,6 +30,12 @@ export function answerRefusal(response: HttpResponse, error: unknown): void {
   answerJson(response, statusOf(failure), { error: toldErrorFrom(failure) });
 }
 
+/** HTTP has a status for it, and the failures of services have none. */
+export function answerMethodRefusal(response: HttpResponse, message: string): void {
+  const error: ToldError = { type: "invalid_request_error", code: "PROTOCOL_UNSUPPORTED", message, param: "" };
+  answerJson(response, 405, { error });
+}
+
 export function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
   return reason === "SHARE_EXCEEDED" ? 429 : (STATUSES[code] ?? 500);
 }

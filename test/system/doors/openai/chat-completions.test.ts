@@ -230,7 +230,10 @@ describe("LOOP-18 of a completion is refused", () => {
 
   it("what is asked for elsewhere", async () => {
     const response = await ask(here, "GET /v1/chat/completions");
-    expect([response.status, await response.json()]).toMatchObject([404, { error: { code: "PATH_NOT_FOUND" } }]);
+    const told = [response.status, response.headers.get("allow"), await response.json()];
+    expect(told).toMatchObject([405, "POST", { error: { code: "PROTOCOL_UNSUPPORTED" } }]);
+    const nowhere = await ask(here, "GET /v1/chat/nothing");
+    expect([nowhere.status, await nowhere.json()]).toMatchObject([404, { error: { code: "PATH_NOT_FOUND" } }]);
   });
 });
 
