@@ -8,6 +8,11 @@ export function testedTarball(): string | undefined {
 
 /** The path of a program, such as `cli/main`. */
 export function programOf(name: string): string {
+  return join(programFolder(), `${name}.${testedTarball() === undefined ? "ts" : "js"}`);
+}
+
+/** Where `cli`, `runtime` and `services` are. */
+export function programFolder(): string {
   const tarball = testedTarball();
-  return tarball === undefined ? join(projectRoot, `${name}.ts`) : join(dirname(tarball), "toolbus", `${name}.js`);
+  return tarball === undefined ? projectRoot : join(dirname(tarball), "toolbus");
 }

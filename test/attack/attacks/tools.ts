@@ -6,6 +6,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { escapesFrom } from "../../../services/worker-pool/builtins/testing/escapes.ts";
 import { SECRET as FILE_SECRET } from "../../../services/worker-pool/builtins/testing/file-tree.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
+import { programFolder } from "../../harness/programs.ts";
 import { gatewayAt } from "../../system/access/world.ts";
 import { attemptsOn, reachedFrom, type Sought, startsOf } from "../../system/tools/hostile-programs.ts";
 import { type Attack, type Ground, tryAll } from "../attack.ts";
@@ -26,7 +27,7 @@ function soughtIn({ secrets, directories, natsUrl, url }: Ground): Sought {
     words: Object.fromEntries(secrets.map((secret, index) => [secret, `secret ${index}`])),
     directories: [directories.suite],
     files: [directories.ofAnother],
-    programs: [join(projectRoot, "package.json")],
+    programs: [join(programFolder(), "package.json")],
     starts: startsOf(projectRoot),
     bus: natsUrl,
     gateway: url,

@@ -15,6 +15,7 @@ import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { until } from "#runtime/time/until.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
+import { programFolder, programOf } from "../../harness/programs.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 import {
   attemptsOn,
@@ -77,7 +78,7 @@ beforeAll(async () => {
     words: { "the suite's key": suite.apiKey ?? "", "a secret": canary, "the key of the bus": seed },
     directories: [suite.directory, `${directory}/secrets`, `${directory}/config`],
     files: [await fileOfAnother()],
-    programs: ["package.json", "services/processes.ts", "cli/main.ts"].map((path) => join(projectRoot, path)),
+    programs: [join(programFolder(), "package.json"), programOf("services/gateway/main"), programOf("cli/main")],
     starts: startsOf(projectRoot),
     bus: suite.nats.url,
     gateway: suite.url,
