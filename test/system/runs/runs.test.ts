@@ -82,6 +82,15 @@ describe("a run", () => {
     });
   });
 
+  it("LOOP-12 ends with the answer of the tool that its command names, or is refused where there is none", async () => {
+    const stopped = await toolbus("run", "boss", "hello", "--stop-at", "agent_helper");
+    expect(stopped.exitCode).toBe(0);
+    expect(stopped.stdout).toMatch(/\ndone with hello\ncompleted \(stopped_at_tool\)\n$/);
+    const refused = await toolbus("run", "boss", "hello", "--stop-at", "agent_hlper");
+    expect(refused.exitCode).not.toBe(0);
+    expect(refused.stderr).toContain('stop_at_tools names "agent_hlper", which no tool is called');
+  });
+
   it("TOOL-9 starts by itself when a person speaks to the agent, and reads what was said", async () => {
     const { id, sessionId } = await ended(await start("guest", "go in"));
     await clientOf(SpaceService).sendMessage({
