@@ -21,13 +21,17 @@ export interface Stop {
 
 export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
 
-/** How a run ends that was canceled, by its client or by the switch of its session's agent. */
+/** How a run ends that was canceled, by its client or by the switch of its session's agent, with the text that its log has. */
 export function endOfCanceled(state: FoldedRun) {
-  const endReason = state.cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
-  return { state: RunState.CANCELED, endReason, outputText: outputTextFromState(state) };
+  return { ...stopOfCanceled(state), outputText: outputTextFromState(state) };
 }
 
-export const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : endOfCanceled(state));
+function stopOfCanceled({ cancel }: FoldedRun): Stop {
+  const endReason = cancel?.reason === AGENT_SWITCHED ? RunEndReason.AGENT_SWITCHED : RunEndReason.CANCELED;
+  return { state: RunState.CANCELED, endReason };
+}
+
+export const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : stopOfCanceled(state));
 
 /** News started the run and another one took them. */
 export const nothingToSay: StopCondition = (state) =>
