@@ -115,7 +115,7 @@ async function model(
   const { modelId, finishReason } = answer;
   const clientCallIds = await clientCallsOfTurn(run, context, taken);
   const { stopAtTools } = context.limits;
-  const stopCalls = callsFrom(items).filter(({ name }) => taken.table.isAmong(stopAtTools, name));
+  const stopCalls = callsFrom(items).filter(({ name }) => taken.table.stopsAt(stopAtTools, name));
   const stopCallIds = stopCalls.map(({ callId }) => callId);
   await endShownCallsBeside(items, run, context, ends);
   try {

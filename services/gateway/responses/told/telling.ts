@@ -116,7 +116,7 @@ export class Telling {
     const isHanded = event.state === RunState.COMPLETED;
     if (isHanded) for (const { call, place } of this.#undecided.values()) tellClientCall(this.#numbered, call, place);
     const run = this.#known();
-    if (event.endReason === RunEndReason.STOPPED_AT_TOOL)
+    if (event.endReason === RunEndReason.STOPPED_AT_TOOL && event.outputText !== "")
       new SpokenItem(this.#numbered, "message", `${run.runId}_answer`).finish(event.outputText);
     this.#run = { ...run, ended: { event, time } };
     this.#tellResponse(TERMINAL[this.response.status] ?? "response.failed");

@@ -1,12 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { RunEndReason, RunOptionsSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { RunEndReason, RunMode, RunOptionsSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { jsonOfBlocks } from "#runtime/results/content.ts";
+import { textFromResult } from "../../model/prompt/result-output.ts";
+import { createFakeRouter, type FakeTool } from "../../testing/fakes/fake-router.ts";
 import { double, openRun, type Setting, tools } from "../../testing/loop-run.ts";
 import { createToolTable, faultsOfOptions } from "../tools/tool-table.ts";
 import { limitsFrom } from "./limits.ts";
 
+const block = (value: object, more: object = {}) => ({ blockJson: JSON.stringify(value), ...more });
+const image = block({ type: "image", mimeType: "image/png" }, { storedReference: "stored", size: 3n });
+const blocks = [block({ type: "text", text: "seen" }), image];
 const stopped = { state: RunState.COMPLETED, endReason: RunEndReason.STOPPED_AT_TOOL };
 const stopping = (setting: Setting) => openRun({ limits: { stopAtTools: ["double"] }, ...setting });
 
@@ -59,8 +66,36 @@ describe("LOOP-12 a run that is to stop at a tool", () => {
     expect(await run.view()).toMatchObject({ ...stopped, outputText: "approved\nby Ada" });
   });
 
+  test.each([
+    ["an object", { outputJson: '{"a": 1}' }, '{"a": 1}'],
+    ["a text", { outputJson: ' "so" ' }, "so"],
+  ])("has %s as its text", async (_, result, text) => {
+    const answers: FakeTool = { name: "answers", answer: () => create(ProvidedResultSchema, result) };
+    const turns = [{ calls: [{ name: "answers" }] }, { text: "never" }];
+    const run = await stopping({ turns, tools: [answers], limits: { stopAtTools: ["answers"] } });
+    expect(await run.work()).toBe("ended");
+    const { endReason, outputText } = await run.view();
+    expect(endReason).toBe(RunEndReason.STOPPED_AT_TOOL);
+    expect(outputText.startsWith(text), outputText).toBe(true);
+  });
+
+  test("goes on where the answer is to come later", async () => {
+    const later: FakeTool = { name: "later", tool: { isAsync: true }, answer: () => ({ status: "pending" }) };
+    const turns = [{ calls: [{ name: "later" }] }, { text: "It will come." }];
+    const run = await stopping({ turns, tools: [later], agent: { limits: { stopAtTools: ["later"] } } });
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.FINAL_ANSWER, outputText: "It will come." });
+  });
+
+  test("LOOP-18 returns the calls of its client first, where it is to return them", async () => {
+    const options = { functionTools: [{ name: "ask" }], mode: RunMode.RETURN_CALLS };
+    const run = await stopping({ turns: [{ calls: [double(2), { name: "ask" }] }, { text: "never" }], options });
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject({ endReason: RunEndReason.CLIENT_CALLS });
+  });
+
   test("LOOP-13 ends so wherever it is taken up, and whatever the agent's limits are by then", async () => {
-    for (let survives = 3; survives < 7; survives += 1) {
+    for (let survives = 2; survives < 5; survives += 1) {
       const run = await stopping({ turns: [{ calls: [double(2)] }, { text: "never" }] });
       const { append } = run.log;
       let written = 0;
@@ -69,14 +104,19 @@ describe("LOOP-12 a run that is to stop at a tool", () => {
         if (written === survives) throw new Error("killed");
         return append(record, position);
       };
-      const outcome = await run.work().catch(() => "killed");
+      await expect(run.work()).rejects.toThrow("killed");
       run.log.append = append;
       const changed = limitsFrom(undefined, undefined);
       const isCommitted = run.events().some(({ event }) => event.case === "turnCommitted");
-      if (outcome === "killed") await run.work("heir", isCommitted ? { limits: changed } : {});
+      await run.work("heir", isCommitted ? { limits: changed } : {});
       expect(await run.view(), `killed at event ${survives}`).toMatchObject({ ...stopped, turnCount: 1 });
     }
   });
+});
+
+test("LOOP-12 the text of an answer is that of its blocks, each on a line", () => {
+  const answer = create(ToolResultSchema, { outputJson: jsonOfBlocks(blocks), content: blocks });
+  expect(textFromResult(answer).split("\n")).toEqual(["seen", expect.stringContaining("image/png")]);
 });
 
 test("LOOP-12 a tool to stop at that no tool is called is refused by its name", async () => {

@@ -6,7 +6,7 @@ import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { amountLeft } from "#runtime/money/money.ts";
 import { type FoldedRun, openCallCount, openCalls } from "../../log/state/fold.ts";
 import { isFunctionToolCall, outputTextFromState } from "../../log/state/view.ts";
-import { parsedOr } from "../../model/prompt/result-output.ts";
+import { textFromResult } from "../../model/prompt/result-output.ts";
 import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
 import { needsInbox } from "../inbox/read-inbox.ts";
 import type { RunLimits } from "./limits.ts";
@@ -77,14 +77,9 @@ export const stoppedAtTool: StopCondition = (state) => {
   const answers = turn.committed.stopCallIds.flatMap((callId) => turn.resultsByCallId.get(callId) ?? []);
   const answer = answers.find(({ isError }) => !isError);
   if (answer === undefined) return undefined;
-  const outputText = textOfJson(answer.outputJson);
+  const outputText = textFromResult(answer);
   return { state: RunState.COMPLETED, endReason: RunEndReason.STOPPED_AT_TOOL, outputText };
 };
-
-/** A text as it is, anything else as JSON. */
-function textOfJson(json: string): string {
-  return json.startsWith('"') ? String(parsedOr(json, json)) : json;
-}
 
 /** The calls over the limit were refused: the run ends with the results of the others. */
 export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>

@@ -19,8 +19,8 @@ export interface ToolTable {
   /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
   find(name: string): Target | undefined;
   isAllowed(name: string): boolean;
-  /** Whether one of the names means the tool that is called so. */
-  isAmong(names: readonly string[], name: string): boolean;
+  /** Whether one of the names means the tool that is called so, and its call brings the answer: one that comes later stops nothing. */
+  stopsAt(names: readonly string[], name: string): boolean;
   /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
   isBuiltIn(name: string): boolean;
   /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
@@ -96,7 +96,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     find,
     isAllowed: (name) =>
       options?.allowedTools === undefined || isBuiltIn(name) || isAmong(options.allowedTools.names, name),
-    isAmong,
+    stopsAt: (names, name) => isAmong(names, name) && !isAsync(find(name)),
     isBuiltIn,
     effectOf,
     canSpend,
@@ -110,6 +110,8 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     },
   };
 }
+
+const isAsync = (target: Target | undefined) => target?.kind === "router" && (target.tool.tool?.isAsync ?? false);
 
 const spendingTypes: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.CUSTOM]);
 
@@ -138,6 +140,8 @@ export function faultsOfOptions(table: ToolTable, options: RunOptions | undefine
     const unknown = names.filter((name) => table.find(name) === undefined && !isOfRunServer(name, options));
     return unknown.map((name) => `${list} names ${JSON.stringify(name)}, which no tool is called`);
   });
+  const late = named.stop_at_tools.filter((name) => isAsync(table.find(name)));
+  faults.push(...late.map((name) => `stop_at_tools names ${JSON.stringify(name)}, whose answer comes later`));
   const choice = options?.toolChoice?.choice;
   if (choice?.case !== "forcedTool") return faults;
   const target = table.find(choice.value);

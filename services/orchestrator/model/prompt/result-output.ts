@@ -21,6 +21,13 @@ export function outputFromResult({ outputJson, isError, content }: ToolResult): 
   return { type: isError ? "error-json" : "json", value };
 }
 
+/** A text as it is, blocks as a model without images reads them, anything else as JSON. */
+export function textFromResult(result: ToolResult): string {
+  const output = outputFromResult(result);
+  if (output.type === "content") return textOfParts(output.value);
+  return output.type === "text" ? output.value : result.outputJson;
+}
+
 /** Its text, where the blocks do not say it too, and each block: text as text, images as files, a reference to the rest. */
 function outputFromBlocks({
   outputJson,

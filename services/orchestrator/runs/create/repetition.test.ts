@@ -57,6 +57,7 @@ const changes: [string, Record<string, unknown>, string][] = [
   ["more input", { input: [said("go"), said("go")] }, "input"],
   ["options", { options: { instructions: "Be long." } }, "options"],
   ["no options", { options: undefined }, "options"],
+  ["where it stops", { options: { instructions: "Be brief.", limits: { stopAtTools: ["submit"] } } }, "options"],
   ["the run before", { previousRunId: "own" }, "previous_run_id"],
   ["both", { input: [], previousRunId: "own" }, "input, previous_run_id"],
 ];

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { clone, create, equals } from "@bufbuild/protobuf";
+import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -37,14 +38,17 @@ const nothing = create(RunAcceptedSchema);
 function partsOf({ input, options, previousRunId, fork }: Asked): Record<string, RunAccepted> {
   return {
     input: create(RunAcceptedSchema, { input }),
-    options: create(RunAcceptedSchema, { options: withoutLimits(options) }),
+    options: create(RunAcceptedSchema, { options: withoutAmounts(options) }),
     previous_run_id: create(RunAcceptedSchema, { previousRunId }),
     at_sequence: create(RunAcceptedSchema, fork && { fork }),
   };
 }
 
-function withoutLimits(options: RunOptions | undefined): RunOptions {
+/** The time that is left is another at each repetition. */
+function withoutAmounts(options: RunOptions | undefined): RunOptions {
   const told = options === undefined ? create(RunOptionsSchema) : clone(RunOptionsSchema, options);
+  const stopAtTools = told.limits?.stopAtTools ?? [];
   delete told.limits;
+  if (stopAtTools.length > 0) told.limits = create(LimitsSchema, { stopAtTools });
   return told;
 }

@@ -178,7 +178,8 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   }
   for (const [index, entry] of stops.entries()) {
     const missing = notInUse(`limits.stopAtTools[${index}]`, entry);
-    if (!isInUse(entry)) warnings.push(`${missing}; only what a client or a caller offers can be called so`);
+    const isUsed = isInUse(entry) || isInUse(`@${entry.replace("__", "/")}`); // a name as models have it
+    if (!isUsed) warnings.push(`${missing}; only what a client or a caller offers can be called so`);
   }
   return warnings;
 }

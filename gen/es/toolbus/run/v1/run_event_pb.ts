@@ -503,7 +503,7 @@ export type RunEnded = Message<"toolbus.run.v1.RunEnded"> & {
   error: string;
 
   /**
-   * The final answer's text, if there is one.
+   * The final answer's text, if there is one; that of the tool at which the run stopped.
    *
    * @generated from field: string output_text = 4;
    */

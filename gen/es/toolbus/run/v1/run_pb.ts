@@ -363,7 +363,7 @@ export const FunctionToolSchema: GenMessage<FunctionTool> = /*@__PURE__*/
   messageDesc(file_toolbus_run_v1_run, 7);
 
 /**
- * Options of one run; they narrow those of the agent.
+ * Options of one run, beside those of the agent.
  *
  * @generated from message toolbus.run.v1.RunOptions
  */
@@ -404,7 +404,7 @@ export type RunOptions = Message$1<"toolbus.run.v1.RunOptions"> & {
   parallelToolCalls?: boolean | undefined;
 
   /**
-   * Limits; they apply where they are lower than the agent's.
+   * Limits; they apply where they are lower than the agent's, and `stop_at_tools` beside those of the agent.
    *
    * @generated from field: toolbus.agent.v1.Limits limits = 6;
    */
@@ -576,7 +576,7 @@ export type Run = Message$1<"toolbus.run.v1.Run"> & {
   items: Item[];
 
   /**
-   * The final answer's text, once there is one.
+   * The final answer's text, once there is one; that of the tool at which the run stopped.
    *
    * @generated from field: string output_text = 8;
    */

@@ -291,9 +291,10 @@ type Limits struct {
 	MaxSelfWakes *uint32 `protobuf:"varint,9,opt,name=max_self_wakes,json=maxSelfWakes,proto3,oneof" json:"max_self_wakes,omitempty"`
 	// How deep agents may call agents below this one: 0 forbids it, absent means 3.
 	MaxDepth *uint32 `protobuf:"varint,10,opt,name=max_depth,json=maxDepth,proto3,oneof" json:"max_depth,omitempty"`
-	// Tools whose answer ends the run: names as in `RunOptions.allowed_tools`. Once one of them has answered without an error, and what
-	// was called beside it is done, the run is completed, and the answer is its text; the model is not asked again. Those of the agent
-	// and of the run all count.
+	// Tools whose answer ends the run: aliases, references or model names, no patterns. Once one of them has answered without an error,
+	// and what was called beside it is done, the run is completed, the model is not asked again, and the answer is the run's text: that of
+	// the first such call, a text as it is, anything else as JSON. An answer that comes later (`is_async`) ends nothing, and
+	// RUN_MODE_RETURN_CALLS returns the calls of its client first. Those of the agent and of the run all count.
 	StopAtTools   []string `protobuf:"bytes,11,rep,name=stop_at_tools,json=stopAtTools,proto3" json:"stop_at_tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1080,7 +1080,7 @@ func (x *FunctionTool) GetOutputSchemaJson() string {
 	return ""
 }
 
-// Options of one run; they narrow those of the agent.
+// Options of one run, beside those of the agent.
 type RunOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which tool the model is to call.
@@ -1093,7 +1093,7 @@ type RunOptions struct {
 	Mode RunMode `protobuf:"varint,4,opt,name=mode,proto3,enum=toolbus.run.v1.RunMode" json:"mode,omitempty"`
 	// Whether the calls of one turn run at the same time; absent means true.
 	ParallelToolCalls *bool `protobuf:"varint,5,opt,name=parallel_tool_calls,json=parallelToolCalls,proto3,oneof" json:"parallel_tool_calls,omitempty"`
-	// Limits; they apply where they are lower than the agent's.
+	// Limits; they apply where they are lower than the agent's, and `stop_at_tools` beside those of the agent.
 	Limits *v13.Limits `protobuf:"bytes,6,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Instructions for this run, in place of the agent's; empty keeps the agent's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
@@ -1356,7 +1356,7 @@ type Run struct {
 	// Input and everything that came of it, in one message of at most 64 MiB. A run that has more is refused (`resource_exhausted`,
 	// REASON_MESSAGE_TOO_LARGE), and read event by event by WatchRun.
 	Items []*Item `protobuf:"bytes,7,rep,name=items,proto3" json:"items,omitempty"`
-	// The final answer's text, once there is one.
+	// The final answer's text, once there is one; that of the tool at which the run stopped.
 	OutputText string `protobuf:"bytes,8,opt,name=output_text,json=outputText,proto3" json:"output_text,omitempty"`
 	// Calls that wait for an output of the client.
 	RequiredCalls []*FunctionCall `protobuf:"bytes,9,rep,name=required_calls,json=requiredCalls,proto3" json:"required_calls,omitempty"`

@@ -784,7 +784,7 @@ type RunEnded struct {
 	EndReason RunEndReason `protobuf:"varint,2,opt,name=end_reason,json=endReason,proto3,enum=toolbus.run.v1.RunEndReason" json:"end_reason,omitempty"`
 	// The error's text, if it failed.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// The final answer's text, if there is one.
+	// The final answer's text, if there is one; that of the tool at which the run stopped.
 	OutputText    string `protobuf:"bytes,4,opt,name=output_text,json=outputText,proto3" json:"output_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -258,9 +258,10 @@ class Limits(_message.Message):
 
     @_builtins.property
     def stop_at_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Tools whose answer ends the run: names as in `RunOptions.allowed_tools`. Once one of them has answered without an error, and what
-        was called beside it is done, the run is completed, and the answer is its text; the model is not asked again. Those of the agent
-        and of the run all count.
+        """Tools whose answer ends the run: aliases, references or model names, no patterns. Once one of them has answered without an error,
+        and what was called beside it is done, the run is completed, the model is not asked again, and the answer is the run's text: that of
+        the first such call, a text as it is, anything else as JSON. An answer that comes later (`is_async`) ends nothing, and
+        RUN_MODE_RETURN_CALLS returns the calls of its client first. Those of the agent and of the run all count.
         """
 
     def __init__(

@@ -417,7 +417,7 @@ class RunEnded(_message.Message):
     error: _builtins.str
     """The error's text, if it failed."""
     output_text: _builtins.str
-    """The final answer's text, if there is one."""
+    """The final answer's text, if there is one; that of the tool at which the run stopped."""
     def __init__(
         self,
         *,

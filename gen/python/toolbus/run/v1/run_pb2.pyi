@@ -558,7 +558,7 @@ Global___FunctionTool: _TypeAlias = FunctionTool  # noqa: Y015
 
 @_typing.final
 class RunOptions(_message.Message):
-    """Options of one run; they narrow those of the agent."""
+    """Options of one run, beside those of the agent."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -615,7 +615,7 @@ class RunOptions(_message.Message):
 
     @_builtins.property
     def limits(self) -> _agent_pb2.Limits:
-        """Limits; they apply where they are lower than the agent's."""
+        """Limits; they apply where they are lower than the agent's, and `stop_at_tools` beside those of the agent."""
 
     @_builtins.property
     def mcp_servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___RunMcpServer]:
@@ -752,7 +752,7 @@ class Run(_message.Message):
     error: _builtins.str
     """The error's text, if it failed."""
     output_text: _builtins.str
-    """The final answer's text, once there is one."""
+    """The final answer's text, once there is one; that of the tool at which the run stopped."""
     turn_count: _builtins.int
     """Model responses so far."""
     last_sequence: _builtins.int
