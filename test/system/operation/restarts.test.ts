@@ -14,6 +14,7 @@ import { type ServiceEvent, ServicesProcess } from "../../../cli/suite/services-
 import { plainAgent, runToEnd } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";
 import { signalProcess } from "../../harness/processes.ts";
+import { programOf } from "../../harness/programs.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
 /**
@@ -104,6 +105,7 @@ describe("BUS-4 services are started one by one, before NATS", () => {
           env,
           natsUrl: Promise.resolve(server.url),
           restart: false,
+          program: programOf("cli/suite/services-program"),
           onEvent: lastReady.note,
         }),
       ),

@@ -15,7 +15,6 @@ import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { until } from "#runtime/time/until.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
-import { programFolder, programOf } from "../../harness/programs.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 import {
   attemptsOn,
@@ -61,6 +60,8 @@ beforeAll(async () => {
     "config/toolbus/contexts.json": { elsewhere: { url: "https://toolbus.example", apiKey: canary } },
   });
   suite = await openTestSuite({
+    // In a clone the sources are what tools could change; an installed package lies among others, which are all held.
+    program: join(projectRoot, "cli/suite/services-program.ts"),
     env: {
       TOOLBUS_AGENTS: join(directory, "agents"),
       TOOLBUS_TOOLS: join(directory, "tools"),
@@ -78,7 +79,7 @@ beforeAll(async () => {
     words: { "the suite's key": suite.apiKey ?? "", "a secret": canary, "the key of the bus": seed },
     directories: [suite.directory, `${directory}/secrets`, `${directory}/config`],
     files: [await fileOfAnother()],
-    programs: [join(programFolder(), "package.json"), programOf("services/gateway/main"), programOf("cli/main")],
+    programs: ["package.json", "services/processes.ts", "cli/main.ts"].map((path) => join(projectRoot, path)),
     starts: startsOf(projectRoot),
     bus: suite.nats.url,
     gateway: suite.url,

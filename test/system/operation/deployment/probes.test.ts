@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { freePort } from "../../../../examples/free-port.ts";
+import { projectRoot } from "../../../architecture/source-files.ts";
 import { openTestServer } from "../../../harness/bus.ts";
 import { readCompose } from "../../../harness/cluster/compose.ts";
 import { startCommand } from "../../../harness/commands/command.ts";
@@ -19,7 +20,8 @@ it("a service lives while it waits for NATS, is ready when it is there, and stay
   await server.kill();
   const port = await freePort();
   const env = { NATS_URL: server.url, TOOLBUS_BUS_CREDENTIALS: server.credentials, TOOLBUS_HEALTH_PORT: `${port}` };
-  await using service = startCommand(["serve", "spaces"], { env });
+  const installed = { program: join(projectRoot, "cli/toolbus.ts"), cwd: projectRoot }; // as containers start it
+  await using service = startCommand(["serve", "spaces"], { env, installed });
   const ask = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).then(({ status }) => status);
   const asked = () => Promise.all([ask("/livez"), ask("/readyz")]);
 
