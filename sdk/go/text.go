@@ -14,7 +14,8 @@ type TextPiece struct {
 	Replaces bool
 }
 
-// textReader makes of a run's updates the text of each turn: whatever was missed between, the pieces make up what is committed.
+// textReader makes of a run's updates the text of each turn: whatever was missed between, the pieces make up what is committed. The
+// answer of a tool at which a run stops comes last.
 type textReader struct {
 	turn, attempt uint32
 	told          string
@@ -39,6 +40,9 @@ func (r *textReader) read(update *runv1.WatchRunResponse) (TextPiece, bool) {
 	}
 	if committed := update.GetEvent().GetTurnCommitted(); committed != nil {
 		return r.become(textOf(committed), committed.GetTurn())
+	}
+	if ended := update.GetEvent().GetEnded(); ended.GetEndReason() == runv1.RunEndReason_RUN_END_REASON_STOPPED_AT_TOOL {
+		return r.become(ended.GetOutputText(), r.turn+1)
 	}
 	return TextPiece{}, false
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolbus.run.v1 import run_service_pb2 as runs
 from toolbus.run.v1.run_event_pb2 import TurnCommitted
+from toolbus.run.v1.run_pb2 import RUN_END_REASON_STOPPED_AT_TOOL
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class TextPiece:
 
 
 class TextReader:
-    """Whatever was missed between, the pieces make up what is committed."""
+    """Whatever was missed between, the pieces make up what is committed. The answer of a tool at which a run stops comes last."""
 
     def __init__(self) -> None:
         self._turn = 0
@@ -35,6 +36,8 @@ class TextReader:
             yield from self._become(update.replaced.text, update.replaced.turn)
         elif kind == "event" and update.event.WhichOneof("event") == "turn_committed":
             yield from self._become(_text_of(update.event.turn_committed), update.event.turn_committed.turn)
+        elif kind == "event" and update.event.ended.end_reason == RUN_END_REASON_STOPPED_AT_TOOL:
+            yield from self._become(update.event.ended.output_text, self._turn + 1)
 
     def _become(self, text: str, turn: int) -> Iterator[TextPiece]:
         before = self._told if turn == self._turn else ""

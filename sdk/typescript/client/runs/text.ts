@@ -1,4 +1,5 @@
 import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunUpdate } from "./place.ts";
 
 export interface TextPiece {
@@ -8,7 +9,10 @@ export interface TextPiece {
   readonly replaces: boolean;
 }
 
-/** Makes of a run's updates the text of each turn: whatever was missed between, the pieces make up what is committed. */
+/**
+ * Makes of a run's updates the text of each turn: whatever was missed between, the pieces make up what is committed. The answer of a
+ * tool at which a run stops comes last, as one piece.
+ */
 export function createTextReader(): { piecesOf(update: RunUpdate): TextPiece[] } {
   let [turn, attempt, told] = [0, 0, ""];
 
@@ -35,6 +39,10 @@ export function createTextReader(): { piecesOf(update: RunUpdate): TextPiece[] }
       }
       if (update.case === "event" && update.value.event.case === "turnCommitted")
         return become(textOf(update.value.event.value), update.value.event.value.turn);
+      if (update.case === "event" && update.value.event.case === "ended") {
+        const { endReason, outputText } = update.value.event.value;
+        if (endReason === RunEndReason.STOPPED_AT_TOOL) return become(outputText, turn + 1);
+      }
       return [];
     },
   };
