@@ -18,7 +18,7 @@ class TextPiece:
 
 
 class TextReader:
-    """Whatever was missed between, the pieces make up what is committed. The answer of a tool at which a run stops comes last."""
+    """Whatever was missed between, the pieces make up what is committed. A run that stops at a tool ends with its answer."""
 
     def __init__(self) -> None:
         self._turn = 0
