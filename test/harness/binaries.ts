@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { cp, mkdir, readFile, rm } from "node:fs/promises";
+import { cp, mkdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { findBwrap } from "../../runtime/bus/nats-server/find/find-bwrap.ts";
 import { findNatsServer } from "../../runtime/bus/nats-server/find/find-nats-server.ts";
@@ -34,7 +34,10 @@ async function packageOfRun(): Promise<string> {
     .slice(0, 16);
   const beside = join(projectRoot, "node_modules", ".cache", "toolbus-tested", hash);
   await mkdir(dirname(beside), { recursive: true });
-  if (!existsSync(beside)) await cp(dirname(packed), beside, { recursive: true });
+  if (!existsSync(beside)) {
+    await cp(dirname(packed), `${beside}-${process.pid}`, { recursive: true });
+    await rename(`${beside}-${process.pid}`, beside); // whole, for whoever looks
+  }
   await rm(dirname(packed), { recursive: true });
   return join(beside, basename(packed));
 }

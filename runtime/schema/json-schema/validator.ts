@@ -82,7 +82,6 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   }
 
   function checkResult(schemaJson: string, text: string, by: string): Soon<string | undefined> {
-    if (hasMoreValues(text, maxValues)) return checkElsewhere(schemaJson || "{}", text, "result", by);
     const parsed = parseJson(text, "the result", JSON.parse);
     if (parsed.kind === "invalid") return parsed.message;
     return check(schemaJson, { value: parsed.value, text, what: "result", by });
@@ -97,6 +96,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
       return inItsTurn({ text, by }, () => checkArguments(schemaJson, text, by));
     },
     faultOfResult(schemaJson, outputJson, by) {
+      if (hasMoreValues(outputJson, maxValues)) return checkElsewhere(schemaJson || "{}", outputJson, "result", by);
       return inItsTurn({ text: outputJson, by }, () => checkResult(schemaJson, outputJson, by));
     },
     faultOfSchema(schemaJson, by) {

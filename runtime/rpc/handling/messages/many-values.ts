@@ -25,8 +25,8 @@ export async function turnToParse(bytes: Uint8Array, { desc, isBinary, sender }:
   const text = isBinary ? undefined : textOf(bytes);
   const hasMore = (most: number) => (text === undefined ? hasMoreFields(bytes, desc, most) : hasMoreValues(text, most));
   if (!hasMore(HEAVY_VALUES)) return;
-  await ownTurn(sender);
   if (hasMore(maxValues)) throw tooManyValues();
+  await ownTurn(sender);
 }
 
 /** Whether it is parsed at once, whatever it says. */

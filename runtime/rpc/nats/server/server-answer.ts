@@ -117,8 +117,7 @@ async function* requestsOf(call: ServerCall): AsyncIterable<Message> {
 
 async function parsedRequest({ method, opening }: ServerCall, body: Uint8Array): Promise<Message> {
   const desc = method.spec.method.input;
-  const sender = claimedPrincipal(opening.header);
-  if (!isShort(body)) await turnToParse(body, { desc, isBinary: true, sender });
+  if (!isShort(body)) await turnToParse(body, { desc, isBinary: true, sender: claimedPrincipal(opening.header) });
   try {
     return fromBinary(desc, body);
   } catch (error) {
