@@ -3,6 +3,7 @@ package toolbus
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,12 +80,16 @@ func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*A
 	return &Attachment{Stream: stream, Names: declared.GetNames()}, nil
 }
 
+// maxAnswered is more requests than are answered while one that was sent again is on its way.
+const maxAnswered = 1_000
+
 // requests are those to this program in a session.
 type requests struct {
 	session   *Session
 	functions map[string]Function
 	mutex     sync.Mutex
 	running   map[string]context.CancelFunc
+	answered  []string // the last maxAnswered
 }
 
 func (r *requests) take(ctx context.Context, message *callerv1.WatchCallerResponse) {
@@ -97,7 +102,10 @@ func (r *requests) take(ctx context.Context, message *callerv1.WatchCallerRespon
 		return
 	}
 	request := message.GetRequest()
-	if request == nil || r.running[request.GetRequestId()] != nil { // it comes again when the stream broke before it was answered
+	if request == nil || r.running[request.GetRequestId()] != nil {
+		return
+	}
+	if slices.Contains(r.answered, request.GetRequestId()) { // sent again when the stream broke before its answer was there
 		return
 	}
 	executing, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -119,5 +127,13 @@ func (r *requests) execute(ctx context.Context, request *callerv1.CallerToolRequ
 		answer.Outcome = &callerv1.RespondRequest_ResultJson{ResultJson: result.resultJSON}
 	}
 	client := r.session.client
-	_, _ = send(ctx, client.patience, client.callers.Respond, answer) // nobody was told: the request comes again, or ends in its time
+	if _, err := send(ctx, client.patience, client.callers.Respond, answer); unlessOver(err) != nil {
+		return // nobody was told: the request comes again, or ends in its time
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.answered = append(r.answered, request.GetRequestId())
+	if len(r.answered) > maxAnswered {
+		r.answered = slices.Delete(r.answered, 0, 1)
+	}
 }

@@ -1,6 +1,7 @@
 """Conversations with an agent, and the tools of this program in them."""
 
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +17,9 @@ from toolbus.session.v1 import session_service_pb2 as sessions
 from toolbus.session.v1 import session_service_pb2_grpc
 from toolbus.streams import KeptStream
 from toolbus.tools import Tool, answer_unless_over, outcome_of, schema_json
+
+# More requests than are answered while one that was sent again is on its way.
+MAX_ANSWERED = 1_000
 
 
 class Attachment(KeptStream):
@@ -71,6 +75,7 @@ def _attach(
     names = list(connection.send(stub.DeclareTools, declaring).names)
     by_name = {one.name: one for one in tools}
     running: set[str] = set()
+    answered: deque[str] = deque(maxlen=MAX_ANSWERED)
     lock = threading.Lock()
     threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="toolbus-tools")
     watching = callers.WatchCallerRequest(
@@ -85,6 +90,8 @@ def _attach(
         )
         try:
             answer_unless_over(lambda: connection.send(stub.Respond, answer))
+            with lock:
+                answered.append(request.request_id)
         except ToolbusError:
             pass  # nobody was told: the request comes again, or ends in its time
         finally:
@@ -96,11 +103,12 @@ def _attach(
         if kind == "attached":
             stream.standing.set()
         elif kind == "request":
-            # a request comes again when the stream broke before it was answered
+            # sent again when the stream broke before its answer was there, and may come when it is
             with lock:
-                is_running = message.request.request_id in running
-                running.add(message.request.request_id)
-            if not is_running:
+                is_new = message.request.request_id not in running and message.request.request_id not in answered
+                if is_new:
+                    running.add(message.request.request_id)
+            if is_new:
                 threads.submit(execute, message.request)
 
     ready = threading.Event()

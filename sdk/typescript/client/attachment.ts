@@ -1,5 +1,6 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { CallerService, type WatchCallerResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { type Connection, randomName } from "./connection.ts";
 import { errorOf } from "./error.ts";
 import { type KeptStream, keepStream } from "./kept-stream.ts";
@@ -20,6 +21,9 @@ export interface Attachment extends KeptStream {
   readonly names: readonly string[];
 }
 
+/** More requests than are answered while one that was sent again is on its way. */
+const MAX_OVER = 1_000;
+
 /** Offers the tools, and executes the agent's requests, each once however often the connection breaks. */
 export async function attach(connection: Connection, options: AttachOptions): Promise<Attachment> {
   const { sessionId, callerId, tools, graceMs = 10_000 } = options;
@@ -34,6 +38,7 @@ export async function attach(connection: Connection, options: AttachOptions): Pr
   );
   const byName = new Map(tools.map((one) => [one.name, one]));
   const running = new Map<string, AbortController>();
+  const over = new BoundedMap<string, true>(MAX_OVER);
   const streamId = randomName();
 
   async function execute(requestId: string, tool: string, argumentsJson: string): Promise<void> {
@@ -48,6 +53,7 @@ export async function attach(connection: Connection, options: AttachOptions): Pr
       if (!canceling.signal.aborted) stream.fail(error);
     } finally {
       running.delete(requestId);
+      over.set(requestId, true);
     }
   }
 
@@ -57,9 +63,10 @@ export async function attach(connection: Connection, options: AttachOptions): Pr
     isOver: (error) => errorOf(error).reason === "SESSION_CLOSED",
     take({ event }) {
       if (event.case === "canceled") running.get(event.value.requestId)?.abort();
-      // a request comes again when the stream broke before it was answered
-      else if (event.case === "request" && !running.has(event.value.requestId))
-        void execute(event.value.requestId, event.value.tool, event.value.argumentsJson);
+      if (event.case !== "request") return;
+      const { requestId, tool, argumentsJson } = event.value;
+      // sent again when the stream broke before its answer was there, and may come when it is
+      if (!running.has(requestId) && !over.has(requestId)) void execute(requestId, tool, argumentsJson);
     },
   });
   return Object.assign(stream, { names });

@@ -7,6 +7,7 @@ import { openTwoBridges, scope } from "./bridge.ts";
 
 test("ORCH-10 a server that is deleted is stopped everywhere, also while it is followed, and is not started again", async () => {
   const directory = await mkdtemp(join(tmpdir(), "toolbus-deleted-"));
+  await using _ = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) }; // once nobody starts the server
   await using bridges = await openTwoBridges();
   const { left, right } = bridges;
   const path = join(directory, "starts");
@@ -38,5 +39,4 @@ test("ORCH-10 a server that is deleted is stopped everywhere, also while it is f
   await until(async () => (await starts()) > before, { timeoutMs: 10_000, what: "the server to be started anew" });
   leaving.abort();
   await following;
-  await rm(directory, { recursive: true });
 });

@@ -129,7 +129,8 @@ export type WatchCallerResponse = Message<"toolbus.caller.v1.WatchCallerResponse
     case: "attached";
   } | {
     /**
-     * A request to execute a tool.
+     * A request to execute a tool. A stream that is opened again gets those again which are not answered; one whose answer was on
+     * its way then may come behind it, so whoever executes each once remembers what it has answered.
      *
      * @generated from field: toolbus.caller.v1.CallerToolRequest request = 2;
      */

@@ -284,7 +284,8 @@ type WatchCallerResponse_Attached struct {
 }
 
 type WatchCallerResponse_Request struct {
-	// A request to execute a tool.
+	// A request to execute a tool. A stream that is opened again gets those again which are not answered; one whose answer was on
+	// its way then may come behind it, so whoever executes each once remembers what it has answered.
 	Request *CallerToolRequest `protobuf:"bytes,2,opt,name=request,proto3,oneof"`
 }
 

@@ -126,7 +126,9 @@ class WatchCallerResponse(_message.Message):
 
     @_builtins.property
     def request(self) -> _caller_pb2.CallerToolRequest:
-        """A request to execute a tool."""
+        """A request to execute a tool. A stream that is opened again gets those again which are not answered; one whose answer was on
+        its way then may come behind it, so whoever executes each once remembers what it has answered.
+        """
 
     @_builtins.property
     def canceled(self) -> _caller_pb2.CallerToolCancellation:

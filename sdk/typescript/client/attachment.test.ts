@@ -1,0 +1,45 @@
+import { createRouterTransport } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { attach } from "./attachment.ts";
+import { openConnection } from "./connection.ts";
+
+test("CTR-3 a request that was sent again, and comes behind its answer, is not executed again", async () => {
+  const answered: string[] = [];
+  const sentAll = Promise.withResolvers<void>();
+  const request = (requestId: string) => ({
+    event: { case: "request" as const, value: { requestId, tool: "notify", argumentsJson: "{}" } },
+  });
+  let whenAnswered = () => {};
+  const transport = createRouterTransport(({ service }) => {
+    service(CallerService, {
+      declareTools: () => ({ names: ["desk_notify"] }),
+      respond: ({ requestId }) => {
+        answered.push(requestId);
+        whenAnswered();
+        return {};
+      },
+      async *watchCaller() {
+        const first = new Promise<void>((resolve) => {
+          whenAnswered = resolve;
+        });
+        yield { event: { case: "attached", value: {} } };
+        yield request("first");
+        await first;
+        yield request("first"); // as one that was on its way when the answer came
+        yield request("second");
+        sentAll.resolve();
+        await new Promise(() => {});
+      },
+    });
+  });
+  const connection = openConnection({ transport, patienceMs: 0 });
+  const executed: string[] = [];
+  const run = (_: unknown, { callId }: { callId: string }) => void executed.push(callId);
+  const tools = [{ name: "notify", description: "", run }];
+  const attachment = await attach(connection, { sessionId: "s", callerId: "desk", tools });
+  await sentAll.promise;
+  await expect.poll(() => answered).toEqual(["first", "second"]);
+  expect(executed).toEqual(["first", "second"]);
+  await attachment.close();
+});
