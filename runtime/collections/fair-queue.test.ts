@@ -41,3 +41,31 @@ test("SEC-5 what fails gives way to the next, and who has too much waiting is to
   expect(await next).toBe(1);
   expect(await queue.run("a", async () => 2)).toBe(2);
 });
+
+test("SEC-5 who does not want his turn any more leaves the queue, and it goes on without him", async () => {
+  const queue = new FairQueue({ maxRunning: 1, maxWaiting: 10 });
+  const running = Promise.withResolvers<void>();
+  const done: string[] = [];
+  const put = (key: string, signal?: AbortSignal) => queue.run(key, async () => void done.push(key), signal);
+  const first = queue.run("a", () => running.promise);
+  const leaving = new AbortController();
+  const left = [put("b", leaving.signal), put("b"), put("c", leaving.signal), put("d")];
+  const whyLeft = new Error("gone");
+  leaving.abort(whyLeft);
+  running.resolve();
+  const settled = await Promise.allSettled(left);
+  expect(settled.map((one) => one.status === "rejected" && one.reason)).toEqual([whyLeft, false, whyLeft, false]);
+  await first;
+  expect(done).toEqual(["b", "d"]);
+  await expect(put("e", leaving.signal)).rejects.toBe(whyLeft);
+});
+
+test("SEC-5 work that has begun is not ended by the signal of its waiting", async () => {
+  const queue = new FairQueue({ maxRunning: 1, maxWaiting: 10 });
+  const leaving = new AbortController();
+  const work = Promise.withResolvers<string>();
+  const running = queue.run("a", () => work.promise, leaving.signal);
+  leaving.abort();
+  work.resolve("done");
+  expect(await running).toBe("done");
+});

@@ -1,9 +1,13 @@
+interface Waiting {
+  readonly begin: () => void;
+}
+
 /**
  * Lets work begin by turns: each key has one piece of work under way at a time, and those that wait have their turn in a circle. So
  * who brings much keeps nobody waiting longer than one piece of it takes.
  */
 export class FairQueue {
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Waiting[]>();
   readonly #running = new Set<string>();
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
@@ -13,15 +17,15 @@ export class FairQueue {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Undefined, and nothing is done, when so much of that key waits already. */
-  async run<T>(key: string, work: () => Promise<T>): Promise<T | undefined> {
+  /**
+   * Undefined, and nothing is done, when so much of that key waits already. An aborted signal ends the waiting, not the work, and what
+   * it says is thrown.
+   */
+  async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    signal?.throwIfAborted();
     const own = this.#waiting.get(key) ?? [];
     if (own.length >= this.#maxWaiting) return undefined;
-    const turn = Promise.withResolvers<void>();
-    this.#waiting.set(key, own);
-    own.push(turn.resolve);
-    this.#begin();
-    await turn.promise;
+    await this.#turnOf(key, own, signal);
     try {
       return await work();
     } finally {
@@ -30,12 +34,32 @@ export class FairQueue {
     }
   }
 
+  #turnOf(key: string, own: Waiting[], signal: AbortSignal | undefined): Promise<void> {
+    const turn = Promise.withResolvers<void>();
+    const leave = () => {
+      own.splice(own.indexOf(waiting), 1);
+      if (own.length === 0) this.#waiting.delete(key);
+      turn.reject(signal?.reason);
+    };
+    const waiting: Waiting = {
+      begin() {
+        signal?.removeEventListener("abort", leave);
+        turn.resolve();
+      },
+    };
+    signal?.addEventListener("abort", leave, { once: true });
+    own.push(waiting);
+    this.#waiting.set(key, own);
+    this.#begin();
+    return turn.promise;
+  }
+
   #begin(): void {
     for (const [key, own] of this.#waiting) {
       if (this.#running.size >= this.#maxRunning) return;
       if (this.#running.has(key)) continue;
       this.#running.add(key);
-      own.shift()?.();
+      own.shift()?.begin();
       this.#waiting.delete(key);
       if (own.length > 0) this.#waiting.set(key, own); // the last in the circle
     }

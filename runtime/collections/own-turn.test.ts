@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { ownTurn } from "./own-turn.ts";
 
+const { signal } = new AbortController();
+
 function busy(ms: number): void {
   const until = performance.now() + ms;
   while (performance.now() < until);
@@ -9,7 +11,7 @@ function busy(ms: number): void {
 test("SEC-5 between two pieces of heavy work others have as long as the first one took", async () => {
   const begun: number[] = [];
   const piece = async () => {
-    await ownTurn("ada");
+    await ownTurn({ sender: "ada", signal });
     begun.push(performance.now());
     busy(40);
   };
@@ -27,7 +29,7 @@ test("SEC-5 between two pieces of heavy work others have as long as the first on
 test("SEC-5 who brings much keeps nobody else waiting for more than one piece of it", async () => {
   const order: string[] = [];
   const piece = async (sender: string) => {
-    await ownTurn(sender);
+    await ownTurn({ sender, signal });
     order.push(sender);
   };
   await Promise.all([...Array.from({ length: 5 }, () => piece("mallory")), piece("ada")]);

@@ -10,16 +10,25 @@ const LEAST_REST_MS = 5;
 
 const turns = new FairQueue({ maxRunning: 1, maxWaiting: Number.POSITIVE_INFINITY });
 
+/** Whose turn it is. */
+export interface Taker {
+  /** Who has turns of his own. */
+  readonly sender: string;
+  /** Aborts when he does not want it any more; what waits holds what it is about. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Resolves when a piece of heavy work may begin: one at a time, each followed by a rest as long as it took, within bounds. What one
  * sender brings at once holds up what others do by one piece of it, and not by all of them; senders have their turns in a circle.
  */
-export function ownTurn(sender: string): Promise<void> {
+export function ownTurn({ sender, signal }: Taker): Promise<void> {
   const begins = Promise.withResolvers<void>();
-  void turns.run(sender, () => {
+  const work = () => {
     begins.resolve();
     return untilRested();
-  });
+  };
+  turns.run(sender, work, signal).catch(begins.reject);
   return begins.promise;
 }
 

@@ -4,8 +4,9 @@
  */
 
 import { createHash } from "node:crypto";
+import type { Taker } from "../collections/own-turn.ts";
 import { refuse } from "../failure/failure.ts";
-import { parseBounded } from "../schema/json-size.ts";
+import { faultOfJson } from "../schema/json-turn.ts";
 
 export interface Submission {
   /** Tells it from every other one for the same call; empty for one that cannot be repeated. */
@@ -30,21 +31,21 @@ export function submissionFrom({ submissionId, outcome }: GivenSubmission, callI
   return refuse("invalid_argument", message, { reason: "RESULT_INVALID", metadata: { call_id: callId } });
 }
 
-/** Refuses a result that nobody could read; its call stays open. */
-export function refuseNonJson({ outcome: { case: kind, value } }: Submission, callId: string): void {
-  if (kind === "error") return;
-  try {
-    parseBounded(value);
-  } catch (cause) {
-    const fault = { field: "result_json", message: "is no JSON text" };
-    const options = {
-      reason: "RESULT_INVALID",
-      metadata: { call_id: callId },
-      fieldViolations: [fault],
-      cause,
-    } as const;
-    refuse("invalid_argument", `the result of call ${callId} is no JSON text`, options);
-  }
+/** Likewise one whose result nobody could read; its call stays open. */
+export async function readableSubmissionFrom(
+  given: GivenSubmission,
+  callId: string,
+  taker: Taker,
+): Promise<Submission> {
+  const submission = submissionFrom(given, callId);
+  const { case: kind, value } = submission.outcome;
+  const message = kind === "error" ? undefined : await faultOfJson(value, taker);
+  if (message === undefined) return submission;
+  return refuse("invalid_argument", `the result of call ${callId} ${message}`, {
+    reason: "RESULT_INVALID",
+    metadata: { call_id: callId },
+    fieldViolations: [{ field: "result_json", message }],
+  });
 }
 
 /** The one that won, as it is remembered. */

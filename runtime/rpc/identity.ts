@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { Taker } from "../collections/own-turn.ts";
 
 /** Who calls when nobody was authenticated: everyone on this machine. */
 export const LOCAL_PRINCIPAL = "local";
@@ -57,6 +58,11 @@ export function seesAll({ service, isOperator }: Caller): boolean {
 /** The principal in whose name something is done and recorded. */
 export function principalOf({ principal }: Caller): string {
   return principal ?? LOCAL_PRINCIPAL;
+}
+
+/** Whose turn the work of a request is. */
+export function takerOf({ values, signal }: { values: ContextValues; signal: AbortSignal }): Taker {
+  return { sender: principalOf(callerOf({ values })), signal };
 }
 
 const storage = new AsyncLocalStorage<string>();

@@ -1,7 +1,7 @@
 /** More levels than anybody writes, and far fewer than a stack has room for, whoever walks through them: a package, a provider. */
 export const maxLevels = 200;
 
-const [quote, colon, openList, closeList, openObject, closeObject] = [0x22, 0x3a, 0x5b, 0x5d, 0x7b, 0x7d];
+const [quote, comma, colon, openList, closeList, openObject, closeObject] = [0x22, 0x2c, 0x3a, 0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Whether a JSON text is nested deeper than that. It is read from left to right: to walk down would be what it is to prevent. */
 export function isTooDeep(json: string): boolean {
@@ -23,24 +23,33 @@ export const maxValues = 200_000;
 /** What tools answer: a table of half a million rows. */
 export const maxToolValues = 2_000_000;
 
+/** Numbers and texts in lists take a tenth of what other values do. */
+const ELEMENTS_OF_VALUE = 10;
+
 /** As `JSON.parse`. Throws also where there are more values than `most`: 60 MB of `{}` cost half a minute and a gigabyte. */
 export function parseBounded(json: string, most: number = maxValues): unknown {
-  if (hasMoreValues(json, most)) throw new RangeError(`more than ${most} objects, lists and members are not read`);
+  if (hasMoreValues(json, most)) throw new RangeError(`${tooMany(most)} are not read`);
   return JSON.parse(json);
 }
 
+/** What a text has that has more of them. */
+export function tooMany(most: number): string {
+  return `more than ${most} objects, lists and members, or ${most * ELEMENTS_OF_VALUE} elements of lists`;
+}
+
 /**
- * Whether there are more objects, lists and members of objects in a JSON text than `most`. Three bytes of it may take twenty times
- * their room.
+ * Whether there are more objects, lists and members of objects in a JSON text than `most`, or more commas than `mostElements`. Three bytes
+ * of it may take twenty times their room.
  */
-export function hasMoreValues(json: string, most: number): boolean {
+export function hasMoreValues(json: string, most: number, mostElements: number = most * ELEMENTS_OF_VALUE): boolean {
   if (json.length <= most) return false;
-  let values = 0;
+  let [values, elements] = [0, 0];
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
     if (code === quote) at = endOfText(json, at);
+    else if (code === comma) elements += 1;
     else if (code === openObject || code === openList || code === colon) values += 1;
-    if (values > most) return true;
+    if (values > most || elements > mostElements) return true;
   }
   return false;
 }

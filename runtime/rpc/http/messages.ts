@@ -12,9 +12,16 @@ export type RequestTaker = (request: HttpRequest, response: HttpResponse) => boo
 /** Likewise, of a request whose body may be read: it is when it is iterated. */
 export type PathTaker = (request: HttpRequest, response: HttpResponse, body: AsyncIterable<Uint8Array>) => boolean;
 
-/** Who sends it, before anybody has asked whose key that is. */
-export function senderOf({ headers, socket }: HttpRequest): string {
-  return headers.authorization ?? String(headers["x-api-key"] ?? socket.remoteAddress ?? "");
+const principals = new WeakMap<HttpRequest, string>();
+
+/** From now on its sender is the principal that was let in. */
+export function sentBy(request: HttpRequest, principal: string): void {
+  principals.set(request, principal);
+}
+
+/** Who sends it: its principal, or where nobody was let in its address, which is no principal's name. */
+export function senderOf(request: HttpRequest): string {
+  return principals.get(request) ?? `\0${request.socket.remoteAddress}`;
 }
 
 /** Where the body of a request is read; over HTTP/2 the stream itself. */

@@ -12,6 +12,7 @@ import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } f
 import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
+import { methodsFromRoutes } from "../handling/recording-router.ts";
 import { Budget } from "./body/budget.ts";
 import { leaveBody } from "./body/leave-body.ts";
 import { type BodyLimits, RequestBody } from "./body/request-body.ts";
@@ -69,7 +70,7 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   const bodyOf = createBodies(options.body);
-  const maxBytes = connect.readMaxBytes;
+  const maxBytesByPath = mostBytesByPath(options);
 
   const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
@@ -82,7 +83,10 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
       return;
     }
     const exchange = { request, response, body };
-    serve({ handler, common: commonHandlers.get(path), admit, maxBytes }, exchange).catch((error: unknown) => {
+    serve(
+      { handler, common: commonHandlers.get(path), admit, maxBytes: maxBytesByPath.get(path) ?? 0 },
+      exchange,
+    ).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);
     });
   };
@@ -105,6 +109,17 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
       }
     });
   };
+}
+
+/** Of one message. Some services take smaller ones than the others. */
+function mostBytesByPath({ routes, connect }: RequestListenerOptions): ReadonlyMap<string, number> {
+  const methods = methodsFromRoutes(routes, []);
+  return new Map(
+    methods.map(({ spec: { method }, options: { readMaxBytes = connect.readMaxBytes } }) => [
+      `/${method.parent.typeName}/${method.name}`,
+      readMaxBytes,
+    ]),
+  );
 }
 
 function pathOf(request: HttpRequest): string {
@@ -147,7 +162,7 @@ async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: E
   const read = universalRequestOf(exchange, values);
   const isStream = handler.method.methodKind === "bidi_streaming" || handler.method.methodKind === "client_streaming";
   const parts = left.body ?? (isStream ? body.messages() : body);
-  const count = countOf(request, handler.method.input);
+  const count = countOf(request, handler.method.input, read.signal);
   const counted = left.isShort ? parts : countedBody(parts, request, { count, maxBytes });
   const answer = await body.whileServed(count, () => handler({ ...read, body: counted }));
   const contentType = request.headers["content-type"];

@@ -1,8 +1,8 @@
-import { HEAVY_VALUES, ownTurn } from "#runtime/collections/own-turn.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
 import { isObject } from "../json-object.ts";
 import { hasMoreValues, isTooDeep, maxLevels, maxValues, parseBounded } from "../json-size.ts";
+import { turnForJson } from "../json-turn.ts";
 import { cannotCheck, faultOf, leftOf, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
@@ -24,9 +24,9 @@ export type Soon<T> = T | Promise<T>;
 
 export interface Validator {
   /** Reads arguments, which are a JSON object; an empty text is an empty object. */
-  parseArguments(schemaJson: string, argumentsJson: string, by: string): Soon<Validation>;
+  parseArguments(schemaJson: string, argumentsJson: string, by: string, signal?: AbortSignal): Soon<Validation>;
   /** What is wrong with a result, which is any JSON that the schema allows; an empty schema allows all. */
-  faultOfResult(schemaJson: string, outputJson: string, by: string): Soon<string | undefined>;
+  faultOfResult(schemaJson: string, outputJson: string, by: string, signal?: AbortSignal): Soon<string | undefined>;
   /** What is wrong with a schema; undefined for a good one. */
   faultOfSchema(schemaJson: string, by: string): Soon<string | undefined>;
   /** The same by the dialect's own schema alone, which costs less: for many schemas, of which few are ever used. */
@@ -91,13 +91,13 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     get kept() {
       return { schemas: kept.size, characters: kept.characters };
     },
-    parseArguments(schemaJson, argumentsJson, by) {
+    parseArguments(schemaJson, argumentsJson, by, signal) {
       const text = argumentsJson || "{}";
-      return inItsTurn({ text, by }, () => checkArguments(schemaJson, text, by));
+      return inItsTurn({ text, by, signal }, () => checkArguments(schemaJson, text, by));
     },
-    faultOfResult(schemaJson, outputJson, by) {
+    faultOfResult(schemaJson, outputJson, by, signal) {
       if (hasMoreValues(outputJson, maxValues)) return checkElsewhere(schemaJson || "{}", outputJson, "result", by);
-      return inItsTurn({ text: outputJson, by }, () => checkResult(schemaJson, outputJson, by));
+      return inItsTurn({ text: outputJson, by, signal }, () => checkResult(schemaJson, outputJson, by));
     },
     faultOfSchema(schemaJson, by) {
       const schema = kept.get(schemaJson);
@@ -116,8 +116,14 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   };
 }
 
-function inItsTurn<T>({ text, by }: Pick<Given, "text" | "by">, work: () => Soon<T>): Soon<T> {
-  return hasMoreValues(text, HEAVY_VALUES) ? ownTurn(by).then(work) : work();
+interface Heavy {
+  readonly text: string;
+  readonly by: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+function inItsTurn<T>({ text, by, signal }: Heavy, work: () => Soon<T>): Soon<T> {
+  return turnForJson(text, { sender: by, signal })?.then(work) ?? work();
 }
 
 /** The shape of as many characters is looked at in a few ms. */

@@ -1,7 +1,7 @@
 import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isRepetition, refuseNonJson, type Submission, type Won } from "#runtime/results/submission.ts";
+import { isRepetition, type Submission, type Won } from "#runtime/results/submission.ts";
 import { type AnswerStores, keepAnswer, recordAnswer, recordOf, resultOf } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
@@ -92,7 +92,6 @@ export function createAnswers(parts: AnswersParts): Answers {
     respondHere,
     keep: (sessionId, requestId, submission) => keepAnswer(parts, keyOfRecord(sessionId, requestId), submission),
     async respond(sessionId, requestId, submission) {
-      refuseNonJson(submission, requestId);
       const reception = await respondHere(sessionId, requestId, submission);
       if (reception === "won") return { late: false };
       if (reception === "lost") return refuseResolved(requestId);

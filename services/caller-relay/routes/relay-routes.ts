@@ -2,9 +2,9 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { type CallerService, WatchDeclarationResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { submissionFrom } from "#runtime/results/submission.ts";
+import { readableSubmissionFrom } from "#runtime/results/submission.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { callerOf, principalOf, takerOf } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -60,7 +60,8 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
     },
     async respond({ sessionId, requestId, ...given }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));
-      return answers.respond(sessionId, requestId, submissionFrom(given, requestId));
+      const submission = await readableSubmissionFrom(given, requestId, takerOf(context));
+      return answers.respond(sessionId, requestId, submission);
     },
     async reportProgress(report, context) {
       await sessions.requireOwner(report.sessionId, callerOf(context));

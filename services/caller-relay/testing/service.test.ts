@@ -135,7 +135,7 @@ describe("caller-relay on the bus", () => {
     await caller.next();
     await expect(
       app.relay.respond({ sessionId: "s5", requestId: "call-5", outcome: { case: "resultJson", value: "{" } }),
-    ).rejects.toThrow(/no JSON/);
+    ).rejects.toThrow(/is not JSON/);
     const answers = await Promise.allSettled(
       Array.from({ length: 10 }, (_, index) => app.answer("s5", "call-5", index)),
     );

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { requireAccess, requireWholeKey } from "#runtime/rpc/access/rules.ts";
-import { type HttpRequest, type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
+import { type HttpRequest, type HttpResponse, sentBy, sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
@@ -24,6 +24,7 @@ export function createEnter(authenticate: Authenticate, shares: Shares, queue: F
   return async (request, response, entered) => {
     const caller = await authenticate(request);
     const principal = principalOf(caller);
+    sentBy(request, principal);
     const whenAnswered = atEndOf(response);
     whenAnswered(shares.take(principal, kindOf(entered)));
     if (typeof entered === "string") requireWholeKey(THIS_DOOR, caller);

@@ -1,11 +1,12 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import { HEAVY_VALUES, ownTurn } from "#runtime/collections/own-turn.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
-import { hasMoreValues } from "#runtime/schema/json-size.ts";
-import { parseKeepingNumbers } from "./json-text.ts";
+import { parseExactly } from "#runtime/schema/exact-json.ts";
+import { hasMoreValues, maxValues } from "#runtime/schema/json-size.ts";
+import { turnForJson } from "#runtime/schema/json-turn.ts";
 
 /** Who asks by plain HTTP, for the call that is made for it. */
 export function valuesOf(caller: Caller): ContextValues {
@@ -19,19 +20,20 @@ export interface Exchange {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The body as JSON, with its numbers as texts that are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
-export async function readJson(
-  { request, body }: Pick<Exchange, "request" | "body">,
-  maxBytes: number,
-): Promise<unknown> {
-  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+/** The body as JSON, with numbers that are written again as they stand. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+export async function readJson(given: Exchange, maxBytes: number): Promise<unknown> {
+  if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
-  const text = await readText({ request, body }, maxBytes);
+  const text = await readText(given, maxBytes);
+  if (hasMoreValues(text, maxValues, maxValues))
+    refuse("resource_exhausted", `the body has more than ${maxValues} values: SubmitToolResult takes more`, {
+      reason: "MESSAGE_TOO_LARGE",
+    });
   try {
-    return parseKeepingNumbers(text);
+    return parseExactly(text);
   } catch (cause) {
     return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
       reason: "REQUEST_MALFORMED",
@@ -41,10 +43,7 @@ export async function readJson(
 }
 
 /** The body, in so many bytes at most, when it may be parsed. */
-export async function readText(
-  { request, body }: Pick<Exchange, "request" | "body">,
-  maxBytes: number,
-): Promise<string> {
+export async function readText({ request, response, body }: Exchange, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -54,7 +53,9 @@ export async function readText(
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString("utf8");
-  if (hasMoreValues(text, HEAVY_VALUES)) await ownTurn(senderOf(request));
+  const left = new AbortController();
+  whenLeft(response, (reason) => left.abort(reason));
+  await turnForJson(text, { sender: senderOf(request), signal: left.signal });
   return text;
 }
 

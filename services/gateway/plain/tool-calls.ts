@@ -15,11 +15,11 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import { type Door, patternOfRoute } from "./door.ts";
 import { answerFailure, answerJson, type Exchange, readJson, valuesOf } from "./exchange.ts";
-import { isJsonObject, parseKeepingNumbers } from "./json-text.ts";
 
 /*
  * External services without an RPC client (TOOL-6, TOOL-7):
@@ -146,40 +146,34 @@ function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
 
 function refusalFrom(error: unknown): string {
   const { code, message, reason } = failureFromConnectError(error);
-  return eventText("refused", { code, message, reason });
+  return eventText("refused", JSON.stringify({ code, message, reason }));
 }
 
 function eventFrom({ update }: WatchToolCallsResponse): string {
   if (update.case === undefined) return "";
   if (update.case === "notice") {
     const { tool, problem, closestNames } = update.value;
-    return eventText("notice", { tool, problem, closestNames });
+    return eventText("notice", JSON.stringify({ tool, problem, closestNames }));
   }
   const { call, deliveryId } = update.value;
-  return call === undefined ? "" : eventText(update.case, callData(call, deliveryId), deliveryId);
+  return call === undefined ? "" : eventText(update.case, callJson(call, deliveryId), deliveryId);
 }
 
-function callData(call: ToolCall, deliveryId: string): object {
-  const { callId, runId, sessionId, agent, tool, argumentsJson, expireTime: expiresAt } = call;
-  return {
-    callId,
-    deliveryId,
-    runId,
-    sessionId,
-    agent,
-    tool,
-    arguments: parseKeepingNumbers(argumentsJson || "{}"),
-    ...(expiresAt && { expiresAt: timestampDate(expiresAt).toISOString() }),
-  };
+/** The arguments stand in it as they came, of which only the space between values may have lines. */
+function callJson(call: ToolCall, deliveryId: string): string {
+  const { callId, runId, sessionId, agent, tool, argumentsJson, expireTime } = call;
+  const expiresAt = expireTime && timestampDate(expireTime).toISOString();
+  const fields = JSON.stringify({ callId, deliveryId, runId, sessionId, agent, tool, expiresAt });
+  return `${fields.slice(0, -1)},"arguments":${(argumentsJson || "{}").replaceAll(/[\r\n]/g, " ")}}`;
 }
 
 /** A server-sent event. */
-function eventText(name: string, data: object, id?: string): string {
-  return `event: ${name}\n${id === undefined ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
+function eventText(name: string, dataJson: string, id?: string): string {
+  return `event: ${name}\n${id === undefined ? "" : `id: ${id}\n`}data: ${dataJson}\n\n`;
 }
 
 function fieldsOf(body: unknown): Record<string, unknown> {
-  return isJsonObject(body)
+  return isObject(body)
     ? body
     : refuse("invalid_argument", "the body must be a JSON object", { reason: "INVALID_REQUEST" });
 }

@@ -3,7 +3,7 @@ import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } f
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import { refuseNonJson, type Submission } from "#runtime/results/submission.ts";
+import type { Submission } from "#runtime/results/submission.ts";
 import type { Membership } from "../space/membership.ts";
 import type { Messages } from "./messages.ts";
 import { isFinal, toolOf, wordOf } from "./tool-message.ts";
@@ -72,7 +72,6 @@ export function createAnswers({ messages, membership, submit, findSpace }: Answe
           metadata: { call_id: answer.callId },
         });
       }
-      refuseNonJson(answer, answer.callId);
       await requireShownHere(spaceId, answer.callId);
       await membership.join(spaceId, by);
       const { result = resultFrom(answer), resolvedLate = false } = (await submit(answer)) ?? {};

@@ -130,7 +130,7 @@ describe("answers of people", () => {
     ).rejects.toThrow(/invalid_argument.*must be object/);
     await expect(
       ann.spaces.answerToolCall({ spaceId, callId: "strict1", outcome: { case: "resultJson", value: "{" } }),
-    ).rejects.toThrow(/invalid_argument.*is no JSON text/);
+    ).rejects.toThrow(/invalid_argument.*is not JSON/);
     expect((await shown("strict1"))?.state).toBe(Status.REQUIRES_ACTION);
     await ann.spaces.answerToolCall({
       spaceId,

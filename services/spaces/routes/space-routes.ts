@@ -6,8 +6,8 @@ import type { Member, Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { submissionFrom } from "#runtime/results/submission.ts";
-import { type Caller, callerOf, principalOf } from "#runtime/rpc/identity.ts";
+import { readableSubmissionFrom } from "#runtime/results/submission.ts";
+import { type Caller, callerOf, principalOf, takerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../messages/answers.ts";
@@ -107,7 +107,7 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       await access.require(request.spaceId, callerOf(context));
       const by = personMember(principalOf(callerOf(context)), "");
       const { callId } = request;
-      const answer = { callId, ...submissionFrom(request, callId), by };
+      const answer = { callId, ...(await readableSubmissionFrom(request, callId, takerOf(context))), by };
       return await answers.answer(request.spaceId, answer);
     },
   };

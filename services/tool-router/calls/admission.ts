@@ -81,7 +81,7 @@ export function createAdmission(parts: AdmissionParts): Admitter {
       );
     }
     const { inputSchemaJson } = entry.tool;
-    const args = await validator.parseArguments(inputSchemaJson, request.argumentsJson, context.principal);
+    const args = await validator.parseArguments(inputSchemaJson, request.argumentsJson, context.principal, signal);
     if (args.kind === "invalid") {
       return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
     }

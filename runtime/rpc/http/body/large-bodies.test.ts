@@ -7,6 +7,7 @@ import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { AssemblyRoom, MAX_MESSAGE_BYTES } from "../../handling/messages/assembly.ts";
+import { sentBy } from "../messages.ts";
 import { openServer } from "../testing/echo-server.ts";
 
 const mib = 2 ** 20;
@@ -31,7 +32,10 @@ async function openHolding(body: Options) {
         return { value: new Uint8Array(1) };
       },
     },
-    { body: { ...body, connectionBytes: 64 * mib } },
+    {
+      body: { ...body, connectionBytes: 64 * mib },
+      admit: (request) => void sentBy(request, String(request.headers.authorization)),
+    },
   );
   /** A connection of its own for each client. */
   const clientOf = (name: string, kind: typeof createGrpcTransport | typeof createConnectTransport, version = "2") =>

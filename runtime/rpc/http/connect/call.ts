@@ -2,9 +2,9 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { MethodSerializationLookup } from "@connectrpc/connect/protocol";
 import type { CallContext } from "../../handling/handler-context.ts";
-import { turnToParse } from "../../handling/messages/many-values.ts";
+import { isShort, turnToParse } from "../../handling/messages/many-values.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
-import { callerOf, principalOf } from "../../identity.ts";
+import { takerOf } from "../../identity.ts";
 import { LARGE_JSON_BYTES, messageFromLargeJson } from "../large-messages/transcoder.ts";
 import type { HttpResponse } from "../messages.ts";
 import type { RequestHead } from "./exchange.ts";
@@ -31,9 +31,8 @@ export async function inputOf(
   { head: { isBinary }, message, context }: ReadCall,
 ): Promise<MessageShape<DescMessage>> {
   const { input } = spec.method;
-  const sender = principalOf(callerOf(context));
-  await turnToParse(message, { desc: input, isBinary, sender });
   if (!isBinary && message.length > LARGE_JSON_BYTES)
-    return messageFromLargeJson(input, message, { sender, options: jsonOptions });
+    return messageFromLargeJson(input, message, { taker: takerOf(context), options: jsonOptions });
+  if (!isShort(message)) await turnToParse(message, { desc: input, isBinary, ...takerOf(context) });
   return serialization.getI(isBinary).parse(message);
 }

@@ -16,12 +16,12 @@ const MOST_JSON_BYTES = 8 * 1024 * 1024;
 /** Resolves when a message may be parsed. Refuses one that takes too long, by what the request says of its form. */
 export type Count = (message: Uint8Array) => Promise<void>;
 
-export function countOf(request: HttpRequest, desc: DescMessage): Count {
+export function countOf(request: HttpRequest, desc: DescMessage, signal: AbortSignal): Count {
   const isBinary = !/json/i.test(request.headers["content-type"] ?? "");
   const sender = senderOf(request);
   return async (message) => {
     if (!isBinary && message.length > MOST_JSON_BYTES) throw tooMuchJson();
-    await turnToParse(message, { desc, isBinary, sender });
+    await turnToParse(message, { desc, isBinary, sender, signal });
   };
 }
 

@@ -9,7 +9,7 @@ import { LARGE_JSON_BYTES, messageFromLargeJson } from "./transcoder.ts";
 
 const options = { ignoreUnknownFields: false };
 const read = (json: string) =>
-  messageFromLargeJson(CreateRunRequestSchema, Buffer.from(json), { options, sender: "ada" });
+  messageFromLargeJson(CreateRunRequestSchema, Buffer.from(json), { options, taker: { sender: "ada" } });
 
 test("SEC-5 what is in a message comes out of it", async () => {
   const text = `${"x".repeat(100_000)} ü 😀 \u0000`;

@@ -10,10 +10,11 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Piscina } from "piscina";
+import type { Taker } from "../../../collections/own-turn.ts";
 import { createThreadPool } from "../../../collections/thread-pool.ts";
 import { moduleBeside } from "../../../config/places.ts";
 import { connectError } from "../../../failure/connect.ts";
-import { turnToParse } from "../../handling/messages/many-values.ts";
+import { requireFewValues, turnToParse } from "../../handling/messages/many-values.ts";
 
 /*
  * To read 60 MB of JSON takes a second, in which its process does nothing else, and the broker takes it for dead after two. So large JSON
@@ -44,12 +45,13 @@ function thread(): Piscina<Transcoding, Uint8Array> {
 export async function messageFromLargeJson<D extends DescMessage>(
   desc: D,
   json: Uint8Array,
-  { options, sender }: { options: Partial<JsonReadOptions>; sender: string },
+  { options, taker }: { options: Partial<JsonReadOptions>; taker: Taker },
 ): Promise<MessageShape<D>> {
   const { typeName } = desc;
+  requireFewValues(json, { desc, isBinary: false });
   try {
     const bytes = await thread().run({ files: filesOf(desc), typeName, json, options });
-    await turnToParse(bytes, { desc, isBinary: true, sender });
+    await turnToParse(bytes, { desc, isBinary: true, ...taker });
     return fromBinary(desc, bytes);
   } catch (error) {
     if (Object(error).code !== "ERR_WORKER_OUT_OF_MEMORY") throw ConnectError.from(error, Code.InvalidArgument);

@@ -1,11 +1,40 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { HEAVY_VALUES, ownTurn } from "../../../collections/own-turn.ts";
+import { maxToolValues } from "../../../schema/json-size.ts";
+import { claimedPrincipal } from "../../access/callers.ts";
+import { hasMoreFields } from "../../handling/messages/field-count.ts";
+import { isShort } from "../../handling/messages/many-values.ts";
 import { unknownOutcome } from "../call/delivery.ts";
 
-export function parseAnswer<O extends DescMessage>(desc: O, body: Uint8Array): MessageShape<O> {
+/** Who asked, and what ends his asking. */
+interface Asked {
+  readonly header: Headers;
+  readonly signal: AbortSignal;
+}
+
+/** The message of an answer; one of many values is parsed in a turn of whoever asked. */
+export async function parseAnswer<O extends DescMessage>(
+  desc: O,
+  body: Uint8Array,
+  asked: Asked,
+): Promise<MessageShape<O>> {
+  if (!isShort(body)) await turnToParse(desc, body, asked);
+  return reading(desc, () => fromBinary(desc, body));
+}
+
+async function turnToParse(desc: DescMessage, body: Uint8Array, { header, signal }: Asked): Promise<void> {
+  const has = (most: number) => reading(desc, () => hasMoreFields(body, desc, most));
+  if (!has(HEAVY_VALUES)) return;
+  if (has(maxToolValues))
+    throw unknownOutcome(`the answer has more than ${maxToolValues} values`, Code.ResourceExhausted);
+  await ownTurn({ sender: claimedPrincipal(header), signal });
+}
+
+function reading<T>({ typeName }: DescMessage, read: () => T): T {
   try {
-    return fromBinary(desc, body);
+    return read();
   } catch (error) {
-    throw unknownOutcome(`the answer is no ${desc.typeName}`, Code.Internal, error);
+    throw unknownOutcome(`the answer is no ${typeName}`, Code.Internal, error);
   }
 }

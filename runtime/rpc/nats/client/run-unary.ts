@@ -10,7 +10,6 @@ import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { intercepted } from "../../handling/intercepted.ts";
 import { parseAnswer } from "./answer.ts";
 import { type ClientContext, errorOfCall } from "./client-call.ts";
-import type { WholeAnswer } from "./light-call.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { callUnary } from "./unary-call.ts";
 
@@ -29,7 +28,9 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
     const body = toBinary(method.input, passed.message as MessageShape<I>);
     const answer = await callUnary(context, call.sent(passed), body);
     call.progress.stage = "answered";
-    return responseFrom(method, answer);
+    const { body: answered, header, trailer } = answer;
+    const message = await parseAnswer(method.output, answered, passed);
+    return { stream: false, method, service: method.parent, message, header, trailer };
   };
   try {
     const response = await intercepted(next, init.interceptors)(call.request);
@@ -38,8 +39,4 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
   } catch (thrown) {
     throw errorOfCall(call.fail(thrown), call.progress);
   }
-}
-
-function responseFrom(method: DescMethodUnary, { body, header, trailer }: WholeAnswer): UnaryResponse {
-  return { stream: false, method, service: method.parent, message: parseAnswer(method.output, body), header, trailer };
 }

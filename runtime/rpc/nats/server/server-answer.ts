@@ -115,9 +115,11 @@ async function* requestsOf(call: ServerCall): AsyncIterable<Message> {
   }
 }
 
-async function parsedRequest({ method, opening }: ServerCall, body: Uint8Array): Promise<Message> {
+async function parsedRequest({ method, opening, context }: ServerCall, body: Uint8Array): Promise<Message> {
   const desc = method.spec.method.input;
-  if (!isShort(body)) await turnToParse(body, { desc, isBinary: true, sender: claimedPrincipal(opening.header) });
+  const { signal } = context;
+  if (!isShort(body))
+    await turnToParse(body, { desc, isBinary: true, sender: claimedPrincipal(opening.header), signal });
   try {
     return fromBinary(desc, body);
   } catch (error) {

@@ -4,13 +4,13 @@ import { readText } from "../../plain/exchange.ts";
 import type { ResponsesExchange } from "../exchange.ts";
 
 /** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
-export async function readBody({ request, body, parts }: ResponsesExchange): Promise<unknown> {
-  if (!/^application\/json\b/i.test(request.headers["content-type"] ?? "")) {
+export async function readBody(exchange: ResponsesExchange): Promise<unknown> {
+  if (!/^application\/json\b/i.test(exchange.request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
       reason: "PROTOCOL_UNSUPPORTED",
     });
   }
-  return jsonFromText(await readText({ request, body }, parts.maxBytes));
+  return jsonFromText(await readText(exchange, exchange.parts.maxBytes));
 }
 
 /** What a client wrote, however it came. */

@@ -1,6 +1,8 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { turnForJson } from "#runtime/schema/json-turn.ts";
 import { optionsFor, type ResponsesExchange } from "../exchange.ts";
 import { jsonFromText } from "../http/read-body.ts";
 import { statusOf, toldErrorFrom } from "../http/refusals.ts";
@@ -26,25 +28,27 @@ export class SocketTurns {
 
   /** Answers a message. A turn that fails is told as an error, and the connection stands. */
   async take(text: string, tell: Tell): Promise<void> {
+    const { request, parts, options } = this.#exchange;
     let previous: unknown;
     try {
+      using turn = await parts.enterAgain(request);
+      await turnForJson(text, { sender: principalOf(turn.caller), signal: options.signal });
       const value = jsonFromText(text);
       previous = isObject(value) ? value.previous_response_id : undefined;
-      const hasFailed = await this.#create(bodyFrom(value), tell);
+      const hasFailed = await this.#create(turn.caller, bodyFrom(value), tell);
       if (hasFailed) this.#own.delete(String(previous));
     } catch (error) {
       this.#own.delete(String(previous));
       const failure = failureFromConnectError(error);
-      if (failure.code === "internal") this.#exchange.parts.onFault(error);
+      if (failure.code === "internal") parts.onFault(error);
       await tell({ type: "error", status: statusOf(failure), error: toldErrorFrom(failure) });
     }
   }
 
   /** Gives whether the response failed. */
-  async #create(body: CreateBody, tell: Tell): Promise<boolean> {
-    const { request, parts, options } = this.#exchange;
-    using turn = await parts.enterAgain(request);
-    const asking = { parts, options: optionsFor(turn.caller, options.signal) };
+  async #create(caller: Caller, body: CreateBody, tell: Tell): Promise<boolean> {
+    const { parts, options } = this.#exchange;
+    const asking = { parts, options: optionsFor(caller, options.signal) };
     const runId = await startRun(asking, body, { own: this.#own });
     let last = "";
     for await (const events of eventsOf(asking, runId)) {

@@ -10,10 +10,12 @@ import {
   ExecutionType,
   type ToolResult,
 } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Taker } from "#runtime/collections/own-turn.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/results/submission.ts";
-import { parseBounded } from "#runtime/schema/json-size.ts";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
+import { faultOfJson } from "#runtime/schema/json-turn.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
@@ -43,7 +45,7 @@ export async function checkedOutputs(
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
   if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
-  const told = outputs.map(toldOutput);
+  const told = await toldOutputs(outputs, { sender: state.accepted.principal });
   const missing = told.filter((output) => !isTaken(state, output));
   await refuseUnfit(state, missing);
   refuseTooLarge(log, state.runId, missing);
@@ -52,14 +54,20 @@ export async function checkedOutputs(
   return inOrder.map((value) => ({ case: "callFinished", value }));
 }
 
-function toldOutput({ callId, submissionId, outcome }: ToolOutput): Output {
-  const submission = submissionFrom({ submissionId, outcome }, callId);
-  return { callId, submissionId, result: checkedResult(submission, callId), execution: byClient };
+async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promise<Output[]> {
+  const told: Output[] = [];
+  const nextStep = openSlices();
+  for (const { callId, submissionId, outcome } of outputs) {
+    await nextStep();
+    const result = await checkedResult(submissionFrom({ submissionId, outcome }, callId), callId, taker);
+    told.push({ callId, submissionId, result, execution: byClient });
+  }
+  return told;
 }
 
-function checkedResult({ outcome }: Submission, callId: string): Output["result"] {
-  if (outcome.case === "resultJson" && !isJson(outcome.value))
-    refuseCall("invalid_argument", callId, "is given an output that is not JSON", "RESULT_INVALID"); // LOOP-8
+async function checkedResult({ outcome }: Submission, callId: string, taker: Taker): Promise<Output["result"]> {
+  const fault = outcome.case === "error" ? undefined : await faultOfJson(outcome.value, taker);
+  if (fault !== undefined) refuseCall("invalid_argument", callId, `is given an output that ${fault}`, "RESULT_INVALID"); // LOOP-8
   return resultFromOutcome(outcome);
 }
 
@@ -67,15 +75,6 @@ function checkedResult({ outcome }: Submission, callId: string): Output["result"
 export function resultFromOutcome({ case: kind, value }: Outcome): Output["result"] {
   if (kind === "error") return errorResult(value);
   return { outputJson: value, isError: false };
-}
-
-export function isJson(text: string): boolean {
-  try {
-    parseBounded(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Whether the call has this very output; refuses what may not be given one. */

@@ -46,7 +46,7 @@ interface Creator {
 /** Checks what can be checked before a model is asked, and accepts the run. */
 export async function createRun(options: CreationOptions, request: CreateRunRequest, by: Creator): Promise<FoldedRun> {
   const { idempotencyKey, previousRunId } = request;
-  const input = itemsFromInput(request.input);
+  const input = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
   const repeated = await findRepeated(options, { ...request, input }, by);
   if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);

@@ -22,7 +22,7 @@ export async function forkRun(
   { runId, atSequence, idempotencyKey, ...request }: ForkRunRequest,
   by: { signal: AbortSignal; principal: string; caller: Caller },
 ): Promise<FoldedRun> {
-  const input = itemsFromInput(request.input);
+  const input = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
   const { records } = await options.log.read(runId, 0);
   const last = records.at(-1)?.event.sequence ?? notFound(runId);
   const state = foldLog(records) ?? notFound(runId);

@@ -16,7 +16,11 @@ const output = (outcome: ToolOutput["outcome"], more: { submissionId?: string } 
 });
 const result = (value: string) => ({ case: "resultJson", value }) as const;
 const hello = said(Role.USER, "hello");
-const itemsFrom = (input: Given[]) => itemsFromInput(input.map((item) => create(InputItemSchema, item)));
+const itemsFrom = (input: Given[]) =>
+  itemsFromInput(
+    input.map((item) => create(InputItemSchema, item)),
+    { sender: "ada" },
+  );
 
 describe("the input of a run", () => {
   test.each<[Given[], string]>([
@@ -37,8 +41,8 @@ describe("the input of a run", () => {
       [output({ case: undefined })],
       "neither a result nor an error of call a is given; a result that holds nothing is null",
     ],
-  ])("LOOP-5 LOOP-8 is refused with the place of what cannot be right: %#", (input, message) => {
-    expect(() => itemsFrom(input)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
+  ])("LOOP-5 LOOP-8 is refused with the place of what cannot be right: %#", async (input, message) => {
+    await expect(itemsFrom(input)).rejects.toThrow(expect.objectContaining({ code: "invalid_argument", message }));
   });
 
   test.each([Role.UNSPECIFIED, Role.SYSTEM])(
@@ -60,9 +64,9 @@ describe("the input of a run", () => {
     },
   );
 
-  test("LOOP-5 stands in the conversation as messages and as what calls answered, errors as such", () => {
+  test("LOOP-5 stands in the conversation as messages and as what calls answered, errors as such", async () => {
     const input = [hello, said(Role.ASSISTANT, ""), output(result("null")), output({ case: "error", value: "no" })];
-    expect(itemsFrom(input).map(({ item }) => item)).toMatchObject([
+    expect((await itemsFrom(input)).map(({ item }) => item)).toMatchObject([
       { case: "message", value: { role: Role.USER, content: textContent("hello") } },
       { case: "message", value: { role: Role.ASSISTANT, content: textContent("") } },
       { case: "functionCallOutput", value: { callId: "a", result: { outputJson: "null", isError: false } } },
@@ -70,20 +74,20 @@ describe("the input of a run", () => {
     ]);
   });
 
-  test("LOOP-18 a user may give a file without a word, and the agent gives none", () => {
+  test("LOOP-18 a user may give a file without a word, and the agent gives none", async () => {
     const file = { mediaType: "image/png", source: { case: "url" as const, value: "https://example.com/a.png" } };
     const given = (role: Role): Given => ({
       item: { case: "message", value: { role, content: [{ part: { case: "file", value: file } }] } },
     });
-    expect(itemsFrom([given(Role.USER)])).toHaveLength(1);
-    expect(() => itemsFrom([given(Role.ASSISTANT)])).toThrow(
+    expect(await itemsFrom([given(Role.USER)])).toHaveLength(1);
+    await expect(itemsFrom([given(Role.ASSISTANT)])).rejects.toThrow(
       "input[0].message.content[0] is a file, which users alone give",
     );
   });
 
-  test("LOOP-18 tells of calls that were made elsewhere", () => {
+  test("LOOP-18 tells of calls that were made elsewhere", async () => {
     const call: Given = { item: { case: "call", value: { callId: "a", name: "look", argumentsJson: "{}" } } };
-    expect(itemsFrom([hello, call, output(result('"seen"'))]).map(({ item }) => item)).toMatchObject([
+    expect((await itemsFrom([hello, call, output(result('"seen"'))])).map(({ item }) => item)).toMatchObject([
       {},
       { case: "functionCall", value: { callId: "a", name: "look", argumentsJson: "{}" } },
       { case: "functionCallOutput", value: { callId: "a", result: { outputJson: '"seen"' } } },

@@ -3,14 +3,17 @@
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { Taker } from "#runtime/collections/own-turn.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
+import { faultOfJson } from "#runtime/schema/json-turn.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { callIdsOf } from "../../log/state/view.ts";
 import { type Continuation, readHistory } from "../../sessions/history/history.ts";
 import type { SessionQueues } from "../../sessions/queue.ts";
-import { isJson, resultFromOutcome } from "../answer/outputs.ts";
+import { resultFromOutcome } from "../answer/outputs.ts";
 
 export function refuseEmptyInput(input: readonly Item[]): void {
   if (input.length === 0)
@@ -21,13 +24,19 @@ export function refuseEmptyInput(input: readonly Item[]): void {
 }
 
 /** The input as it stands in the conversation. */
-export function itemsFromInput(input: readonly InputItem[]): Item[] {
-  return input.map(({ item }, index) => {
+export async function itemsFromInput(input: readonly InputItem[], taker: Taker): Promise<Item[]> {
+  const items: Item[] = [];
+  const nextStep = openSlices();
+  for (const [index, { item }] of input.entries()) {
     const place = `input[${index}]`;
-    if (item.case === undefined) return refuseAt(place, "holds nothing");
-    if (item.case === "message") return itemFromMessage(item.value, place);
-    return item.case === "call" ? itemFromCall(item.value) : itemFromOutput(item.value, `${place}.output`);
-  });
+    if (item.case === undefined) refuseAt(place, "holds nothing");
+    if (item.case === "message") items.push(itemFromMessage(item.value, place));
+    if (item.case === "call") items.push(itemFromCall(item.value));
+    if (item.case !== "output") continue;
+    await nextStep();
+    items.push(await itemFromOutput(item.value, `${place}.output`, taker));
+  }
+  return items;
 }
 
 function itemFromMessage({ role, content }: InputMessage, place: string): Item {
@@ -47,12 +56,17 @@ function itemFromCall({ callId, name, argumentsJson }: InputCall): Item {
   return create(ItemSchema, { item: { case: "functionCall", value: { callId, name, argumentsJson } } });
 }
 
-function itemFromOutput({ callId, submissionId, outcome }: ToolOutput, place: string): Item {
+async function itemFromOutput(
+  { callId, submissionId, outcome }: ToolOutput,
+  place: string,
+  taker: Taker,
+): Promise<Item> {
   if (submissionId !== "")
     refuseAt(`${place}.submission_id`, "is not for input: a repetition is told by the idempotency_key");
   const submission = submissionFrom({ submissionId, outcome }, callId);
-  if (submission.outcome.case === "resultJson" && !isJson(submission.outcome.value))
-    refuseAt(`${place}.result_json`, "is not JSON", "RESULT_INVALID"); // LOOP-8
+  const { case: kind, value } = submission.outcome;
+  const fault = kind === "error" ? undefined : await faultOfJson(value, taker);
+  if (fault !== undefined) refuseAt(`${place}.result_json`, fault, "RESULT_INVALID"); // LOOP-8
   return create(ItemSchema, {
     item: { case: "functionCallOutput", value: { callId, result: resultFromOutcome(submission.outcome) } },
   });

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
+import { HEAVY_VALUES } from "#runtime/collections/own-turn.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { hasMoreValues } from "#runtime/schema/json-size.ts";
 import type { CallRecord } from "./record/call-record.ts";
 
 /*
@@ -43,6 +45,7 @@ export function differencesOfRequests(one: CallIdentity, other: CallIdentity): s
 export function isSameArguments(one: string, other: string): boolean {
   const [first, second] = [one || "{}", other || "{}"];
   if (first === second) return true;
+  if (hasMoreValues(first, HEAVY_VALUES) || hasMoreValues(second, HEAVY_VALUES)) return false; // nobody writes so many anew
   try {
     return isDeepStrictEqual(JSON.parse(first), JSON.parse(second));
   } catch {

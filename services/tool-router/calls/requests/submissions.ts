@@ -47,9 +47,9 @@ export interface SubmissionParts {
 export function createSubmissions(parts: SubmissionParts): Submissions {
   const { store, validator, clock, answers, answerers, presence, mayWatch, audit } = parts;
 
-  async function answerFrom({ outcome }: Submission, record: CallRecord, by: string): Promise<Answer> {
+  async function answerFrom({ outcome }: Submission, record: CallRecord, by: Submitter): Promise<Answer> {
     if (outcome.case === "error") return failure(outcome.value);
-    const fault = await validator.faultOfResult(record.outputSchemaJson, outcome.value, by);
+    const fault = await validator.faultOfResult(record.outputSchemaJson, outcome.value, by.principal, by.signal);
     if (fault !== undefined) {
       refuse("invalid_argument", `the result of call ${record.callId} is refused: ${fault}`, {
         reason: "RESULT_INVALID",
@@ -85,7 +85,7 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
       if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
       refuseUnlessOpen(found, clock.now());
       await requireWatcher(found, by);
-      const answer = await answerFrom(submission, found, principal);
+      const answer = await answerFrom(submission, found, by);
       const result = await answers.recorded(await answers.bound(answer, sessionId), sessionId);
       const won = wonBy(submission);
       const updated = await store.update(callId, (record) => {

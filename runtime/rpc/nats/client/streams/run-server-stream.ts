@@ -30,7 +30,7 @@ export async function runServerStream<I extends DescMessage, O extends DescMessa
   const next = async (passed: StreamRequest): Promise<StreamResponse> => {
     const body = toBinary(method.input, (await firstOf(passed.message)) as MessageShape<I>);
     const { header, trailer, bodies } = await callStream(context, call.sent(passed), { kind: "one", body });
-    const message = mapped(bodies, (answer) => parseAnswer(method.output, answer));
+    const message = mapped(bodies, (answer) => parseAnswer(method.output, answer, passed));
     return { stream: true, service: method.parent, method, header, trailer, message };
   };
   try {
@@ -76,14 +76,14 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
   };
 }
 
-function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U): AsyncIterable<U> {
+function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>): AsyncIterable<U> {
   return {
     [Symbol.asyncIterator]() {
       const iterator = items[Symbol.asyncIterator]();
       return {
         async next() {
           const result = await iterator.next();
-          return result.done ? result : { done: false, value: map(result.value) };
+          return result.done ? result : { done: false, value: await map(result.value) };
         },
         async return() {
           await iterator.return?.();

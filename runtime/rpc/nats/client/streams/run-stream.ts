@@ -57,7 +57,7 @@ async function runRequestStream<I extends DescMessage, O extends DescMessage>(
       method,
       header,
       trailer,
-      message: messagesOf(method.output, bodies),
+      message: messagesOf(method.output, bodies, request),
     };
   };
   try {
@@ -110,6 +110,7 @@ async function* bodiesOf<I extends DescMessage>(
 async function* messagesOf<O extends DescMessage>(
   desc: O,
   bodies: AsyncIterable<Uint8Array>,
+  asked: StreamRequest,
 ): AsyncIterable<MessageShape<O>> {
-  for await (const body of bodies) yield parseAnswer(desc, body);
+  for await (const body of bodies) yield await parseAnswer(desc, body, asked);
 }

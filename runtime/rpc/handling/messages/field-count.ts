@@ -1,0 +1,122 @@
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+
+/*
+ * F1  Every field that the library would read is counted: this goes through the bytes as it does.
+ * F2  The library reads a known field by its type, whatever its tag says. One whose tag says another form would lead the two apart, and
+ *     is refused.
+ * F3  Where this ends with an error, the library ends as well, at the same byte.
+ */
+
+/** F2 */
+export class MistaggedField extends Error {}
+
+/** Deeper than the library parses, which counts no entries of maps. */
+const MOST_DEEP = 250;
+
+/** Whether a message has more fields, elements and entries than that, its own and those of what is in it. */
+export function hasMoreFields(bytes: Uint8Array, desc: DescMessage, most: number): boolean {
+  const reader = new BinaryReader(bytes);
+  let left = most;
+  count(bytes.length, fieldsOf(desc), 1);
+  return left < 0;
+
+  function count(end: number, fields: Fields, depth: number): void {
+    if (depth > MOST_DEEP) throw new RangeError("nested too deep");
+    while (left >= 0 && reader.pos < end) {
+      left -= 1;
+      const [number, wireType] = reader.tag();
+      const field = fields.get(number);
+      if (field) countKnown(field, wireType, depth);
+      else if (wireType === WireType.StartGroup) countGroup(depth + 1);
+      else reader.skip(wireType, number);
+    }
+  }
+
+  function countKnown({ name, wireType: own, isPackable, fields }: Field, wireType: WireType, depth: number): void {
+    const isPacked = isPackable && wireType === WireType.LengthDelimited;
+    if (wireType !== own && !isPacked) throw new MistaggedField(`the tag of ${name} is that of another type`);
+    if (isPacked) left -= lengthHere();
+    if (fields) count(reader.uint32() + reader.pos, fields(), depth + 1);
+    else reader.skip(wireType);
+  }
+
+  /** At least as many as there are elements. */
+  function lengthHere(): number {
+    const { pos } = reader;
+    const length = reader.uint32();
+    reader.pos = pos;
+    return length;
+  }
+
+  function countGroup(depth: number): void {
+    if (depth > MOST_DEEP) throw new RangeError("nested too deep");
+    for (let [number, wireType] = reader.tag(); wireType !== WireType.EndGroup; [number, wireType] = reader.tag()) {
+      left -= 1;
+      if (left < 0) return;
+      if (wireType === WireType.StartGroup) countGroup(depth + 1);
+      else reader.skip(wireType, number);
+    }
+  }
+}
+
+interface Field {
+  readonly name: string;
+  /** Of one element, in a list. */
+  readonly wireType: WireType;
+  readonly isPackable: boolean;
+  /** Of what is in it. */
+  readonly fields: (() => Fields) | undefined;
+}
+
+type Fields = ReadonlyMap<number, Field>;
+
+const known = new WeakMap<DescMessage, Fields>();
+
+function fieldsOf(desc: DescMessage): Fields {
+  const fields = known.get(desc) ?? new Map(desc.fields.map((field) => [field.number, fieldFrom(field)]));
+  known.set(desc, fields);
+  return fields;
+}
+
+function fieldFrom(field: DescField): Field {
+  const { message, scalar } = field;
+  const ofMessage = message && (() => fieldsOf(message));
+  const name = String(field);
+  if (field.fieldKind === "map") {
+    const key = { name, wireType: wireTypeOf(field.mapKey), isPackable: false, fields: undefined };
+    const value = {
+      name,
+      wireType: message ? WireType.LengthDelimited : wireTypeOf(scalar),
+      isPackable: false,
+      fields: ofMessage,
+    };
+    const entry: Fields = new Map([
+      [1, key],
+      [2, value],
+    ]);
+    return { name, wireType: WireType.LengthDelimited, isPackable: false, fields: () => entry };
+  }
+  const wireType = message ? WireType.LengthDelimited : wireTypeOf(scalar);
+  const isPackable = field.fieldKind === "list" && wireType !== WireType.LengthDelimited;
+  return { name, wireType, isPackable, fields: ofMessage };
+}
+
+/** Of a scalar; an enum is none. */
+function wireTypeOf(scalar: ScalarType | undefined): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32;
+    default:
+      return WireType.Varint;
+  }
+}
