@@ -39,10 +39,16 @@ const HANGS = `there was no answer within ${HANGING_MS} ms; this machine may be 
 /** Why no answer was found. */
 export class Unanswered extends Error {}
 
-/** Asks on behalf of somebody, `by`, whose questions are answered one at a time. */
-export async function askThread(question: Question, by: string): Promise<string | undefined> {
+interface Asker {
+  /** On whose behalf it is asked: his questions are answered one at a time. */
+  readonly by: string;
+  /** Ends the waiting for that. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function askThread(question: Question, { by, signal }: Asker): Promise<string | undefined> {
   const digest = createHash("sha256").update(question.schemaJson).digest("base64");
-  const finding = await queue.run(by, () => answered(question, digest));
+  const finding = await queue.run(by, () => answered(question, digest), signal);
   if (finding === undefined) throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
   if (finding === "hangs") throw new Unanswered(HANGS);
   if (finding.kind === "found") return finding.fault;

@@ -110,8 +110,8 @@ export function faultOf(validate: ValidateFunction, value: unknown, what: string
   }
 }
 
-/** What there is to be checked, where that was not read before. */
-function parsed(json: string, what: string): { value?: unknown; fault?: string } {
+/** What there is to be checked. */
+export function parsed(json: string, what: string): { value?: unknown; fault?: string } {
   try {
     return { value: JSON.parse(json) };
   } catch (error) {

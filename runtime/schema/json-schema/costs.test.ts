@@ -14,8 +14,8 @@ test.each([...schemaBombs])(
   "SEC-5 a schema with %s is compiled on no thread that others wait for",
   async (_, schemaJson) => {
     const validator = createValidator();
-    await validator.parseArguments(objectOf({ a: anyOf(2) }), "{}", "mallory"); // whatever the first of all costs
-    const cpuMs = await cpuMsOf(async () => validator.parseArguments(schemaJson, "{}", "mallory"));
+    await validator.faultOfArguments(objectOf({ a: anyOf(2) }), "{}", "mallory"); // whatever the first of all costs
+    const cpuMs = await cpuMsOf(async () => validator.faultOfArguments(schemaJson, "{}", "mallory"));
     expect(cpuMs).toBeLessThan(150);
   },
 );
@@ -24,9 +24,9 @@ test("SEC-5 a schema that takes too long or too much memory is refused with the 
   const validator = createValidator();
   const refusal =
     /cannot be checked: the schema takes longer than 3000 ms or more than 256 MB .* tried again after 60 s/;
-  const first = await validator.parseArguments(hugeSchema, "{}", "mallory");
-  expect(first).toMatchObject({ kind: "invalid", message: expect.stringMatching(refusal) });
+  const first = await validator.faultOfArguments(hugeSchema, "{}", "mallory");
+  expect(first).toMatch(refusal);
   const startedAt = performance.now();
-  expect(await validator.parseArguments(hugeSchema, "{}", "alice")).toEqual(first);
+  expect(await validator.faultOfArguments(hugeSchema, "{}", "alice")).toEqual(first);
   expect(performance.now() - startedAt).toBeLessThan(2_500); // another try would take 3,000
 }, 60_000);

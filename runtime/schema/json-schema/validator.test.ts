@@ -16,18 +16,12 @@ const schema = JSON.stringify({
   required: ["list"],
   additionalProperties: false,
 });
-const faultOf = async (argumentsJson: string, of = schema) => {
-  const validation = await validator.parseArguments(of, argumentsJson, "alice");
-  return validation.kind === "invalid" ? validation.message : undefined;
-};
+const faultOf = async (argumentsJson: string, of = schema) => validator.faultOfArguments(of, argumentsJson, "alice");
 
 describe("arguments", () => {
-  test("that fit are read once and given back", async () => {
-    expect(await validator.parseArguments(schema, '{"list":[1]}', "alice")).toEqual({
-      kind: "valid",
-      value: { list: [1] },
-    });
-    expect(await validator.parseArguments("", "", "alice")).toEqual({ kind: "valid", value: {} });
+  test("that fit have no fault", async () => {
+    expect(await faultOf('{"list":[1]}')).toBeUndefined();
+    expect(await faultOf("", "")).toBeUndefined();
   });
 
   test("that do not fit are told with all faults and their paths", async () => {
@@ -67,8 +61,8 @@ describe("arguments", () => {
 
   test("SEC-5 of very many values are not read: 60 MB of them kept a process busy for half a minute", async () => {
     const many = `{"list":[${"{},".repeat(maxValues)}1]}`;
-    expect(await faultOf(many)).toMatch(
-      `more than ${maxValues} objects, lists and members, or ${10 * maxValues} elements of lists are not read`,
+    expect(await faultOf(many)).toBe(
+      `the arguments have more than ${maxValues} objects, lists and members, or ${10 * maxValues} elements of lists`,
     );
     expect(await faultOf(`{"list":[${"1,".repeat(maxValues)}1]}`)).toBeUndefined();
   });
@@ -102,8 +96,8 @@ describe("schemas", () => {
     const small = createValidator({ maxSchemas: 2 });
     for (let n = 0; n < 5; n++) {
       const text = JSON.stringify({ $id: "https://example.org/one", type: "object", properties: { n: { const: n } } });
-      expect((await small.parseArguments(text, `{"n":${n}}`, "alice")).kind).toBe("valid");
-      expect((await small.parseArguments(text, `{"n":${n + 1}}`, "alice")).kind).toBe("invalid");
+      expect(await small.faultOfArguments(text, `{"n":${n}}`, "alice")).toBeUndefined();
+      expect(await small.faultOfArguments(text, `{"n":${n + 1}}`, "alice")).toBeDefined();
     }
   });
 
@@ -134,10 +128,9 @@ describe("schemas", () => {
   test("are forgotten when they become too many or too large, and compiled again when they are needed", async () => {
     const textOf = (n: number) => JSON.stringify({ type: "object", description: `${n}${"x".repeat(100)}` });
     const small = createValidator({ maxCharacters: 400 });
-    for (const n of [1, 2, 1, 2, 3, 4])
-      expect((await small.parseArguments(textOf(n), "{}", "alice")).kind).toBe("valid");
+    for (const n of [1, 2, 1, 2, 3, 4]) expect(await small.faultOfArguments(textOf(n), "{}", "alice")).toBeUndefined();
     expect(small.kept).toEqual({ schemas: 2, characters: textOf(1).length * 2 });
-    expect((await small.parseArguments(textOf(1), "7", "alice")).kind).toBe("invalid");
+    expect(await small.faultOfArguments(textOf(1), "7", "alice")).toBeDefined();
   });
 
   test("LOOP-16 leave nothing behind when they are forgotten, good ones and bad ones", async () => {
@@ -150,7 +143,7 @@ describe("schemas", () => {
           Array.from({ length: 20 }, (_, k) => [`p${k}_${Math.random()}`, { minLength: 1 }]),
         );
         const bad = n % 2 === 0 ? {} : { $ref: "#/nowhere" };
-        await small.parseArguments(JSON.stringify({ type: "object", properties, ...bad }), "{}", "alice");
+        await small.faultOfArguments(JSON.stringify({ type: "object", properties, ...bad }), "{}", "alice");
       }
       collect();
       return process.memoryUsage().heapUsed;

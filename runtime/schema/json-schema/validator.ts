@@ -1,30 +1,30 @@
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { HEAVY_VALUES } from "#runtime/collections/own-turn.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
-import { isObject } from "../json-object.ts";
-import { hasMoreValues, isTooDeep, maxLevels, maxValues, parseBounded } from "../json-size.ts";
-import { turnForJson } from "../json-turn.ts";
-import { cannotCheck, faultOf, leftOf, type Question } from "./checker.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "../json-size.ts";
+import { cannotCheck, faultOf, leftOf, parsed, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 
 /*
- * V1  What is known to cost little is done at once, on the thread that asks: to compile a schema of few parts, and to hold a value
- *     against it that is short enough for its parts and patterns, and has not too many values to be read at once.
+ * V1  What is known to cost little is done at once, on the thread that asks: to compile a schema of few parts, to read a text of few
+ *     values, and to hold them against it where it is short enough for the schema's parts and patterns.
  * V2  All else is asked of other threads, which have limits of time and memory, and where nobody keeps another waiting. `by` is the
  *     principal on whose behalf it is asked.
  * V3  No answer within the limits is told as such, and nothing passes.
  */
 
-/** A JSON text that was read and found to fit, or what is wrong with it. */
-export type Validation = { kind: "valid"; value: unknown } | { kind: "invalid"; message: string };
-
 /** At once where that costs little. */
 export type Soon<T> = T | Promise<T>;
 
 export interface Validator {
-  /** Reads arguments, which are a JSON object; an empty text is an empty object. */
-  parseArguments(schemaJson: string, argumentsJson: string, by: string, signal?: AbortSignal): Soon<Validation>;
+  /** What is wrong with arguments, which are a JSON object; an empty text is an empty object. An aborted signal ends the waiting for a thread. */
+  faultOfArguments(
+    schemaJson: string,
+    argumentsJson: string,
+    by: string,
+    signal?: AbortSignal,
+  ): Soon<string | undefined>;
   /** What is wrong with a result, which is any JSON that the schema allows; an empty schema allows all. */
   faultOfResult(schemaJson: string, outputJson: string, by: string, signal?: AbortSignal): Soon<string | undefined>;
   /** What is wrong with a schema; undefined for a good one. */
@@ -57,84 +57,63 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   const shapes = new Dialects(); // for which nothing is held
   const kept = new KeptSchemas<Kept>({ open: () => openCheap(isLenient), maxSchemas, maxCharacters });
 
-  function check(schemaJson: string, { value, text, what, by }: Given): Soon<string | undefined> {
-    if (schemaJson === "") return undefined;
+  function check(given: Given): Soon<string | undefined> {
+    const { schemaJson, text, what } = given;
+    if (hasMoreValues(text, HEAVY_VALUES)) return checkElsewhere(given);
+    const { value, fault } = parsed(text, what);
+    if (fault !== undefined || schemaJson === "") return fault;
     const schema = kept.get(schemaJson);
     if (schema.kind === "faulty") return cannotCheck(what, schema.fault);
     if (schema.kind === "compiled" && isCheap(schema.cost, text.length)) return faultOf(schema.validate, value, what);
-    return checkElsewhere(schemaJson, text, what, by);
+    return checkElsewhere(given);
   }
 
-  function checkElsewhere(schemaJson: string, json: string, what: string, by: string): Promise<string | undefined> {
-    return asked({ kind: "check", schemaJson, isLenient, json, what }, by, (why) => cannotCheck(what, why));
-  }
-
-  function checkArguments(schemaJson: string, text: string, by: string): Soon<Validation> {
-    const parsed = parseJson(text, "the arguments", parseBounded);
-    if (parsed.kind === "invalid") return parsed;
-    if (!isObject(parsed.value)) return { kind: "invalid", message: "the arguments must be a JSON object" };
-    if (isTooDeep(text)) return { kind: "invalid", message: tooDeep };
-    const { value } = parsed;
-    const validationFrom = (fault: string | undefined): Validation =>
-      fault === undefined ? { kind: "valid", value } : { kind: "invalid", message: fault };
-    const fault = check(schemaJson, { value, text, what: "arguments", by });
-    return fault instanceof Promise ? fault.then(validationFrom) : validationFrom(fault);
-  }
-
-  function checkResult(schemaJson: string, text: string, by: string): Soon<string | undefined> {
-    const parsed = parseJson(text, "the result", JSON.parse);
-    if (parsed.kind === "invalid") return parsed.message;
-    return check(schemaJson, { value: parsed.value, text, what: "result", by });
+  function checkElsewhere({ schemaJson, text: json, what, by, signal }: Given): Promise<string | undefined> {
+    const question: Question = { kind: "check", schemaJson: schemaJson || "{}", isLenient, json, what };
+    return asked(question, { by, signal, told: (why) => cannotCheck(what, why) });
   }
 
   return {
     get kept() {
       return { schemas: kept.size, characters: kept.characters };
     },
-    parseArguments(schemaJson, argumentsJson, by, signal) {
+    faultOfArguments(schemaJson, argumentsJson, by, signal) {
       const text = argumentsJson || "{}";
-      return inItsTurn({ text, by, signal }, () => checkArguments(schemaJson, text, by));
+      const given = { text, what: "arguments", by, signal };
+      if (hasMoreValues(text, maxValues)) return `the arguments have ${tooMany(maxValues)}`;
+      if (isTooDeep(text)) return tooDeep;
+      if (/^\s*\{/.test(text)) return check({ ...given, schemaJson });
+      const noJson = check({ ...given, schemaJson: "" });
+      const told = (fault: string | undefined) => fault ?? "the arguments must be a JSON object";
+      return noJson instanceof Promise ? noJson.then(told) : told(noJson);
     },
-    faultOfResult(schemaJson, outputJson, by, signal) {
-      if (hasMoreValues(outputJson, maxValues)) return checkElsewhere(schemaJson || "{}", outputJson, "result", by);
-      return inItsTurn({ text: outputJson, by, signal }, () => checkResult(schemaJson, outputJson, by));
-    },
+    faultOfResult: (schemaJson, text, by, signal) => check({ schemaJson, text, what: "result", by, signal }),
     faultOfSchema(schemaJson, by) {
       const schema = kept.get(schemaJson);
-      if (schema.kind === "costly") return asked({ kind: "schema", schemaJson, isLenient }, by);
+      if (schema.kind === "costly") return asked({ kind: "schema", schemaJson, isLenient }, { by });
       return schema.kind === "faulty" ? schema.fault : undefined;
     },
     leftUnchecked(schemaJson, by) {
       if (schemaJson === "") return undefined;
       const schema = kept.get(schemaJson);
-      return schema.kind === "costly" ? asked({ kind: "left", schemaJson, isLenient }, by) : leftOf(schema);
+      return schema.kind === "costly" ? asked({ kind: "left", schemaJson, isLenient }, { by }) : leftOf(schema);
     },
     faultOfShape(schemaJson, by) {
-      if (schemaJson.length > CHEAP_SHAPE) return asked({ kind: "shape", schemaJson, isLenient }, by);
+      if (schemaJson.length > CHEAP_SHAPE) return asked({ kind: "shape", schemaJson, isLenient }, { by });
       return shapes.faultOfShape(JSON.parse(schemaJson));
     },
   };
-}
-
-interface Heavy {
-  readonly text: string;
-  readonly by: string;
-  readonly signal: AbortSignal | undefined;
-}
-
-function inItsTurn<T>({ text, by, signal }: Heavy, work: () => Soon<T>): Soon<T> {
-  return turnForJson(text, { sender: by, signal })?.then(work) ?? work();
 }
 
 /** The shape of as many characters is looked at in a few ms. */
 const CHEAP_SHAPE = 4_096;
 
 interface Given {
-  readonly value: unknown;
-  /** What it was read from. */
+  readonly schemaJson: string;
   readonly text: string;
   readonly what: string;
   readonly by: string;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** V1 */
@@ -150,10 +129,16 @@ function openCheap(isLenient: boolean) {
   };
 }
 
-/** V3 */
-async function asked(question: Question, by: string, told = (why: string) => why): Promise<string | undefined> {
+interface Asking {
+  readonly by: string;
+  readonly signal?: AbortSignal | undefined;
+  /** V3; what is told where there is no answer. */
+  readonly told?: (why: string) => string;
+}
+
+async function asked(question: Question, { told = (why) => why, ...asking }: Asking): Promise<string | undefined> {
   try {
-    return await askThread(question, by);
+    return await askThread(question, asking);
   } catch (error) {
     if (error instanceof Unanswered) return told(error.message);
     throw error;
@@ -161,11 +146,3 @@ async function asked(question: Question, by: string, told = (why: string) => why
 }
 
 const tooDeep = `the arguments are nested deeper than ${maxLevels} levels`;
-
-function parseJson(text: string, what: string, parse: (text: string) => unknown): Validation {
-  try {
-    return { kind: "valid", value: parse(text) };
-  } catch (error) {
-    return { kind: "invalid", message: `${what} must be valid JSON: ${messageFromUnknown(error)}` };
-  }
-}

@@ -81,10 +81,9 @@ export function createAdmission(parts: AdmissionParts): Admitter {
       );
     }
     const { inputSchemaJson } = entry.tool;
-    const args = await validator.parseArguments(inputSchemaJson, request.argumentsJson, context.principal, signal);
-    if (args.kind === "invalid") {
-      return refused(request, context, entry.reference, refusalOfArguments(entry, args.message));
-    }
+    const { argumentsJson } = request;
+    const fault = await validator.faultOfArguments(inputSchemaJson, argumentsJson, context.principal, signal);
+    if (fault !== undefined) return refused(request, context, entry.reference, refusalOfArguments(entry, fault));
     const tooLarge = entry.executor.kind === "outside" ? faultOfHandedArguments(request.argumentsJson) : undefined;
     if (tooLarge !== undefined) {
       return refused(request, context, entry.reference, refusalOfLargeArguments(entry, tooLarge));
@@ -92,7 +91,7 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     const byTally = decideByTally(tally, allowance, entry, request);
     if (byTally !== undefined) return refused(request, context, entry.reference, byTally);
     audit(request, context, entry.reference, decision);
-    return { kind: "admitted", call: admittedCall(request, context, { entry, args: args.value, spaceId }) };
+    return { kind: "admitted", call: admittedCall(request, context, { entry, spaceId }) };
   }
 
   function refused(request: IdentifiedCall, context: AgentContext, tool: string, decision: Decision): Admission {
@@ -141,7 +140,7 @@ export type IdentifiedCall = Omit<CallToolRequest, "runContext"> & {
 function admittedCall(
   request: IdentifiedCall,
   context: AgentContext,
-  { entry, args, spaceId }: { entry: ToolEntry; args: unknown; spaceId: string },
+  { entry, spaceId }: { entry: ToolEntry; spaceId: string },
 ): AdmittedCall {
   const { callId, sessionId, runId, name: calledAs, argumentsJson, deadline } = request;
   const { outputSchemaJson, executionType } = entry.tool;
@@ -164,7 +163,7 @@ function admittedCall(
   const runDeadline = deadline === undefined ? undefined : timestampMs(deadline);
   const scope = { ...context.scope, runId };
   const answers = { forms: request.answersForms, urls: request.answersUrls };
-  return { facts, entry, args, argumentsJson, answers, runDeadline, context: leftToFurther(request), scope };
+  return { facts, entry, argumentsJson, answers, runDeadline, context: leftToFurther(request), scope };
 }
 
 /** The run's limits as they go to the provider: they hold for every call on behalf of this one. */

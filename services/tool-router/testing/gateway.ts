@@ -26,8 +26,7 @@ export function openTestGateway(options: { allow: string[]; resolveWith?: Resolv
       const json = call.argumentsJson ?? JSON.stringify(args);
       const deadline = { at: Date.now() + timeoutMs, timeoutMs };
       const signal = call.signal ?? new AbortController().signal;
-      return (await gateway.execute(entry, { value: args, json, idempotencyKey: "call-1" }, deadline, signal))
-        .outputJson;
+      return (await gateway.execute(entry, { json, idempotencyKey: "call-1" }, deadline, signal)).outputJson;
     },
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };

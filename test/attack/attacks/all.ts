@@ -1,7 +1,8 @@
 import type { Attack } from "../attack.ts";
 import { bodies } from "./bodies.ts";
 import { bus } from "./bus.ts";
-import { costs } from "./costs.ts";
+import { costs } from "./costs/costs.ts";
+import { heavyMessages } from "./costs/heavy-messages.ts";
 import { clients } from "./doors/clients.ts";
 import { doors } from "./doors/methods.ts";
 import { takenIds } from "./doors/taken-ids.ts";
@@ -25,6 +26,7 @@ export const attacks: readonly Attack[] = [
   ...turncoats,
   ...bodies,
   ...costs,
+  ...heavyMessages,
   ...fuzz,
   ...messages,
 ];

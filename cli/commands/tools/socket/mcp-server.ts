@@ -35,8 +35,8 @@ export function callerMcpServer(client: Pick<SocketClient, "config" | "tried" | 
     const tool = tools.find((one) => prefixedName(caller_id, one.name) === name);
     if (tool === undefined) throw new Error(`the caller declares no tool ${JSON.stringify(name)} at the moment`);
     const schemaJson = JSON.stringify(tool.inputSchema);
-    const checked = await validator.parseArguments(schemaJson, JSON.stringify(given), "agent");
-    if (checked.kind === "invalid") throw new Error(checked.message);
+    const fault = await validator.faultOfArguments(schemaJson, JSON.stringify(given), "agent");
+    if (fault !== undefined) throw new Error(fault);
     return await client.call(tool.name, given);
   }
 }

@@ -4,8 +4,8 @@ import { createValidator } from "../validator.ts";
 const strict = createValidator();
 const lenient = createValidator({ isLenient: true });
 const schemaOf = (properties: object, more: object = {}) => JSON.stringify({ type: "object", properties, ...more });
-const kindOf = async (schema: string, value: object) =>
-  (await lenient.parseArguments(schema, JSON.stringify(value), "alice")).kind;
+const faultOf = async (schema: string, value: object) =>
+  lenient.faultOfArguments(schema, JSON.stringify(value), "alice");
 
 test.each([
   "^[\\w-.]+$",
@@ -21,10 +21,10 @@ test.each([
   "[",
 ])("a pattern of another language, %s, is left to the server, and the rest is checked", async (pattern) => {
   const schema = schemaOf({ a: { type: "string", pattern, maxLength: 9 }, n: { type: "integer" } });
-  expect((await strict.parseArguments(schema, '{"a":"x"}', "alice")).kind, "nobody could call it").toBe("invalid");
-  expect(await kindOf(schema, { a: "x", n: 1 })).toBe("valid");
-  expect(await kindOf(schema, { a: "x", n: "1" })).toBe("invalid");
-  expect(await kindOf(schema, { a: "x".repeat(10) })).toBe("invalid");
+  expect(await strict.faultOfArguments(schema, '{"a":"x"}', "alice"), "nobody could call it").toBeDefined();
+  expect(await faultOf(schema, { a: "x", n: 1 })).toBeUndefined();
+  expect(await faultOf(schema, { a: "x", n: "1" })).toBeDefined();
+  expect(await faultOf(schema, { a: "x".repeat(10) })).toBeDefined();
   expect(await lenient.leftUnchecked(schema, "alice")).toBe(`properties.a.pattern ${JSON.stringify(pattern)}`);
 });
 
@@ -39,10 +39,10 @@ test.each([
   ["a property that is no schema", { a: 7 }, "properties.a 7"],
 ])("%s is left to the server, and the rest is checked", async (_, properties, left) => {
   const schema = schemaOf({ ...properties, n: { type: "integer" } }, { required: ["n"] });
-  expect((await strict.parseArguments(schema, '{"n":1}', "alice")).kind).toBe("invalid");
-  expect(await kindOf(schema, { a: [2], n: 1 })).toBe("valid");
-  expect(await kindOf(schema, { a: [2], n: "1" })).toBe("invalid");
-  expect(await kindOf(schema, { a: [2] })).toBe("invalid");
+  expect(await strict.faultOfArguments(schema, '{"n":1}', "alice")).toBeDefined();
+  expect(await faultOf(schema, { a: [2], n: 1 })).toBeUndefined();
+  expect(await faultOf(schema, { a: [2], n: "1" })).toBeDefined();
+  expect(await faultOf(schema, { a: [2] })).toBeDefined();
   expect(await lenient.leftUnchecked(schema, "alice")).toMatch(left);
 });
 
@@ -54,13 +54,13 @@ test.each([
   ["names by pattern", { patternProperties: { "(?i)^a": {} }, additionalProperties: false }],
   ["what is left over", { allOf: [{ $ref: "#/nowhere" }], unevaluatedProperties: false }],
 ])("LENIENT-2 a part that is left makes nothing stricter: %s", async (_, more) => {
-  expect(await kindOf(JSON.stringify({ type: "object", ...more }), { a: "x" })).toBe("valid");
+  expect(await faultOf(JSON.stringify({ type: "object", ...more }), { a: "x" })).toBeUndefined();
 });
 
 test("a good schema is checked as a whole, and a whole that cannot be read is left as a whole", async () => {
   const good = schemaOf({ a: { oneOf: [{ type: "string" }, { const: "x" }] } });
-  expect(await kindOf(good, { a: "x" })).toBe("invalid");
+  expect(await faultOf(good, { a: "x" })).toBeDefined();
   expect(await lenient.leftUnchecked(good, "alice")).toBeUndefined();
   const twice = schemaOf({ a: { $id: "https://example.org/a" }, b: { $id: "https://example.org/a", type: "string" } });
-  expect(await kindOf(twice, { a: 1 })).toBe("valid");
+  expect(await faultOf(twice, { a: 1 })).toBeUndefined();
 });

@@ -43,8 +43,8 @@ export async function faultOfArguments(
   by: string,
 ): Promise<string | undefined> {
   const schemaJson = await usable(inputSchemaJson, by);
-  const validation = await validator.parseArguments(schemaJson, argumentsJson.trim(), by);
-  return validation.kind === "invalid" ? argumentsRefused(name, validation.message) : undefined;
+  const fault = await validator.faultOfArguments(schemaJson, argumentsJson.trim(), by);
+  return fault === undefined ? undefined : argumentsRefused(name, fault);
 }
 
 /** Why an output is not what its tool promises. */

@@ -3,7 +3,6 @@ import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
 import { TOOL_ERROR, toolSpan } from "#runtime/telemetry/conventions.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { executionBy } from "../../tools/tool-set/executor.ts";
@@ -22,7 +21,6 @@ import type { ProviderCall } from "./provider.ts";
 export interface PreparedCall {
   callId: string;
   entry: ToolEntry;
-  args: unknown;
   argumentsJson: string;
   deadline: Deadline;
   /** What whoever calls has answered on the call's behalf. */
@@ -71,7 +69,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
   };
 
   async function answerOf(call: PreparedCall, control: CallControl): Promise<Answer> {
-    const { entry, args, deadline, begun } = call;
+    const { entry, deadline, begun } = call;
     const { executor, tool } = entry;
     switch (executor.kind) {
       case "internal":
@@ -79,7 +77,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
       case "gateway":
         return gateway.execute(
           entry,
-          { value: isObject(args) ? args : {}, json: call.argumentsJson, idempotencyKey: call.callId },
+          { json: call.argumentsJson || "{}", idempotencyKey: call.callId },
           deadline,
           control.signal,
         );

@@ -14,12 +14,14 @@ export interface Outgoing {
 }
 
 export interface CallArguments {
-  readonly value: Readonly<Record<string, unknown>>;
-  /** The same as text, which goes out byte for byte. */
+  /** A JSON object; as a body it goes out byte for byte. */
   readonly json: string;
   /** The call's id, equal for each execution of one call; a tool that knows it does once what it is asked twice (LOOP-14). */
   readonly idempotencyKey: string;
 }
+
+/** More than any server takes. */
+const MAX_QUERY_LENGTH = 65_536;
 
 /** The methods whose arguments go into the query; every other method carries them as a JSON body. */
 const QUERY_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE"]);
@@ -44,20 +46,23 @@ export function requestOfCall(tool: Tool, args: CallArguments, secrets: Readonly
       url,
       method,
       headers: { "content-type": "application/json", ...headers },
-      body: args.json || "{}",
+      body: args.json,
       hasSecrets,
     };
   }
-  for (const [name, value] of Object.entries(args.value)) {
-    for (const one of Array.isArray(value) ? value : [value]) appendToQuery(url, name, one);
-  }
+  appendToQuery(url, args.json);
   return { url, method, headers, body: null, hasSecrets };
 }
 
 /** An array is its elements under one name, what is nested deeper is JSON text, and null is left out. */
-function appendToQuery(url: URL, name: string, value: unknown): void {
-  if (value === null || value === undefined) return;
-  url.searchParams.append(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+function appendToQuery(url: URL, json: string): void {
+  if (json.length > MAX_QUERY_LENGTH)
+    throw new Error(`its arguments are longer than a query may be: ${MAX_QUERY_LENGTH} characters`);
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(JSON.parse(json)))
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== null) query.append(name, typeof one === "object" ? JSON.stringify(one) : String(one));
+  url.search = [url.search.slice(1), query].filter((part) => `${part}` !== "").join("&");
 }
 
 function refuseUnfit(url: URL): void {

@@ -8,11 +8,9 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { objectOf, patternBombs, schemaBombs } from "#runtime/schema/json-schema/testing/bombs.ts";
-import { maxValues } from "#runtime/schema/json-size.ts";
-import { send } from "../../../services/gateway/testing/http-probe.ts";
-import { gatewayAt, input, options } from "../../system/access/world.ts";
-import { type Attack, type Ground, tryAll } from "../attack.ts";
-import { callTool } from "../suite/call-tool.ts";
+import { gatewayAt, input, options } from "../../../system/access/world.ts";
+import { type Attack, type Ground, tryAll } from "../../attack.ts";
+import { callTool } from "../../suite/call-tool.ts";
 
 const sessionId = "mallorys";
 
@@ -60,57 +58,6 @@ export const costs: readonly Attack[] = [
         argumentsJson: JSON.stringify({ text: value }),
       }));
       return declareAndCall(ground, isShort ? bombs.slice(0, 2) : bombs, isShort ? 2 : 16);
-    },
-  },
-  {
-    name: "messages, arguments and bodies of millions of values",
-    requirement: "SEC-5",
-    play({ url, keys }, { isShort }) {
-      const values = isShort ? 1_000_000 : 15_000_000;
-      const tools = gatewayAt(url, keys.mallory);
-      const objects = `[${"{},".repeat(values)}{}]`;
-      const members = `{${Array.from({ length: values / 2 }, (_, at) => `"${at}":[]`).join()}}`;
-      const post = async (path: string, type: string, body: string | Uint8Array) => {
-        const accept = "application/json, text/event-stream";
-        const headers = { "content-type": type, accept, "x-api-key": keys.mallory };
-        return (await send(url, "1.1", { method: "POST", path, headers, body: Buffer.from(body) })).body.toString();
-      };
-      const call = (argumentsJson: string) =>
-        callTool(tools, { sessionId, name: "note", argumentsJson }).catch(messageFromUnknown);
-      const createRun = `/${RunService.typeName}/CreateRun`;
-      const tries = [
-        () => post(createRun, "application/proto", Buffer.alloc(2 * values, Buffer.from([0x1a, 0x00]))), // `input`
-        () => post(createRun, "application/json", `{"input":${objects}}`),
-        () => post("/mcp/spy", "application/json", `{"jsonrpc":"2.0","id":1,"method":"ping","params":${objects}}`),
-        () => post("/v1/responses", "application/json", `{"model":"spy","input":${objects}}`),
-        () => call(`{"text":${objects}}`),
-        () => call(members),
-      ];
-      const isRefused = (answer: string) => /has more than \d+ values|are not read/.test(answer);
-      return tryAll(tries, async (play) => {
-        const answer = await play();
-        return isRefused(answer) ? undefined : `it was read: ${answer.slice(0, 200)}`;
-      });
-    },
-  },
-  {
-    name: "many messages at once, each as costly to read as one may be",
-    requirement: "SEC-5",
-    async play({ url, keys }, { isShort }) {
-      const objects = `[${"{},".repeat(maxValues - 10)}{}]`;
-      const headers = { "content-type": "application/json", "x-api-key": keys.mallory };
-      const post = (path: string, body: string) =>
-        send(url, "1.1", { method: "POST", path, headers, body: Buffer.from(body) });
-      const tools = gatewayAt(url, keys.mallory);
-      const argumentsJson = `{${Array.from({ length: maxValues - 10 }, (_, at) => `"${at}":1`).join()}}`;
-      const kinds = [
-        () => post(`/${RunService.typeName}/CreateRun`, `{"input":${objects}}`),
-        () => post("/v1/responses", `{"model":"spy","input":${objects}}`),
-        () => callTool(tools, { sessionId, name: "note", argumentsJson }),
-      ];
-      const tries = Array.from({ length: isShort ? 24 : 240 }, (_, at) => kinds[at % kinds.length]!);
-      await Promise.allSettled(tries.map((play) => play())); // what it costs, another principal sees
-      return { tries: tries.length, reached: [] };
     },
   },
   {
