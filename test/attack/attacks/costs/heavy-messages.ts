@@ -78,7 +78,7 @@ export const heavyMessages: readonly Attack[] = [
         () => call(`{"text":${numbers}}`),
         () => call(members),
       ];
-      const isRefused = (answer: string) => /has more than \d+ values|are not read|that of another type/.test(answer);
+      const isRefused = (answer: string) => /ha(?:s|ve) more than \d+|are not read|that of another type/.test(answer);
       return tryAll(tries, async (play) => {
         const answer = await play();
         return isRefused(answer) ? undefined : `it was read: ${answer.slice(0, 200)}`;
