@@ -1,5 +1,5 @@
 import { HEAVY_VALUES, ownTurn, type Taker } from "../collections/own-turn.ts";
-import { hasMoreValues, maxToolValues, tooMany } from "./json-size.ts";
+import { hasMoreValues, maxValues, tooMany } from "./json-size.ts";
 
 /** Resolves when a JSON text may be parsed; undefined where that is at once. */
 export function turnForJson(text: string, taker: Taker): Promise<void> | undefined {
@@ -8,7 +8,7 @@ export function turnForJson(text: string, taker: Taker): Promise<void> | undefin
 
 /** What is wrong with the text of a result, said after its name; undefined for JSON that can be read. */
 export async function faultOfJson(text: string, taker: Taker): Promise<string | undefined> {
-  if (hasMoreValues(text, maxToolValues)) return `has ${tooMany(maxToolValues)}`;
+  if (hasMoreValues(text, maxValues)) return `has ${tooMany(maxValues)}`;
   await turnForJson(text, taker);
   try {
     JSON.parse(text);

@@ -80,8 +80,8 @@ func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*A
 	return &Attachment{Stream: stream, Names: declared.GetNames()}, nil
 }
 
-// maxAnswered is more requests than are answered while one that was sent again is on its way.
-const maxAnswered = 1_000
+// maxOver is more requests than are answered while one that was sent again is on its way.
+const maxOver = 1_000
 
 // requests are those to this program in a session.
 type requests struct {
@@ -89,7 +89,7 @@ type requests struct {
 	functions map[string]Function
 	mutex     sync.Mutex
 	running   map[string]context.CancelFunc
-	answered  []string // the last maxAnswered
+	over      []string // the last maxOver
 }
 
 func (r *requests) take(ctx context.Context, message *callerv1.WatchCallerResponse) {
@@ -105,7 +105,7 @@ func (r *requests) take(ctx context.Context, message *callerv1.WatchCallerRespon
 	if request == nil || r.running[request.GetRequestId()] != nil {
 		return
 	}
-	if slices.Contains(r.answered, request.GetRequestId()) { // sent again when the stream broke before its answer was there
+	if slices.Contains(r.over, request.GetRequestId()) { // sent again when the stream broke before its answer was there
 		return
 	}
 	executing, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -119,6 +119,10 @@ func (r *requests) execute(ctx context.Context, request *callerv1.CallerToolRequ
 		defer r.mutex.Unlock()
 		r.running[request.GetRequestId()]()
 		delete(r.running, request.GetRequestId())
+		r.over = append(r.over, request.GetRequestId())
+		if len(r.over) > maxOver {
+			r.over = slices.Delete(r.over, 0, 1)
+		}
 	}()
 	answer := &callerv1.RespondRequest{SessionId: r.session.ID, RequestId: request.GetRequestId(), SubmissionId: randomName()}
 	if result := outcomeOf(ctx, r.functions[request.GetTool()], request.GetArgumentsJson()); result.fault != "" {
@@ -127,13 +131,5 @@ func (r *requests) execute(ctx context.Context, request *callerv1.CallerToolRequ
 		answer.Outcome = &callerv1.RespondRequest_ResultJson{ResultJson: result.resultJSON}
 	}
 	client := r.session.client
-	if _, err := send(ctx, client.patience, client.callers.Respond, answer); unlessOver(err) != nil {
-		return // nobody was told: the request comes again, or ends in its time
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.answered = append(r.answered, request.GetRequestId())
-	if len(r.answered) > maxAnswered {
-		r.answered = slices.Delete(r.answered, 0, 1)
-	}
+	_, _ = send(ctx, client.patience, client.callers.Respond, answer) // nobody was told: the request ends in its time
 }

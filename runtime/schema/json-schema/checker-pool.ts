@@ -17,6 +17,7 @@ const HEAP_MB = 256;
 /** A thread that is not stopped by its own limits, or that the machine gives no time. Its start counts. */
 const HANGING_MS = 2 * COMPILE_MS + 8_000;
 const MAX_WAITING = 200;
+const LARGE_TEXT = 1024 * 1024;
 const QUARANTINE_MS = 60_000;
 
 const queue = new FairQueue({ maxRunning: THREADS, maxWaiting: MAX_WAITING });
@@ -33,6 +34,12 @@ function threads(): Piscina<Question, Finding> {
 const TOO_COSTLY =
   `the schema takes longer than ${COMPILE_MS} ms or more than ${HEAP_MB} MB to compile; ` +
   `it is tried again after ${QUARANTINE_MS / 1_000} s`;
+
+const WHY = {
+  compile: TOO_COSTLY,
+  check: `it takes longer than ${CHECK_MS} ms`,
+  memory: `it takes more than ${HEAP_MB} MB to read`,
+};
 
 const HANGS = `there was no answer within ${HANGING_MS} ms; this machine may be too busy: try again`;
 
@@ -52,7 +59,7 @@ export async function askThread(question: Question, { by, signal }: Asker): Prom
   if (finding === undefined) throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
   if (finding === "hangs") throw new Unanswered(HANGS);
   if (finding.kind === "found") return finding.fault;
-  throw new Unanswered(finding.step === "check" ? `it takes longer than ${CHECK_MS} ms` : TOO_COSTLY);
+  throw new Unanswered(WHY[finding.step]);
 }
 
 async function answered(question: Question, digest: string): Promise<Finding | "hangs"> {
@@ -63,13 +70,19 @@ async function answered(question: Question, digest: string): Promise<Finding | "
   return finding;
 }
 
+/** A schema is not to blame, nor tried later, for what is held against it. */
+function isLargeText(question: Question): boolean {
+  return question.kind === "check" && question.json.length > LARGE_TEXT;
+}
+
 async function asked(question: Question): Promise<Finding | "hangs"> {
   try {
     return await threads().run(question, { signal: AbortSignal.timeout(HANGING_MS) });
   } catch (error) {
     const { name, code } = Object(error);
     if (name === "AbortError") return "hangs";
-    if (code === "ERR_WORKER_OUT_OF_MEMORY") return { kind: "slow", step: "compile" };
+    if (code === "ERR_WORKER_OUT_OF_MEMORY")
+      return { kind: "slow", step: isLargeText(question) ? "memory" : "compile" };
     throw error;
   }
 }

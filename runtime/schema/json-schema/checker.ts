@@ -15,7 +15,9 @@ export type Question = { readonly schemaJson: string; readonly isLenient: boolea
 );
 
 /** What is wrong, undefined when nothing is; or which limit of time was reached. */
-export type Finding = { kind: "found"; fault: string | undefined } | { kind: "slow"; step: "compile" | "check" };
+export type Finding =
+  | { kind: "found"; fault: string | undefined }
+  | { kind: "slow"; step: "compile" | "check" | "memory" };
 
 export interface CheckerLimits {
   compileMs: number;

@@ -1,6 +1,7 @@
 import { HEAVY_VALUES } from "#runtime/collections/own-turn.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
-import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "../json-size.ts";
+import { mostElements } from "../exact-json.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxToolValues, maxValues, tooMany } from "../json-size.ts";
 import { cannotCheck, faultOf, leftOf, parsed, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
@@ -80,14 +81,17 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     faultOfArguments(schemaJson, argumentsJson, by, signal) {
       const text = argumentsJson || "{}";
       const given = { text, what: "arguments", by, signal };
-      if (hasMoreValues(text, maxValues)) return `the arguments have ${tooMany(maxValues)}`;
+      if (hasMoreValues(text, maxValues, mostElements(text))) return `the arguments have ${tooMany(maxValues)}`;
       if (isTooDeep(text)) return tooDeep;
       if (/^\s*\{/.test(text)) return check({ ...given, schemaJson });
       const noJson = check({ ...given, schemaJson: "" });
       const told = (fault: string | undefined) => fault ?? "the arguments must be a JSON object";
       return noJson instanceof Promise ? noJson.then(told) : told(noJson);
     },
-    faultOfResult: (schemaJson, text, by, signal) => check({ schemaJson, text, what: "result", by, signal }),
+    faultOfResult(schemaJson, text, by, signal) {
+      if (hasMoreValues(text, maxToolValues)) return `the result has ${tooMany(maxToolValues)}`;
+      return check({ schemaJson, text, what: "result", by, signal });
+    },
     faultOfSchema(schemaJson, by) {
       const schema = kept.get(schemaJson);
       if (schema.kind === "costly") return asked({ kind: "schema", schemaJson, isLenient }, { by });

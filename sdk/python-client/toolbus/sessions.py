@@ -19,7 +19,7 @@ from toolbus.streams import KeptStream
 from toolbus.tools import Tool, answer_unless_over, outcome_of, schema_json
 
 # More requests than are answered while one that was sent again is on its way.
-MAX_ANSWERED = 1_000
+MAX_OVER = 1_000
 
 
 class Attachment(KeptStream):
@@ -75,7 +75,7 @@ def _attach(
     names = list(connection.send(stub.DeclareTools, declaring).names)
     by_name = {one.name: one for one in tools}
     running: set[str] = set()
-    answered: deque[str] = deque(maxlen=MAX_ANSWERED)
+    over: deque[str] = deque(maxlen=MAX_OVER)
     lock = threading.Lock()
     threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="toolbus-tools")
     watching = callers.WatchCallerRequest(
@@ -90,13 +90,12 @@ def _attach(
         )
         try:
             answer_unless_over(lambda: connection.send(stub.Respond, answer))
-            with lock:
-                answered.append(request.request_id)
         except ToolbusError:
-            pass  # nobody was told: the request comes again, or ends in its time
+            pass  # nobody was told: the request ends in its time, and is not executed again
         finally:
             with lock:
                 running.discard(request.request_id)
+                over.append(request.request_id)
 
     def take(message: callers.WatchCallerResponse) -> None:
         kind = message.WhichOneof("event")
@@ -105,7 +104,7 @@ def _attach(
         elif kind == "request":
             # sent again when the stream broke before its answer was there, and may come when it is
             with lock:
-                is_new = message.request.request_id not in running and message.request.request_id not in answered
+                is_new = message.request.request_id not in running and message.request.request_id not in over
                 if is_new:
                     running.add(message.request.request_id)
             if is_new:

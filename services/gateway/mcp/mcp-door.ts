@@ -25,8 +25,9 @@ import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
+import { mostElements } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { isTooDeep, maxLevels, parseBounded } from "#runtime/schema/json-size.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json-size.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
@@ -118,6 +119,7 @@ const MAX_BATCH = 100;
 function parse(text: string): unknown {
   const refuseBody = (fault: string) => refuse("invalid_argument", `the body ${fault}`, { reason: "INVALID_REQUEST" });
   if (isTooDeep(text)) refuseBody(`is nested deeper than ${maxLevels} levels`);
+  if (hasMoreValues(text, maxValues, mostElements(text))) refuseBody(`has ${tooMany(maxValues)}`);
   const body = parseJson(text);
   if (Array.isArray(body) && body.length > MAX_BATCH) refuseBody(`holds more than ${MAX_BATCH} messages`);
   return body;
@@ -125,7 +127,7 @@ function parse(text: string): unknown {
 
 function parseJson(text: string): unknown {
   try {
-    return parseBounded(text);
+    return JSON.parse(text);
   } catch (cause) {
     return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
       reason: "REQUEST_MALFORMED",

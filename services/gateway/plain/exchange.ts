@@ -4,8 +4,8 @@ import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/f
 import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
-import { parseExactly } from "#runtime/schema/exact-json.ts";
-import { hasMoreValues, maxValues } from "#runtime/schema/json-size.ts";
+import { mostElements, parseExactly } from "#runtime/schema/exact-json.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxValues } from "#runtime/schema/json-size.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
 
 /** Who asks by plain HTTP, for the call that is made for it. */
@@ -20,7 +20,7 @@ export interface Exchange {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The body as JSON, with numbers that are written again as they stand. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+/** The body as JSON, with numbers that lose no digit when they are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
 export async function readJson(given: Exchange, maxBytes: number): Promise<unknown> {
   if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
@@ -28,7 +28,9 @@ export async function readJson(given: Exchange, maxBytes: number): Promise<unkno
     });
   }
   const text = await readText(given, maxBytes);
-  if (hasMoreValues(text, maxValues, maxValues))
+  if (isTooDeep(text))
+    refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
+  if (hasMoreValues(text, maxValues, mostElements(text)))
     refuse("resource_exhausted", `the body has more than ${maxValues} values: SubmitToolResult takes more`, {
       reason: "MESSAGE_TOO_LARGE",
     });

@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { CreateRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { CreateRunRequestSchema, ListRunsRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { hasMoreFields, MistaggedField } from "./field-count.ts";
 
 const [varint, delimited, startGroup, endGroup] = [0, 2, 3, 4];
@@ -104,4 +104,13 @@ test.each([
   const sent = Uint8Array.from(bytes);
   const has = (most: number) => hasMoreFields(sent, CreateRunRequestSchema, most);
   expect([has(99), has(102)]).toEqual([true, false]);
+});
+
+test("SEC-5 behind packed numbers it goes on where the library does, and counts those whose length is a lie", () => {
+  const has = (bytes: number[], most: number) => hasMoreFields(Uint8Array.from(bytes), ListRunsRequestSchema, most);
+  const states = tag(2, delimited);
+  const beyond = [states, 1, 0x80, 0x00, ...many(100, tag(14, varint), 0)];
+  expect(fromBinary(ListRunsRequestSchema, Uint8Array.from(beyond)).$unknown).toHaveLength(100);
+  expect([has(beyond, 99), has(beyond, 102)]).toEqual([true, false]);
+  expect(has([states, 0xff, 0xff, 0xff, 0xff, 0x07, ...many(100, 1)], 99)).toBe(true);
 });

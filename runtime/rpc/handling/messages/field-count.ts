@@ -36,17 +36,14 @@ export function hasMoreFields(bytes: Uint8Array, desc: DescMessage, most: number
   function countKnown({ name, wireType: own, isPackable, fields }: Field, wireType: WireType, depth: number): void {
     const isPacked = isPackable && wireType === WireType.LengthDelimited;
     if (wireType !== own && !isPacked) throw new MistaggedField(`the tag of ${name} is that of another type`);
-    if (isPacked) left -= lengthHere();
-    if (fields) count(reader.uint32() + reader.pos, fields(), depth + 1);
+    if (isPacked) countPacked(reader.uint32() + reader.pos, own);
+    else if (fields) count(reader.uint32() + reader.pos, fields(), depth + 1);
     else reader.skip(wireType);
   }
 
-  /** At least as many as there are elements. */
-  function lengthHere(): number {
-    const { pos } = reader;
-    const length = reader.uint32();
-    reader.pos = pos;
-    return length;
+  /** The last element may reach beyond the end. */
+  function countPacked(end: number, wireType: WireType): void {
+    for (; left >= 0 && reader.pos < end; left -= 1) reader.skip(wireType);
   }
 
   function countGroup(depth: number): void {

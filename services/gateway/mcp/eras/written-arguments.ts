@@ -4,12 +4,16 @@ import type { AskedCall } from "../agent/agent-server.ts";
 
 /** The arguments of the calls of a body as they were written, since a double does not hold all numbers. */
 export function writtenArguments(bodyText: string): (call: AskedCall) => string {
-  const written = (call: AskedCall) => (mayLoseDigits(bodyText) ? argumentsIn(bodyText, call) : call.arguments);
+  let body: unknown;
+  const exactBody = () => {
+    body ??= parseExactly(bodyText);
+    return body;
+  };
+  const written = (call: AskedCall) => (mayLoseDigits(bodyText) ? argumentsIn(exactBody(), call) : call.arguments);
   return (call) => JSON.stringify(written(call) ?? {});
 }
 
-function argumentsIn(bodyText: string, { id }: AskedCall): unknown {
-  const body = parseExactly(bodyText);
+function argumentsIn(body: unknown, { id }: AskedCall): unknown {
   const messages: unknown[] = Array.isArray(body) ? body : [body];
   const asked = messages.find((message) => isObject(message) && JSON.stringify(message.id) === JSON.stringify(id));
   return isObject(asked) && isObject(asked.params) ? asked.params.arguments : undefined;

@@ -20,8 +20,8 @@ export interface CallArguments {
   readonly idempotencyKey: string;
 }
 
-/** More than any server takes. */
-const MAX_QUERY_LENGTH = 65_536;
+/** As much as the most patient of servers takes. */
+const MAX_QUERY_LENGTH = 1024 * 1024;
 
 /** The methods whose arguments go into the query; every other method carries them as a JSON body. */
 const QUERY_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE"]);
