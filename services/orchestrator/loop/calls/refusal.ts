@@ -2,6 +2,7 @@ import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
 import { parseBounded } from "#runtime/schema/json-size.ts";
+import { turnForJson } from "#runtime/schema/json-turn.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import type { Spent } from "../../log/state/spent.ts";
 import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
@@ -40,9 +41,9 @@ export async function decideRefusal(call: FunctionCall, index: number, rules: Tu
   const usedUp = ruleOfCount(bounds) ?? ruleOfBudget(bounds);
   if (usedUp !== undefined) return usedUp;
   const target = table.find(name);
-  return target?.kind === "function"
-    ? faultOfArguments(target.tool, call.argumentsJson, rules.principal)
-    : faultOfJson(call);
+  if (target?.kind === "function") return faultOfArguments(target.tool, call.argumentsJson, rules.principal);
+  await turnForJson(call.argumentsJson, { sender: rules.principal });
+  return faultOfJson(call);
 }
 
 function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
