@@ -1,13 +1,9 @@
-interface Waiting {
-  readonly begin: () => void;
-}
-
 /**
  * Lets work begin by turns: each key has one piece of work under way at a time, and those that wait have their turn in a circle. So
  * who brings much keeps nobody waiting longer than one piece of it takes.
  */
 export class FairQueue {
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, (() => void)[]>();
   readonly #running = new Set<string>();
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
@@ -34,21 +30,19 @@ export class FairQueue {
     }
   }
 
-  #turnOf(key: string, own: Waiting[], signal: AbortSignal | undefined): Promise<void> {
+  #turnOf(key: string, own: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
     const turn = Promise.withResolvers<void>();
     const leave = () => {
-      own.splice(own.indexOf(waiting), 1);
+      own.splice(own.indexOf(begin), 1);
       if (own.length === 0) this.#waiting.delete(key);
       turn.reject(signal?.reason);
     };
-    const waiting: Waiting = {
-      begin() {
-        signal?.removeEventListener("abort", leave);
-        turn.resolve();
-      },
+    const begin = () => {
+      signal?.removeEventListener("abort", leave);
+      turn.resolve();
     };
     signal?.addEventListener("abort", leave, { once: true });
-    own.push(waiting);
+    own.push(begin);
     this.#waiting.set(key, own);
     this.#begin();
     return turn.promise;
@@ -59,7 +53,7 @@ export class FairQueue {
       if (this.#running.size >= this.#maxRunning) return;
       if (this.#running.has(key)) continue;
       this.#running.add(key);
-      own.shift()?.begin();
+      own.shift()?.();
       this.#waiting.delete(key);
       if (own.length > 0) this.#waiting.set(key, own); // the last in the circle
     }

@@ -38,14 +38,18 @@ export async function readableSubmissionFrom(
   taker: Taker,
 ): Promise<Submission> {
   const submission = submissionFrom(given, callId);
-  const { case: kind, value } = submission.outcome;
-  const message = kind === "error" ? undefined : await faultOfJson(value, taker);
+  const message = await faultOfOutcome(submission.outcome, taker);
   if (message === undefined) return submission;
   return refuse("invalid_argument", `the result of call ${callId} ${message}`, {
     reason: "RESULT_INVALID",
     metadata: { call_id: callId },
     fieldViolations: [{ field: "result_json", message }],
   });
+}
+
+/** What is wrong with the text of a result; an error is any text. */
+export async function faultOfOutcome({ case: kind, value }: Outcome, taker: Taker): Promise<string | undefined> {
+  return kind === "error" ? undefined : faultOfJson(value, taker);
 }
 
 /** The one that won, as it is remembered. */

@@ -20,7 +20,7 @@ import { againstBombs } from "./body/unpacking.ts";
 import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
 import { liftLongTimeouts } from "./connect/long-timeouts.ts";
-import { whenLeft } from "./connect/reply.ts";
+import { signalOf } from "./connect/reply.ts";
 import { countedBody, countOf } from "./large-messages/counted-messages.ts";
 import {
   type HttpRequest,
@@ -173,12 +173,10 @@ async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: E
 
 /** The request as Connect's own handlers take it. */
 function universalRequestOf({ request, response }: Exchange, contextValues: ContextValues | undefined) {
-  const left = new AbortController();
-  whenLeft(response, (reason) => left.abort(reason));
   const { httpVersion, method = "" } = request;
   const [url, header] = [urlOf(request), headerOf(request)];
   liftLongTimeouts(header);
-  return { httpVersion, method, url, header, signal: left.signal, ...(contextValues && { contextValues }) };
+  return { httpVersion, method, url, header, signal: signalOf(response), ...(contextValues && { contextValues }) };
 }
 
 async function valuesFrom(admit: Admit | undefined, { request, response }: Exchange, method: DescMethod) {

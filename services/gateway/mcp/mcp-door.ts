@@ -22,8 +22,8 @@
 
 import { isLegacyRequest } from "@modelcontextprotocol/server";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
-import { type HttpResponse, sinkOf } from "#runtime/rpc/http/messages.ts";
+import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
+import { sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { mostElements } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -134,12 +134,6 @@ function parseJson(text: string): unknown {
       cause,
     });
   }
-}
-
-function signalOf(response: HttpResponse): AbortSignal {
-  const left = new AbortController();
-  whenLeft(response, (reason) => left.abort(reason));
-  return left.signal;
 }
 
 async function soleAgent({ agents }: McpParts, caller: McpExchange["caller"]): Promise<string> {

@@ -1,7 +1,7 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
+import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
 import { mostElements, parseExactly } from "#runtime/schema/exact-json.ts";
@@ -20,14 +20,9 @@ export interface Exchange {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The body as JSON, with numbers that lose no digit when they are written again. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+/** The body as JSON, with numbers that lose no digit when they are written again. */
 export async function readJson(given: Exchange, maxBytes: number): Promise<unknown> {
-  if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
-    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
-      reason: "PROTOCOL_UNSUPPORTED",
-    });
-  }
-  const text = await readText(given, maxBytes);
+  const text = await readJsonText(given, maxBytes);
   if (isTooDeep(text))
     refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
   if (hasMoreValues(text, maxValues, mostElements(text)))
@@ -44,6 +39,16 @@ export async function readJson(given: Exchange, maxBytes: number): Promise<unkno
   }
 }
 
+/** As `readText`. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
+export async function readJsonText(given: Exchange, maxBytes: number): Promise<string> {
+  if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
+    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
+      reason: "PROTOCOL_UNSUPPORTED",
+    });
+  }
+  return readText(given, maxBytes);
+}
+
 /** The body, in so many bytes at most, when it may be parsed. */
 export async function readText({ request, response, body }: Exchange, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
@@ -55,9 +60,7 @@ export async function readText({ request, response, body }: Exchange, maxBytes: 
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString("utf8");
-  const left = new AbortController();
-  whenLeft(response, (reason) => left.abort(reason));
-  await turnForJson(text, { sender: senderOf(request), signal: left.signal });
+  await turnForJson(text, { sender: senderOf(request), signal: signalOf(response) });
   return text;
 }
 

@@ -21,7 +21,7 @@
 
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { whenLeft } from "#runtime/rpc/http/connect/reply.ts";
+import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type Door, patternOfRoute } from "../plain/door.ts";
 import type { Exchange } from "../plain/exchange.ts";
 import { createCompletion } from "./chat/create.ts";
@@ -78,10 +78,8 @@ async function answer(
   const route = served.find(({ method, pattern }) => method === request.method && pattern.test(path));
   const caller = await parts.enter(request, response, route?.kind ?? "calls");
   if (route === undefined) return refuseRoute(given, path);
-  const left = new AbortController();
-  whenLeft(response, (reason) => left.abort(reason));
   const [, segment = ""] = route.pattern.exec(path) ?? [];
-  const exchange = { ...given, parts, options: optionsFor(caller, left.signal), query };
+  const exchange = { ...given, parts, options: optionsFor(caller, signalOf(response)), query };
   await route
     .answer(exchange, segment)
     .catch((error: unknown) =>

@@ -77,26 +77,18 @@ function fieldsOf(desc: DescMessage): Fields {
 }
 
 function fieldFrom(field: DescField): Field {
-  const { message, scalar } = field;
-  const ofMessage = message && (() => fieldsOf(message));
+  const { message, scalar, fieldKind } = field;
   const name = String(field);
-  if (field.fieldKind === "map") {
-    const key = { name, wireType: wireTypeOf(field.mapKey), isPackable: false, fields: undefined };
-    const value = {
-      name,
-      wireType: message ? WireType.LengthDelimited : wireTypeOf(scalar),
-      isPackable: false,
-      fields: ofMessage,
-    };
-    const entry: Fields = new Map([
-      [1, key],
-      [2, value],
-    ]);
-    return { name, wireType: WireType.LengthDelimited, isPackable: false, fields: () => entry };
-  }
   const wireType = message ? WireType.LengthDelimited : wireTypeOf(scalar);
-  const isPackable = field.fieldKind === "list" && wireType !== WireType.LengthDelimited;
-  return { name, wireType, isPackable, fields: ofMessage };
+  const isPackable = fieldKind === "list" && wireType !== WireType.LengthDelimited;
+  const own = { name, wireType, isPackable, fields: message && (() => fieldsOf(message)) };
+  if (fieldKind !== "map") return own;
+  const key = { name, wireType: wireTypeOf(field.mapKey), isPackable, fields: undefined };
+  const entry: Fields = new Map([
+    [1, key],
+    [2, own],
+  ]);
+  return { name, wireType: WireType.LengthDelimited, isPackable, fields: () => entry };
 }
 
 /** Of a scalar; an enum is none. */

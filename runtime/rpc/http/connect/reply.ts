@@ -107,6 +107,13 @@ export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) 
   });
 }
 
+/** Aborts then. */
+export function signalOf(response: HttpResponse): AbortSignal {
+  const left = new AbortController();
+  whenLeft(response, (reason) => left.abort(reason));
+  return left.signal;
+}
+
 function clientGone(): ConnectError {
   return connectError("canceled", "the client has left or canceled the call", { reason: "CANCELED" });
 }

@@ -13,9 +13,14 @@ import {
 import type { Taker } from "#runtime/collections/own-turn.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import { type Outcome, refuseReused, type Submission, submissionFrom } from "#runtime/results/submission.ts";
+import {
+  faultOfOutcome,
+  type Outcome,
+  refuseReused,
+  type Submission,
+  submissionFrom,
+} from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
-import { faultOfJson } from "#runtime/schema/json-turn.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
@@ -66,7 +71,7 @@ async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promis
 }
 
 async function checkedResult({ outcome }: Submission, callId: string, taker: Taker): Promise<Output["result"]> {
-  const fault = outcome.case === "error" ? undefined : await faultOfJson(outcome.value, taker);
+  const fault = await faultOfOutcome(outcome, taker);
   if (fault !== undefined) refuseCall("invalid_argument", callId, `is given an output that ${fault}`, "RESULT_INVALID"); // LOOP-8
   return resultFromOutcome(outcome);
 }

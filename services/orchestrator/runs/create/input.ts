@@ -6,9 +6,8 @@ import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbu
 import type { Taker } from "#runtime/collections/own-turn.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { submissionFrom } from "#runtime/results/submission.ts";
+import { faultOfOutcome, submissionFrom } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
-import { faultOfJson } from "#runtime/schema/json-turn.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { callIdsOf } from "../../log/state/view.ts";
 import { type Continuation, readHistory } from "../../sessions/history/history.ts";
@@ -64,8 +63,7 @@ async function itemFromOutput(
   if (submissionId !== "")
     refuseAt(`${place}.submission_id`, "is not for input: a repetition is told by the idempotency_key");
   const submission = submissionFrom({ submissionId, outcome }, callId);
-  const { case: kind, value } = submission.outcome;
-  const fault = kind === "error" ? undefined : await faultOfJson(value, taker);
+  const fault = await faultOfOutcome(submission.outcome, taker);
   if (fault !== undefined) refuseAt(`${place}.result_json`, fault, "RESULT_INVALID"); // LOOP-8
   return create(ItemSchema, {
     item: { case: "functionCallOutput", value: { callId, result: resultFromOutcome(submission.outcome) } },
