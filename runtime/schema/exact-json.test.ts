@@ -21,3 +21,42 @@ test.each([
   const passed = JSON.parse(markNumbers(json, "mark:"));
   expect(JSON.stringify(fromMarked(passed, "mark:", numberAsWritten))).toBe(JSON.stringify(parseExactly(json)));
 });
+
+test.each([
+  '{"a":"b",12345678901234567890:1}',
+  '{"a":"b",12345678901234567890 \t:1}',
+  "[01234567890123456789]",
+  "[12345678901234567890.]",
+  "[.12345678901234567890]",
+  "[1-12345678901234567890]",
+  "[12345678901234567890e]",
+  "[1e+]1e400",
+])("%s is no JSON, whatever is marked in it, and what is said of it is said of the text as it is", (text) => {
+  const said = (parse: (json: string) => unknown) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      return String(error);
+    }
+  };
+  expect(said(parseExactly)).toMatch(/^SyntaxError/);
+  expect(said(parseExactly)).toBe(said(JSON.parse));
+});
+
+test("SEC-5 one long number makes a text of many values cost not much more than it does anyway", () => {
+  const elements = Array.from({ length: 1_000_000 }, () => "1").join();
+  const text = `[${elements},12345678901234567890]`;
+  const ms = (work: (json: string) => unknown) => {
+    const begunAt = performance.now();
+    work(text);
+    return performance.now() - begunAt;
+  };
+  const plain = Math.min(ms(JSON.parse), ms(JSON.parse), ms(JSON.parse));
+  const exact = Math.min(ms(parseExactly), ms(parseExactly), ms(parseExactly));
+  expect(exact / plain).toBeLessThan(20);
+});
+
+test("a member named __proto__ keeps its digits, and makes nothing of the object", () => {
+  const text = '{"__proto__":12345678901234567890,"in":{"__proto__":[1e400]}}';
+  expect(JSON.stringify(parseExactly(text))).toBe(text);
+});

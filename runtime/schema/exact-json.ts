@@ -1,14 +1,29 @@
+import { randomUUID } from "node:crypto";
 import { endOfText, maxValues } from "./json-size.ts";
+
+/*
+ * Numbers of JSON that no double holds, kept as they were written. They are marked in the text, each a string behind a mark, before
+ * it is parsed, and made numbers again in what was parsed: a reviver of `JSON.parse` that looks at each value takes ten times as long.
+ */
 
 /** Where there is a number that a double may not hold: most texts have none, and need not be looked at number by number. */
 const LONG_NUMBER = /\d[\d.]{15}|\d[eE][+-]?\d{3}/;
 
 /** As `JSON.parse`, but a number that no double holds is a `JSON.rawJSON`, which `JSON.stringify` writes as it stood. */
 export function parseExactly(text: string): unknown {
-  if (!LONG_NUMBER.test(text)) return JSON.parse(text);
-  return parse(text, (_, value, { source = "" }) =>
-    typeof value === "number" && !isHeld(value, source) ? rawJSON(source) : value,
-  );
+  if (!mayLoseDigits(text)) return JSON.parse(text);
+  const mark = randomUUID();
+  const marked = markNumbers(text, mark);
+  return marked === text ? JSON.parse(text) : fromMarked(parseMarked(marked, text), mark, numberAsWritten);
+}
+
+/** What is wrong with it is told of the text as it was given. */
+function parseMarked(marked: string, text: string): unknown {
+  try {
+    return JSON.parse(marked);
+  } catch {
+    return JSON.parse(text);
+  }
 }
 
 /** Whether text may hold a number that `JSON.parse` changes; a string of many digits counts. */
@@ -16,24 +31,19 @@ export function mayLoseDigits(text: string): boolean {
   return LONG_NUMBER.test(text);
 }
 
-/** How many elements of lists a text may have: each of one that may lose digits is looked at, which takes ten times as long. */
+/** How many elements of lists a text may have: long numbers take ten times as long as others. */
 export function mostElements(text: string): number | undefined {
   return mayLoseDigits(text) ? maxValues : undefined;
 }
 
 /** Whether JSON holds a number that `JSON.parse` changes. */
 export function losesDigits(text: string): boolean {
-  if (!mayLoseDigits(text)) return false;
-  let isLost = false;
-  parse(text, (_, value, { source = "" }) => {
-    isLost ||= typeof value === "number" && !isHeld(value, source);
-  });
-  return isLost;
+  return mayLoseDigits(text) && markNumbers(text, "") !== text;
 }
 
 /**
  * For readers of JSON that are not ours: each number that no double holds as a string behind the mark, which must be in no string
- * of anybody else. `fromMarked` makes numbers of them again.
+ * of anybody else. `fromMarked` makes numbers of them again. What is no JSON stays none.
  */
 export function markNumbers(json: string, mark: string): string {
   let marked = "";
@@ -42,7 +52,7 @@ export function markNumbers(json: string, mark: string): string {
   for (let found = TOKEN.exec(json); found; found = TOKEN.exec(json)) {
     const [token] = found;
     if (token === '"') TOKEN.lastIndex = endOfText(json, found.index) + 1;
-    else if (!isHeld(Number(token), token)) {
+    else if (NUMBER.test(token) && !isHeld(token) && !isName(json, TOKEN.lastIndex)) {
       marked += `${json.slice(from, found.index)}"${mark}${token}"`;
       from = TOKEN.lastIndex;
     }
@@ -50,27 +60,42 @@ export function markNumbers(json: string, mark: string): string {
   return marked + json.slice(from);
 }
 
-/** The marked numbers within, as `numberFrom` makes them. */
+/** The value, in which each marked number is what `numberFrom` makes of it. */
 export function fromMarked(value: unknown, mark: string, numberFrom: (source: string) => unknown): unknown {
-  return parse(JSON.stringify(value), (_, inner) =>
-    typeof inner === "string" && inner.startsWith(mark) ? numberFrom(inner.slice(mark.length)) : inner,
-  );
+  const root = [value];
+  const open: Holder[] = [root];
+  const look = <K extends number | string>(holder: Record<K, unknown>, key: K) => {
+    const inner = holder[key];
+    if (typeof inner === "string" && inner.startsWith(mark)) holder[key] = numberFrom(inner.slice(mark.length));
+    else if (typeof inner === "object" && inner !== null) open.push(inner as Holder);
+  };
+  for (let holder = open.pop(); holder; holder = open.pop())
+    if (Array.isArray(holder)) for (let at = 0; at < holder.length; at += 1) look(holder, at);
+    else for (const key of Object.keys(holder)) look(holder, key);
+  return root[0];
 }
 
-const TOKEN = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+type Holder = unknown[] | Record<string, unknown>;
 
-function isHeld(value: number, source: string): boolean {
+/** Where a text begins, or a number that is so long, or has an exponent so large, that a double may not hold it. */
+const TOKEN = /"|-?\d[\d.eE+-]{15,}|-?\d[\d.]*[eE][+-]?\d{3,}/g;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function isHeld(source: string): boolean {
+  const value = Number(source);
   if (String(value) === source) return true;
   return Number.isFinite(value) && source.replace(/\D/g, "").length < 16;
 }
 
-type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
+/** A number is no name of a member: marked, it would become one. */
+function isName(json: string, end: number): boolean {
+  let at = end;
+  while (" \t\r\n".includes(json[at] ?? ":")) at += 1;
+  return json[at] === ":";
+}
 
 /** A number that `JSON.stringify` writes as it stood. */
 export const numberAsWritten = (source: string): unknown => rawJSON(source);
 
 // of ECMAScript 2026, for which TypeScript has no declarations yet
-const { parse, rawJSON } = JSON as unknown as {
-  parse(text: string, reviver: Reviver): unknown;
-  rawJSON(text: string): object;
-};
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): object };
