@@ -6,22 +6,20 @@ export class FairQueue {
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #running = new Set<string>();
   readonly #maxRunning: number;
-  readonly #maxWaiting: number;
 
-  constructor({ maxRunning, maxWaiting }: { maxRunning: number; maxWaiting: number }) {
+  constructor(maxRunning: number) {
     this.#maxRunning = maxRunning;
-    this.#maxWaiting = maxWaiting;
   }
 
-  /**
-   * Undefined, and nothing is done, when so much of that key waits already. An aborted signal ends the waiting, not the work, and what
-   * it says is thrown.
-   */
-  async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  /** How much work of that key waits. */
+  waiting(key: string): number {
+    return this.#waiting.get(key)?.length ?? 0;
+  }
+
+  /** An aborted signal ends the waiting, not the work, and what it says is thrown. */
+  async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    const own = this.#waiting.get(key) ?? [];
-    if (own.length >= this.#maxWaiting) return undefined;
-    await this.#turnOf(key, own, signal);
+    await this.#turnOf(key, signal);
     try {
       return await work();
     } finally {
@@ -30,7 +28,8 @@ export class FairQueue {
     }
   }
 
-  #turnOf(key: string, own: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
+  #turnOf(key: string, signal: AbortSignal | undefined): Promise<void> {
+    const own = this.#waiting.get(key) ?? [];
     const turn = Promise.withResolvers<void>();
     const leave = () => {
       own.splice(own.indexOf(begin), 1);

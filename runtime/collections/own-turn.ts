@@ -8,7 +8,7 @@ export const HEAVY_VALUES = 5_000;
 const MOST_REST_MS = 250;
 const LEAST_REST_MS = 5;
 
-const turns = new FairQueue({ maxRunning: 1, maxWaiting: Number.POSITIVE_INFINITY });
+const turns = new FairQueue(1);
 
 /** Whose turn it is. */
 export interface Taker {

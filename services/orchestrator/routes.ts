@@ -48,7 +48,7 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
         for await (const update of watchRuns(options, request, callerOf(context), ending.signal)) yield { update };
       },
       async submitOutputs({ runId, outputs }, context) {
-        return { run: runFromState(await submitOutputs(options, runId, outputs, callerOf(context))) };
+        return { run: runFromState(await submitOutputs(options, runId, outputs, byFrom(context))) };
       },
       async cancelRun({ runId, reason }: CancelRunRequest, context) {
         return { run: runFromState(await cancelRun(options, runId, { ...byFrom(context), reason })) };

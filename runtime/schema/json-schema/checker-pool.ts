@@ -14,13 +14,13 @@ import { CHECK_MS, COMPILE_MS } from "./limits.ts";
 
 const THREADS = 2;
 const HEAP_MB = 256;
-/** A thread that is not stopped by its own limits, or that the machine gives no time. Its start counts. */
-const HANGING_MS = 2 * COMPILE_MS + 8_000;
+/** A thread that is not stopped by its own limits, or that a machine at its limits gives no time. Its start counts. */
+const HANGING_MS = 60_000;
 const MAX_WAITING = 200;
 const LARGE_TEXT = 1024 * 1024;
 const QUARANTINE_MS = 60_000;
 
-const queue = new FairQueue({ maxRunning: THREADS, maxWaiting: MAX_WAITING });
+const queue = new FairQueue(THREADS);
 /** Until when a schema that compiles too slowly is not tried again, by its digest. */
 const quarantine = new BoundedMap<string, number>(1_000);
 let pool: Piscina<Question, Finding> | undefined;
@@ -51,12 +51,18 @@ interface Asker {
   readonly by: string;
   /** Ends the waiting for that. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether it waits however many of his wait already: nobody can bring again what a tool has answered. */
+  readonly isPatient?: boolean;
 }
 
-export async function askThread(question: Question, { by, signal }: Asker): Promise<string | undefined> {
+export async function askThread(
+  question: Question,
+  { by, signal, isPatient = false }: Asker,
+): Promise<string | undefined> {
+  if (!isPatient && queue.waiting(by) >= MAX_WAITING)
+    throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
   const digest = createHash("sha256").update(question.schemaJson).digest("base64");
   const finding = await queue.run(by, () => answered(question, digest), signal);
-  if (finding === undefined) throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
   if (finding === "hangs") throw new Unanswered(HANGS);
   if (finding.kind === "found") return finding.fault;
   throw new Unanswered(WHY[finding.step]);

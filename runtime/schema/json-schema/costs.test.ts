@@ -30,3 +30,15 @@ test("SEC-5 a schema that takes too long or too much memory is refused with the 
   expect(await validator.faultOfArguments(hugeSchema, "{}", "alice")).toEqual(first);
   expect(performance.now() - startedAt).toBeLessThan(2_500); // another try would take 3,000
 }, 60_000);
+
+test("SEC-5 of one principal's heavy checks 200 wait, and each result of a tool that ran, for which there is no second try", async () => {
+  const validator = createValidator();
+  const many = Array.from({ length: 210 });
+  const heavy = `[${"{},".repeat(5_001)}{}]`;
+  const results = await Promise.all(many.map(() => validator.faultOfResult("", heavy, "ada")));
+  expect(results.filter((fault) => fault !== undefined)).toEqual([]);
+  const args = `{"all":${heavy}}`;
+  const refusal = "arguments cannot be checked: 200 checks of the same caller wait already";
+  const faults = await Promise.all(many.map(() => validator.faultOfArguments("", args, "ada")));
+  expect(faults.filter((fault) => fault !== undefined)).toEqual(Array.from({ length: 9 }, () => refusal));
+}, 60_000);

@@ -71,7 +71,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
 
   function checkElsewhere({ schemaJson, text: json, what, by, signal }: Given): Promise<string | undefined> {
     const question: Question = { kind: "check", schemaJson: schemaJson || "{}", isLenient, json, what };
-    return asked(question, { by, signal, told: (why) => cannotCheck(what, why) });
+    return asked(question, { by, signal, isPatient: what === "result", told: (why) => cannotCheck(what, why) });
   }
 
   return {
@@ -80,7 +80,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     },
     faultOfArguments(schemaJson, argumentsJson, by, signal) {
       const text = argumentsJson || "{}";
-      const given = { text, what: "arguments", by, signal };
+      const given = { text, what: "arguments", by, signal } as const;
       if (hasMoreValues(text, maxValues, mostElements(text))) return `the arguments have ${tooMany(maxValues)}`;
       if (isTooDeep(text)) return tooDeep;
       if (/^\s*\{/.test(text)) return check({ ...given, schemaJson });
@@ -115,7 +115,7 @@ const CHEAP_SHAPE = 4_096;
 interface Given {
   readonly schemaJson: string;
   readonly text: string;
-  readonly what: string;
+  readonly what: "arguments" | "result";
   readonly by: string;
   readonly signal: AbortSignal | undefined;
 }
@@ -136,6 +136,7 @@ function openCheap(isLenient: boolean) {
 interface Asking {
   readonly by: string;
   readonly signal?: AbortSignal | undefined;
+  readonly isPatient?: boolean;
   /** V3; what is told where there is no answer. */
   readonly told?: (why: string) => string;
 }

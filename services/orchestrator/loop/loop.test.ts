@@ -116,15 +116,15 @@ describe("the loop", () => {
     const answers = { log: run.log, wakes: { send: async () => {} }, clock: systemClock };
     const output = (callId: string, answer = "yes") =>
       create(ToolOutputSchema, { callId, outcome: { case: "resultJson", value: `"${answer} ${callId}"` } });
-    await submitOutputs(answers, "r", [output("q2")], SELF);
-    await expect(submitOutputs(answers, "r", [output("q1"), output("q2", "no")], SELF)).rejects.toThrow(
+    await submitOutputs(answers, "r", [output("q2")], { caller: SELF });
+    await expect(submitOutputs(answers, "r", [output("q1"), output("q2", "no")], { caller: SELF })).rejects.toThrow(
       "call q2 has its answer already",
     );
-    await expect(submitOutputs(answers, "r", [output("q9")], SELF)).rejects.toThrow("call q9 is unknown");
-    await expect(submitOutputs(answers, "r", [output("call_1_2")], SELF)).rejects.toThrow(
+    await expect(submitOutputs(answers, "r", [output("q9")], { caller: SELF })).rejects.toThrow("call q9 is unknown");
+    await expect(submitOutputs(answers, "r", [output("call_1_2")], { caller: SELF })).rejects.toThrow(
       "call_1_2 is not the client's",
     );
-    await submitOutputs(answers, "r", [output("q1")], SELF);
+    await submitOutputs(answers, "r", [output("q1")], { caller: SELF });
     expect(await run.work("another process")).toBe("ended");
     expect(await run.view()).toMatchObject({ outputText: "yes q1 10" });
     expect((await run.results()).map(({ callId }) => callId)).toEqual(["q1", "call_1_2", "q2"]);

@@ -124,7 +124,9 @@ export async function openRun(setting: Setting) {
     (await view()).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
   const answers = { log, wakes: { send: async () => {} }, clock: systemClock };
   const answer = (callId: string, value: string, kind: "resultJson" | "error" = "resultJson") =>
-    submitOutputs(answers, "r", [create(ToolOutputSchema, { callId, outcome: { case: kind, value } })], SELF);
+    submitOutputs(answers, "r", [create(ToolOutputSchema, { callId, outcome: { case: kind, value } })], {
+      caller: SELF,
+    });
   return {
     log,
     router,

@@ -10,6 +10,7 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Piscina } from "piscina";
+import { FairQueue } from "../../../collections/fair-queue.ts";
 import type { Taker } from "../../../collections/own-turn.ts";
 import { createThreadPool } from "../../../collections/thread-pool.ts";
 import { moduleBeside } from "../../../config/places.ts";
@@ -18,7 +19,8 @@ import { requireFewValues, turnToParse } from "../../handling/messages/many-valu
 
 /*
  * To read 60 MB of JSON takes a second, in which its process does nothing else, and the broker takes it for dead after two. So large JSON
- * is made to bytes on a thread of its own, one message at a time; to parse those takes a tenth of that.
+ * is made to bytes on a thread of its own, one message at a time, for which senders have their turns; to parse the bytes takes a tenth
+ * of that.
  */
 
 export interface Transcoding {
@@ -33,6 +35,7 @@ export const LARGE_JSON_BYTES = 1024 * 1024;
 
 const HEAP_MB = 768;
 
+const turns = new FairQueue(1);
 let pool: Piscina<Transcoding, Uint8Array> | undefined;
 
 function thread(): Piscina<Transcoding, Uint8Array> {
@@ -48,9 +51,11 @@ export async function messageFromLargeJson<D extends DescMessage>(
   { options, taker }: { options: Partial<JsonReadOptions>; taker: Taker },
 ): Promise<MessageShape<D>> {
   const { typeName } = desc;
+  const { sender, signal } = taker;
   requireFewValues(json, { desc, isBinary: false });
   try {
-    const bytes = await thread().run({ files: filesOf(desc), typeName, json, options });
+    const transcoding = { files: filesOf(desc), typeName, json, options };
+    const bytes = await turns.run(sender, () => thread().run(transcoding, { signal: signal ?? null }), signal);
     await turnToParse(bytes, { desc, isBinary: true, ...taker });
     return fromBinary(desc, bytes);
   } catch (error) {

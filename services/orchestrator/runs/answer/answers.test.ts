@@ -36,7 +36,7 @@ async function openParked(callIds: readonly string[]) {
       options,
       "r",
       ids.map((callId) => create(ToolOutputSchema, { callId, outcome: { case: kind, value } })),
-      SELF,
+      { caller: SELF },
     );
   /** Under an id of its own, unless told. */
   const submit = (texts: Readonly<Record<string, string>>, submissionId = Object.values(texts).join().slice(0, 128)) =>
@@ -46,7 +46,7 @@ async function openParked(callIds: readonly string[]) {
       Object.entries(texts).map(([callId, value]) =>
         create(ToolOutputSchema, { callId, submissionId, outcome: { case: "resultJson", value } }),
       ),
-      SELF,
+      { caller: SELF },
     );
   const answeredIds = () => callIds.filter((id) => foldLog(log.records("r"))!.turns[0]!.resultsByCallId.has(id));
   return { answer, submit, answeredIds, journal, log, wakes, state: () => foldLog(log.records("r"))! };

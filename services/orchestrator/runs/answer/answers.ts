@@ -19,10 +19,11 @@ export async function submitOutputs(
   options: ExistingRunOptions,
   runId: string,
   outputs: readonly ToolOutput[],
-  caller: Caller,
+  { caller, signal }: { readonly caller: Caller; readonly signal?: AbortSignal | undefined },
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, caller);
-  const bodies = await checkedOutputs(options.log, journal.state ?? notFound(runId), outputs); // outputs-1, outputs-3
+  const found = journal.state ?? notFound(runId);
+  const bodies = await checkedOutputs(options.log, found, { outputs, signal }); // outputs-1, outputs-3
   const wake = announcer(options, journal);
   const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);
   let isStored = false;

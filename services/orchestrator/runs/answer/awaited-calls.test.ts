@@ -82,7 +82,7 @@ describe("a run whose input answers a call that another one of its session waits
 
   test("LOOP-5 may answer those of a run that waits no longer", async () => {
     const { options, start, go, runId } = await openParked();
-    await submitOutputs(options, runId, [answeredOutput("one")], SELF);
+    await submitOutputs(options, runId, [answeredOutput("one")], { caller: SELF });
     await expect(start({ input: [answered("one")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
     await go(runId, [{ case: "ended", value: {} }]);
     await start({ input: [answered("two"), said("go")] });

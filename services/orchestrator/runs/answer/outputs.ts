@@ -45,12 +45,12 @@ const byClient = create(CallExecutionSchema, { executionType: ExecutionType.FUNC
 export async function checkedOutputs(
   log: Pick<RunLog, "check">,
   state: FoldedRun,
-  outputs: readonly ToolOutput[],
+  { outputs, signal }: { readonly outputs: readonly ToolOutput[]; readonly signal: AbortSignal | undefined },
 ): Promise<OutputBody[]> {
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
   if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
-  const told = await toldOutputs(outputs, { sender: state.accepted.principal });
+  const told = await toldOutputs(outputs, { sender: state.accepted.principal, signal });
   const missing = told.filter((output) => !isTaken(state, output));
   await refuseUnfit(state, missing);
   refuseTooLarge(log, state.runId, missing);
