@@ -21,17 +21,15 @@
  */
 
 import { isLegacyRequest } from "@modelcontextprotocol/server";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
-import { mostElements } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json-size.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
-import { type Exchange, readText } from "../plain/exchange.ts";
+import { type Exchange, jsonFromText, readText } from "../plain/exchange.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
 import { postToSession } from "./eras/session-era.ts";
@@ -117,23 +115,10 @@ function isJson({ request }: Exchange): boolean {
 const MAX_BATCH = 100;
 
 function parse(text: string): unknown {
-  const refuseBody = (fault: string) => refuse("invalid_argument", `the body ${fault}`, { reason: "INVALID_REQUEST" });
-  if (isTooDeep(text)) refuseBody(`is nested deeper than ${maxLevels} levels`);
-  if (hasMoreValues(text, maxValues, mostElements(text))) refuseBody(`has ${tooMany(maxValues)}`);
-  const body = parseJson(text);
-  if (Array.isArray(body) && body.length > MAX_BATCH) refuseBody(`holds more than ${MAX_BATCH} messages`);
+  const body = jsonFromText(text);
+  if (Array.isArray(body) && body.length > MAX_BATCH)
+    refuse("invalid_argument", `the body holds more than ${MAX_BATCH} messages`, { reason: "INVALID_REQUEST" });
   return body;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
-      reason: "REQUEST_MALFORMED",
-      cause,
-    });
-  }
 }
 
 async function soleAgent({ agents }: McpParts, caller: McpExchange["caller"]): Promise<string> {

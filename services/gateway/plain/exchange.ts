@@ -4,8 +4,8 @@ import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/f
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
-import { mostElements, parseExactly } from "#runtime/schema/exact-json.ts";
-import { hasMoreValues, isTooDeep, maxLevels, maxValues } from "#runtime/schema/json-size.ts";
+import { mostElements } from "#runtime/schema/exact-json.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json-size.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
 
 /** Who asks by plain HTTP, for the call that is made for it. */
@@ -20,17 +20,21 @@ export interface Exchange {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The body as JSON, with numbers that lose no digit when they are written again. */
-export async function readJson(given: Exchange, maxBytes: number): Promise<unknown> {
-  const text = await readJsonText(given, maxBytes);
+type Parse = (text: string) => unknown;
+
+/** The body as JSON. */
+export async function readJson(given: Exchange, maxBytes: number, parse?: Parse): Promise<unknown> {
+  return jsonFromText(await readJsonText(given, maxBytes), parse);
+}
+
+/** What a client wrote, however it came. */
+export function jsonFromText(text: string, parse: Parse = JSON.parse): unknown {
   if (isTooDeep(text))
     refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
   if (hasMoreValues(text, maxValues, mostElements(text)))
-    refuse("resource_exhausted", `the body has more than ${maxValues} values: SubmitToolResult takes more`, {
-      reason: "MESSAGE_TOO_LARGE",
-    });
+    refuse("resource_exhausted", `the body has ${tooMany(maxValues)}`, { reason: "MESSAGE_TOO_LARGE" });
   try {
-    return parseExactly(text);
+    return parse(text);
   } catch (cause) {
     return refuse("invalid_argument", `the body is not JSON: ${messageFromUnknown(cause)}`, {
       reason: "REQUEST_MALFORMED",

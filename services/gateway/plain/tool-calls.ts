@@ -15,6 +15,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { parseExactly } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
@@ -81,7 +82,7 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
 async function submit({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
   const contextValues = valuesOf(await enter(given.request, given.response, METHODS.submitToolResult));
   const runId = textFrom(segment);
-  const fields = fieldsOf(await readJson(given, maxBytes));
+  const fields = fieldsOf(await readJson(given, maxBytes, parseExactly));
   const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
   const submission = { callId, runId, submissionId, outcome: outcomeFrom(fields) };
   const { call } = await calls.submitToolResult(submission, { contextValues });

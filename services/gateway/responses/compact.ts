@@ -1,8 +1,7 @@
 import { RunMode, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { answerJson } from "../plain/exchange.ts";
+import { answerJson, readJson } from "../plain/exchange.ts";
 import type { ResponsesExchange } from "./exchange.ts";
-import { readBody } from "./http/read-body.ts";
 import { type CreateBody, parseBody } from "./request/body.ts";
 import { sealedSummary } from "./request/compaction.ts";
 import { endedResponse } from "./runs.ts";
@@ -13,7 +12,7 @@ const INSTRUCTIONS =
 
 /** Has the agent's model summarize a conversation: what it answers stands for the conversation in the input of a response. */
 export async function compactConversation(exchange: ResponsesExchange): Promise<void> {
-  const body = parseBody(await readBody(exchange));
+  const body = parseBody(await readJson(exchange, exchange.parts.maxBytes));
   const runId = await startRun(exchange, asking(body), {
     options: {
       mode: RunMode.SINGLE_TURN,

@@ -1,7 +1,6 @@
-import { answerJson } from "../plain/exchange.ts";
+import { answerJson, readJson } from "../plain/exchange.ts";
 import type { ResponsesExchange } from "./exchange.ts";
 import { answerEvents } from "./http/event-stream.ts";
-import { readBody } from "./http/read-body.ts";
 import { parseBody } from "./request/body.ts";
 import { currentResponse, endedResponse, eventsOf } from "./runs.ts";
 import { startRun } from "./start-run.ts";
@@ -9,7 +8,7 @@ import { startRun } from "./start-run.ts";
 /** Starts a run, and tells of it as it is asked for. A client that leaves has canceled nothing. */
 export async function createResponse(exchange: ResponsesExchange): Promise<void> {
   const { request, response } = exchange;
-  const body = parseBody(await readBody(exchange));
+  const body = parseBody(await readJson(exchange, exchange.parts.maxBytes));
   const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
   const runId = await startRun(exchange, body, { idempotencyKey });
   if (body.stream) await answerEvents(response, eventsOf(exchange, runId));

@@ -1,9 +1,8 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { answerJson } from "../../plain/exchange.ts";
+import { answerJson, readJson } from "../../plain/exchange.ts";
 import type { ResponsesExchange } from "../exchange.ts";
 import { answerStream, DONE } from "../http/event-stream.ts";
-import { readBody } from "../http/read-body.ts";
 import { toldErrorFrom } from "../http/refusals.ts";
 import { endedResponse, eventsOf } from "../runs.ts";
 import { startRun } from "../start-run.ts";
@@ -15,7 +14,7 @@ import { completionFrom, faultOf } from "./completion.ts";
 /** A completion is a response, told in the older form. */
 export async function createCompletion(exchange: ResponsesExchange): Promise<void> {
   const { request, response } = exchange;
-  const { body, places, includesUsage } = parseChat(await readBody(exchange));
+  const { body, places, includesUsage } = parseChat(await readJson(exchange, exchange.parts.maxBytes));
   const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
   const runId = await startRun(exchange, body, { idempotencyKey }).catch(refuseMessages(places));
   if (body.stream) return answerStream(response, textsFrom(eventsOf(exchange, runId), new Chunks(includesUsage)));
