@@ -1,7 +1,9 @@
+import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { type Run, RunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { allPages } from "./all-pages.ts";
-import { type PageRequest, pageOf, placeOfNumber } from "./page.ts";
+import { openPageRoom, type PageRequest, pageOf, placeOfNumber } from "./page.ts";
 
 const namesIn = (names: readonly string[]) => ({ elements: names, placeOf: (name: string) => name });
 
@@ -26,4 +28,22 @@ test("BUS-1 what comes and goes between two pages moves nothing else, and 0 mean
   const standing = ["0", ...names.slice(7), "1"];
   const second = page(standing, { pageToken: first.nextPageToken });
   expect(second).toEqual({ items: [...names.slice(100), "1"], nextPageToken: "" });
+});
+
+test("BUS-1 a page of large elements holds what every client takes, or one element", async () => {
+  const mb = 1_024 * 1_024;
+  const runs = [1, 1, 2, 5, 5, 1, 1, 1].map((size, at) =>
+    create(RunSchema, { id: `r${at}`, outputText: "x".repeat(size * mb - 64) }),
+  );
+  const placeOf = ({ id }: Run) => id;
+  const read = async (pageToken: string) =>
+    pageOf(["runs"], { elements: runs, placeOf, fits: openPageRoom(RunSchema) }, { pageSize: 0, pageToken });
+  const pages = await allPages(read);
+  expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual([
+    ["r0", "r1"],
+    ["r2"],
+    ["r3"],
+    ["r4"],
+    ["r5", "r6", "r7"],
+  ]);
 });

@@ -1,3 +1,4 @@
+import { type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { type ListName, placeFromToken, tokenFromPlace } from "./page-token.ts";
 
 /** What every list is asked for; a page size of 0 means 100. */
@@ -15,12 +16,26 @@ export interface Page<T> {
 export interface Listed<T> {
   elements: Iterable<T>;
   placeOf: (element: T) => string;
+  /** Of elements that may be large: whether the next one has room on the page. */
+  fits?: (element: T) => boolean;
 }
 
 const DEFAULT_PAGE_SIZE = 100;
+/** Clients of gRPC refuse an answer of more than 4 MiB, unless they are told otherwise. */
+const MOST_BYTES = 3 * 1_024 * 1_024;
 
 export function sizeOfPage(pageSize: number): number {
   return pageSize || DEFAULT_PAGE_SIZE;
+}
+
+/** Says of one message after the other whether it has room on a page: so many bytes have, or one message of any size. */
+export function openPageRoom<D extends DescMessage>(schema: D): (message: MessageShape<D>) => boolean {
+  let bytes = 0;
+  return (message) => {
+    const before = bytes;
+    bytes += toBinary(schema, message).length;
+    return before === 0 || bytes <= MOST_BYTES;
+  };
 }
 
 /** A page of a list that is at hand, in the order of its places. What comes or goes between two pages moves nothing else. */
@@ -29,9 +44,11 @@ export function pageOf<T>(list: ListName, listed: Listed<T>, { pageSize, pageTok
   const behind = placed(listed)
     .filter(({ place }) => place > after)
     .sort((one, other) => (one.place < other.place ? -1 : 1));
-  const size = sizeOfPage(pageSize);
-  const place = behind.length > size ? behind[size - 1]!.place : "";
-  return { items: behind.slice(0, size).map(({ element }) => element), nextPageToken: tokenFromPlace(list, place) };
+  const most = behind.slice(0, sizeOfPage(pageSize));
+  const end = listed.fits ? most.findIndex(({ element }) => !listed.fits!(element)) : -1;
+  const page = end === -1 ? most : most.slice(0, end);
+  const place = behind.length > page.length ? (page.at(-1)?.place ?? "") : "";
+  return { items: page.map(({ element }) => element), nextPageToken: tokenFromPlace(list, place) };
 }
 
 function placed<T>({ elements, placeOf }: Listed<T>): { element: T; place: string }[] {

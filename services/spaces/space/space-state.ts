@@ -1,5 +1,6 @@
 import { clone } from "@bufbuild/protobuf";
 import { type Member, type SpaceEvent, type SpaceMessage, SpaceMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { openPageRoom } from "#runtime/rpc/paging/page.ts";
 
 /** What a space's log says, folded. */
 export interface SpaceState {
@@ -81,7 +82,9 @@ export interface PageRequest {
 export function pageFromLatest(messages: readonly SpaceMessage[], { offset, limit, before }: PageRequest) {
   const bound = before === 0n ? messages.length : messages.findLastIndex(({ sequence }) => sequence < before) + 1;
   const end = Math.max(bound - offset, 0);
-  const start = Math.max(end - limit, 0);
-  const page = messages.slice(start, end);
+  const most = messages.slice(Math.max(end - limit, 0), end);
+  const fits = openPageRoom(SpaceMessageSchema);
+  const page = most.slice(most.findLastIndex((message) => !fits(message)) + 1);
+  const start = end - page.length;
   return { messages: page, before: start > 0 ? (page[0]?.sequence ?? 0n) : 0n };
 }

@@ -1,11 +1,20 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
-import { AgentService, type StoredAgent, WatchAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import {
+  AgentService,
+  type StoredAgent,
+  StoredAgentSchema,
+  WatchAgentsResponseSchema,
+} from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ProviderService, type StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
-import { type CatalogTool, ToolCatalogService } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import {
+  type CatalogTool,
+  CatalogToolSchema,
+  ToolCatalogService,
+} from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/paging/page.ts";
+import { openPageRoom, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
@@ -38,7 +47,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listAgents(request, context) {
       await catalogue.known("agents");
       const elements = catalogue.agents.map(shownTo(context, publicAgent));
-      const named = { elements, placeOf: nameOfAgent };
+      const named = { elements, placeOf: nameOfAgent, fits: openPageRoom(StoredAgentSchema) };
       const { items, nextPageToken } = pageOf(["agents"], named, request);
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "agents", "tools") : [];
       return { agents: items, refusedFiles, nextPageToken };
@@ -72,7 +81,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listCatalogTools(request, context) {
       await catalogue.known("tools");
       const elements = catalogue.catalogTools.map(shownTo(context, publicTool));
-      const named = { elements, placeOf: nameOfTool };
+      const named = { elements, placeOf: nameOfTool, fits: openPageRoom(CatalogToolSchema) };
       const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "tools") : [];
       return { tools: items, refusedFiles, nextPageToken };

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
+import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/paging/page.ts";
+import { openPageRoom, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { isShownTo } from "../calls/records/owners.ts";
 import type { CallRecord } from "../calls/records/record/call-record.ts";
@@ -118,7 +119,13 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       })) {
         if (isShown(entry)) elements.push(entry);
       }
-      const { items, nextPageToken } = pageOf(list, { elements, placeOf: ({ key }) => key }, request);
+      const hasRoom = openPageRoom(ToolCallSchema);
+      const listed = {
+        elements,
+        placeOf: ({ key }: Stored<CallRecord>) => key,
+        fits: ({ value }: Stored<CallRecord>) => hasRoom(value),
+      };
+      const { items, nextPageToken } = pageOf(list, listed, request);
       return { calls: items.map(({ value }) => value), nextPageToken };
     },
     async *readResult(request, context) {

@@ -4,15 +4,16 @@
  * list-1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
  * list-2  A request looks at a bounded number of runs. With a filter that few runs pass, a page may be short, or empty, and name
  *     where to go on all the same.
- * list-3  What was accepted before the time that is asked for ends the list: only runs that came before follow. Runs of different
+ * list-3  A page has a bounded number of bytes, or one run: each brings what it answered.
+ * list-4  What was accepted before the time that is asked for ends the list: only runs that came before follow. Runs of different
  *     processes may stand in each other's place by as much as their clocks and acceptances differ (`disorderMs`).
  */
 
-import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, RunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { openPageRoom, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { type ListName, placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
@@ -45,17 +46,23 @@ export async function listRuns(
   const before = place === "" ? undefined : Number(place);
   const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
   const runs: Run[] = [];
+  const fits = openPageRoom(RunSchema);
   let lookedAt = 0;
+  let last = place;
   for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
     const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(options.log, entry) })));
     for (const { entry, state } of read) {
-      lookedAt += 1;
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);
       if (state !== undefined && state.acceptedAtMs < filter.startMs - disorderMs) return { runs, nextPageToken: "" };
-      if (state && isOwner(state.accepted.principal, caller) && filter.takes(state)) runs.push(rowFrom(state));
-      if (runs.length === limit || lookedAt === mostLookedAt) {
-        return { runs, nextPageToken: tokenFromPlace(list, String(entry.position)) };
+      if (state && isOwner(state.accepted.principal, caller) && filter.takes(state)) {
+        const row = rowFrom(state);
+        if (!fits(row)) return { runs, nextPageToken: tokenFromPlace(list, last) };
+        runs.push(row);
       }
+      lookedAt += 1;
+      last = String(entry.position);
+      if (runs.length === limit || lookedAt === mostLookedAt)
+        return { runs, nextPageToken: tokenFromPlace(list, last) };
     }
   }
   return { runs, nextPageToken: "" };

@@ -62,3 +62,18 @@ test("ORCH-12 list-1 pages go on under the same filters only", async () => {
   for (const other of [{ agent: "asker" }, { agent: "echo", tool: "ask" }, { agent: "echo", startTime: between() }])
     await expect(world.runs.listRuns({ ...other, pageToken })).rejects.toThrow(/page_token/);
 });
+
+test("ORCH-12 list-3 a page of large answers is one that every client takes", async () => {
+  await world.writeScript("long", { turns: [{ text: "{{input}}" }] });
+  const large = "x".repeat(2 * 1_024 * 1_024);
+  for (const name of ["first", "second", "third"]) await start(name, { agent: "long", input: [userItem(large)] });
+  const pages: string[][] = [];
+  let pageToken = "";
+  do {
+    const page = await world.runs.listRuns({ agent: "long", pageToken });
+    expect(page.runs.map(({ outputText }) => outputText)).toEqual([large]);
+    pages.push(page.runs.map(({ id }) => id));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  expect(pages).toEqual([[ids.third], [ids.second], [ids.first]]);
+});

@@ -5,6 +5,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { clientFor } from "../../../clients.ts";
@@ -33,8 +34,10 @@ export function openSessionRuns(
     const isClosing = reason !== SWITCHED;
     const statuses = isClosing ? LIVING : [RunState.REQUIRES_ACTION];
     const limits = { timeoutMs: TIMEOUT_MS, signal: closing.signal };
-    const list = await runs.listRuns({ sessionId, states: statuses, pageSize: 1_000 }, limits);
-    const ending = list.runs.filter((run) => isClosing || run.agent !== (nextAgent || agent));
+    const page = (pageToken: string) =>
+      runs.listRuns({ sessionId, states: statuses, pageSize: 1_000, pageToken }, limits);
+    const listed = (await allPages(page)).flatMap((one) => one.runs);
+    const ending = listed.filter((run) => isClosing || run.agent !== (nextAgent || agent));
     const cancel = ({ id: runId }: { id: string }) => runs.cancelRun({ runId, reason }, limits).catch(unlessEnded);
     await withPrincipal(principal, () => Promise.all(ending.map(cancel)));
   }
