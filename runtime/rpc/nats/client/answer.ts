@@ -13,14 +13,14 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** The message of an answer; one of many values is parsed in a turn of whoever asked. */
-export async function parseAnswer<O extends DescMessage>(
+/** The message of an answer, at once where it is short; one of many values is parsed in a turn of whoever asked. */
+export function parseAnswer<O extends DescMessage>(
   desc: O,
   body: Uint8Array,
   asked: Asked,
-): Promise<MessageShape<O>> {
-  if (!isShort(body)) await turnToParse(desc, body, asked);
-  return reading(desc, () => fromBinary(desc, body));
+): MessageShape<O> | Promise<MessageShape<O>> {
+  const parse = () => reading(desc, () => fromBinary(desc, body));
+  return isShort(body) ? parse() : turnToParse(desc, body, asked).then(parse);
 }
 
 async function turnToParse(desc: DescMessage, body: Uint8Array, { header, signal }: Asked): Promise<void> {

@@ -83,7 +83,9 @@ function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>)
       return {
         async next() {
           const result = await iterator.next();
-          return result.done ? result : { done: false, value: await map(result.value) };
+          if (result.done) return result;
+          const value = map(result.value);
+          return { done: false, value: value instanceof Promise ? await value : value };
         },
         async return() {
           await iterator.return?.();
