@@ -18,7 +18,7 @@
 import { withSecretFiles } from "../config/secrets/secret-files.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { type ConfiguredService, configureService, runToEnd, type ServiceStart } from "./configured-service.ts";
-import { collectGarbageOfStart } from "./heap.ts";
+import { collectBuffersWithHeap, collectGarbageOfStart } from "./heap.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import type { ServiceDefinition } from "./service.ts";
 import { openStopSignal } from "./stop-signal.ts";
@@ -34,6 +34,7 @@ export async function runService<C>(definition: ServiceDefinition<C>): Promise<v
 
 /** Runs services in this process until it is stopped, and then ends it. */
 export async function runServices(starts: readonly ServiceStart[]): Promise<void> {
+  collectBuffersWithHeap();
   const read = await Promise.all(starts.map(configureService));
   const services = read.filter((service) => service !== undefined);
   if (services.length < starts.length) process.exit(1);
