@@ -61,12 +61,12 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
   function check(given: Given): Soon<string | undefined> {
     const { schemaJson, text, what } = given;
     if (hasMoreValues(text, HEAVY_VALUES)) return checkElsewhere(given);
+    const schema = schemaJson === "" ? undefined : kept.get(schemaJson);
+    if (schema?.kind === "costly") return checkElsewhere(given);
+    if (schema?.kind === "compiled" && !isCheap(schema.cost, text.length)) return checkElsewhere(given);
     const { value, fault } = parsed(text, what);
-    if (fault !== undefined || schemaJson === "") return fault;
-    const schema = kept.get(schemaJson);
-    if (schema.kind === "faulty") return cannotCheck(what, schema.fault);
-    if (schema.kind === "compiled" && isCheap(schema.cost, text.length)) return faultOf(schema.validate, value, what);
-    return checkElsewhere(given);
+    if (fault !== undefined || schema === undefined) return fault;
+    return schema.kind === "compiled" ? faultOf(schema.validate, value, what) : cannotCheck(what, schema.fault);
   }
 
   function checkElsewhere({ schemaJson, text: json, what, by, signal }: Given): Promise<string | undefined> {
