@@ -1,5 +1,6 @@
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService, type WatchRunsResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import { followRuns } from "../runs/followed-runs.ts";
 import { goingOn } from "../runs/states.tsx";
 import { clientOf } from "../suite/connection.ts";
@@ -38,12 +39,18 @@ export function followOverview(): FollowedOverview {
   }
 
   async function list(signal: AbortSignal): Promise<void> {
-    const ask = (states: readonly RunState[], pageSize: number) =>
-      clientOf(RunService).listRuns({ states: [...states], pageSize }, { signal });
+    const ask = (states: readonly RunState[], most: number) =>
+      firstOf(most, async (page) => {
+        const { runs: items, nextPageToken } = await clientOf(RunService).listRuns(
+          { states: [...states], ...page },
+          { signal },
+        );
+        return { items, nextPageToken };
+      });
     const listed = await Promise.all([ask(goingOn, countedRuns), ask([RunState.FAILED], heldFailed)]);
     open.clear();
     failed.clear();
-    for (const { runs } of listed) for (const run of runs.reverse()) put(run);
+    for (const { items } of listed) for (const run of items.reverse()) put(run);
     hasBegun = true;
   }
 

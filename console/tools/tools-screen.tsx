@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type ListToolsResponse, type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { Badge, Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Rows } from "../parts/rows.tsx";
@@ -24,8 +25,9 @@ export function ToolsScreen() {
   const agents = usePolled(
     "agents",
     async (signal) => {
-      const { agents } = await clientOf(AgentService).listAgents({ pageSize: 1_000 }, { signal });
-      return agents.map(({ agent }) => agent?.name ?? "").sort();
+      const page = (pageToken: string) => clientOf(AgentService).listAgents({ pageSize: 1_000, pageToken }, { signal });
+      const pages = await allPages(page);
+      return pages.flatMap(({ agents }) => agents.map(({ agent }) => agent?.name ?? "")).sort();
     },
     10_000,
   );
@@ -60,17 +62,11 @@ export function ToolsScreen() {
 }
 
 async function listTools(agent: string, signal: AbortSignal): Promise<Pick<ListToolsResponse, "tools" | "sources">> {
-  const tools: ModelTool[] = [];
-  let pageToken = "";
-  for (;;) {
-    const page = await clientOf(ToolService).listTools(
-      { scope: { case: "agent", value: agent }, pageSize: 1_000, pageToken },
-      { signal },
-    );
-    tools.push(...page.tools);
-    pageToken = page.nextPageToken;
-    if (pageToken === "") return { tools, sources: page.sources };
-  }
+  const scope = { case: "agent", value: agent } as const;
+  const page = (pageToken: string) =>
+    clientOf(ToolService).listTools({ scope, pageSize: 1_000, pageToken }, { signal });
+  const pages = await allPages(page);
+  return { tools: pages.flatMap(({ tools }) => tools), sources: pages[0].sources };
 }
 
 function AgentTools({ agent }: { agent: string }) {

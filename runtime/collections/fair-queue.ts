@@ -11,11 +11,6 @@ export class FairQueue {
     this.#maxRunning = maxRunning;
   }
 
-  /** How much work of that key waits. */
-  waiting(key: string): number {
-    return this.#waiting.get(key)?.length ?? 0;
-  }
-
   /** An aborted signal ends the waiting, not the work, and what it says is thrown. */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();

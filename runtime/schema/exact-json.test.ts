@@ -60,3 +60,11 @@ test("a member named __proto__ keeps its digits, and makes nothing of the object
   const text = '{"__proto__":12345678901234567890,"in":{"__proto__":[1e400]}}';
   expect(JSON.stringify(parseExactly(text))).toBe(text);
 });
+
+test("a number of millions of digits is kept, and very many long ones are not read", () => {
+  const long = `{"id":${"7".repeat(8_000_000)}}`;
+  expect(JSON.stringify(parseExactly(long)) === long).toBe(true);
+  expect(losesDigits(long)).toBe(true);
+  const many = `[${"1e400,".repeat(200_000)}1e400]`;
+  expect(() => parseExactly(many)).toThrow("more than 200000 numbers of so many digits are not read");
+});

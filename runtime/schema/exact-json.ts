@@ -31,11 +31,6 @@ export function mayLoseDigits(text: string): boolean {
   return LONG_NUMBER.test(text);
 }
 
-/** How many elements of lists a text may have: long numbers take ten times as long as others. */
-export function mostElements(text: string): number | undefined {
-  return mayLoseDigits(text) ? maxValues : undefined;
-}
-
 /** Whether JSON holds a number that `JSON.parse` changes. */
 export function losesDigits(text: string): boolean {
   return mayLoseDigits(text) && markNumbers(text, "") !== text;
@@ -43,21 +38,28 @@ export function losesDigits(text: string): boolean {
 
 /**
  * For readers of JSON that are not ours: each number that no double holds as a string behind the mark, which must be in no string
- * of anybody else. `fromMarked` makes numbers of them again. What is no JSON stays none.
+ * of anybody else. `fromMarked` makes numbers of them again. What is no JSON stays none. Throws where there are very many.
  */
 export function markNumbers(json: string, mark: string): string {
-  let marked = "";
+  const marked: string[] = [];
   let from = 0;
   TOKEN.lastIndex = 0;
   for (let found = TOKEN.exec(json); found; found = TOKEN.exec(json)) {
-    const [token] = found;
-    if (token === '"') TOKEN.lastIndex = endOfText(json, found.index) + 1;
-    else if (NUMBER.test(token) && !isHeld(token) && !isName(json, TOKEN.lastIndex)) {
-      marked += `${json.slice(from, found.index)}"${mark}${token}"`;
-      from = TOKEN.lastIndex;
+    const { index } = found;
+    if (found[0] === '"') {
+      TOKEN.lastIndex = endOfText(json, index) + 1;
+      continue;
     }
+    const end = endOfNumber(json, TOKEN.lastIndex);
+    TOKEN.lastIndex = end;
+    const token = json.slice(index, end);
+    if (isHeld(token) || isName(json, end)) continue;
+    marked.push(json.slice(from, index), `"${mark}${token}"`);
+    from = end;
+    if (marked.length > 2 * maxValues)
+      throw new RangeError(`more than ${maxValues} numbers of so many digits are not read`);
   }
-  return marked + json.slice(from);
+  return marked.join("") + json.slice(from);
 }
 
 /** The value, in which each marked number is what `numberFrom` makes of it. */
@@ -77,14 +79,31 @@ export function fromMarked(value: unknown, mark: string, numberFrom: (source: st
 
 type Holder = unknown[] | Record<string, unknown>;
 
-/** Where a text begins, or a number that is so long, or has an exponent so large, that a double may not hold it. */
-const TOKEN = /"|-?\d[\d.eE+-]{15,}|-?\d[\d.]*[eE][+-]?\d{3,}/g;
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+/** Where a text begins, or a number that is so long, or has an exponent so large, that a double may not hold it: its first characters. */
+const TOKEN = /"|-?\d[\d.eE+-]{15}|-?\d[\d.]*[eE][+-]?\d{3}/g;
 
+/** A number may have millions of digits, which is more than an expression looks at. */
+function endOfNumber(json: string, from: number): number {
+  let end = from;
+  while (IN_NUMBER.has(json.charCodeAt(end))) end += 1;
+  return end;
+}
+
+const IN_NUMBER: ReadonlySet<number> = new Set([..."0123456789.eE+-"].map((character) => character.charCodeAt(0)));
+
+/** What is no number is nothing that loses digits. */
 function isHeld(source: string): boolean {
-  const value = Number(source);
-  if (String(value) === source) return true;
+  const value = numberIn(source);
+  if (value === undefined || String(value) === source) return true;
   return Number.isFinite(value) && source.replace(/\D/g, "").length < 16;
+}
+
+function numberIn(source: string): number | undefined {
+  try {
+    return JSON.parse(source);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A number is no name of a member: marked, it would become one. */

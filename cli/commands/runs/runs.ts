@@ -22,6 +22,7 @@ import {
 import { eventsUpTo, replayFromEvents, textOfItem } from "#runtime/content/replay.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
+import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
@@ -114,13 +115,11 @@ async function listRuns(options: ListOptions, command: Command): Promise<void> {
     ...(until && { endTime: timestampFromDate(until) }),
   };
   const service = openConnection(global).client(RunService);
-  const response = create(ListRunsResponseSchema);
-  do {
-    const pageSize = Math.min(1_000, options.limit - response.runs.length);
-    const page = await service.listRuns({ ...filter, pageSize, pageToken: response.nextPageToken });
-    response.runs.push(...page.runs);
-    response.nextPageToken = page.nextPageToken;
-  } while (response.runs.length < options.limit && response.nextPageToken !== "");
+  const { items: runs, nextPageToken } = await firstOf(options.limit, async (page) => {
+    const { runs: items, ...rest } = await service.listRuns({ ...filter, ...page });
+    return { items, ...rest };
+  });
+  const response = create(ListRunsResponseSchema, { runs, nextPageToken });
   if (global.json) return printMessage(ListRunsResponseSchema, response);
   const rows = response.runs.map((run) => [
     run.id,

@@ -12,6 +12,7 @@ import {
 } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
+import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../../printing/print.ts";
 import { textOfMessage, textOfSpaceEvent } from "../../printing/space-printer.ts";
@@ -96,7 +97,14 @@ async function showSpace(
   const global = globalOptionsOf(command);
   const spaces = openConnection(global).client(SpaceService);
   const found = await spaces.getSpace({ spaceId });
-  const page = await spaces.listMessages({ spaceId, pageSize: limit, skip: offset });
+  let totalSize = 0;
+  const { items: messages, nextPageToken } = await firstOf(limit, async (request) => {
+    const skip = request.pageToken === "" ? offset : 0;
+    const page = await spaces.listMessages({ spaceId, skip, ...request });
+    totalSize = page.totalSize;
+    return { items: page.messages, nextPageToken: page.nextPageToken };
+  });
+  const page = create(ListMessagesResponseSchema, { messages, totalSize, nextPageToken });
   if (global.json) {
     printMessage(GetSpaceResponseSchema, found);
     return printMessage(ListMessagesResponseSchema, page);

@@ -1,11 +1,12 @@
-import { toJson } from "@bufbuild/protobuf";
+import { type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { McpConnectionSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { RunSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type ListRunsRequestSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { callsForPeople } from "../../answering/calls-for-people.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
@@ -66,16 +67,21 @@ async function lookAround(connection: Connection): Promise<Moment> {
   const atMs = Date.now();
   const runs = connection.client(RunService);
   const open = [RunState.QUEUED, RunState.IN_PROGRESS, RunState.REQUIRES_ACTION];
+  const list = (filter: MessageInitShape<typeof ListRunsRequestSchema>) =>
+    firstOf(MOST_RUNS, async (page) => {
+      const { runs: items, nextPageToken } = await runs.listRuns({ ...filter, ...page });
+      return { items, nextPageToken };
+    });
   const [health, going, failed, waiting, servers] = await Promise.all([
     connection.client(Health).list({}),
-    runs.listRuns({ states: open, pageSize: MOST_RUNS }),
-    runs.listRuns({ states: [RunState.FAILED], startTime: timestampFromMs(atMs - HOUR_MS), pageSize: MOST_RUNS }),
+    list({ states: open }),
+    list({ states: [RunState.FAILED], startTime: timestampFromMs(atMs - HOUR_MS) }),
     callsForPeople(connection, ""),
     connection.client(McpServerService).listConnections({ pageSize: MOST_RUNS }),
   ]);
   const statuses = Object.entries(health.statuses).filter(([name]) => name !== "");
   return {
-    ...{ url: connection.url, atMs, runs: going.runs, isMore: going.nextPageToken !== "", failed: failed.runs },
+    ...{ url: connection.url, atMs, runs: going.items, isMore: going.nextPageToken !== "", failed: failed.items },
     services: new Map(statuses.map(([name, { status }]) => [name, status === ServingStatus.SERVING])),
     waiting: waiting.length,
     connections: servers.connections,

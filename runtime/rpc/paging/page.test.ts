@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Run, RunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { allPages } from "./all-pages.ts";
-import { openPageRoom, type PageRequest, pageOf, placeOfNumber } from "./page.ts";
+import { openPage, type PageRequest, pageOf, placeOfNumber } from "./page.ts";
 
 const namesIn = (names: readonly string[]) => ({ elements: names, placeOf: (name: string) => name });
 
@@ -37,7 +37,7 @@ test("BUS-1 a page of large elements holds what every client takes, or one eleme
   );
   const placeOf = ({ id }: Run) => id;
   const read = async (pageToken: string) =>
-    pageOf(["runs"], { elements: runs, placeOf, fits: openPageRoom(RunSchema) }, { pageSize: 0, pageToken });
+    pageOf(["runs"], { elements: runs, placeOf, takes: openPage(RunSchema) }, { pageSize: 0, pageToken });
   const pages = await allPages(read);
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual([
     ["r0", "r1"],

@@ -16,8 +16,8 @@ export interface Page<T> {
 export interface Listed<T> {
   elements: Iterable<T>;
   placeOf: (element: T) => string;
-  /** Of elements that may be large: whether the next one has room on the page. */
-  fits?: (element: T) => boolean;
+  /** Of elements that may be large: asked once of each, in their order, whether the page takes it (`openPage`). */
+  takes?: (element: T) => boolean;
 }
 
 const DEFAULT_PAGE_SIZE = 100;
@@ -28,8 +28,8 @@ export function sizeOfPage(pageSize: number): number {
   return pageSize || DEFAULT_PAGE_SIZE;
 }
 
-/** Says of one message after the other whether it has room on a page: so many bytes have, or one message of any size. */
-export function openPageRoom<D extends DescMessage>(schema: D): (message: MessageShape<D>) => boolean {
+/** Takes one message after the other into a page of so many bytes, or one message of any size, and says of each whether it did. */
+export function openPage<D extends DescMessage>(schema: D): (message: MessageShape<D>) => boolean {
   let bytes = 0;
   return (message) => {
     const before = bytes;
@@ -45,7 +45,7 @@ export function pageOf<T>(list: ListName, listed: Listed<T>, { pageSize, pageTok
     .filter(({ place }) => place > after)
     .sort((one, other) => (one.place < other.place ? -1 : 1));
   const most = behind.slice(0, sizeOfPage(pageSize));
-  const end = listed.fits ? most.findIndex(({ element }) => !listed.fits!(element)) : -1;
+  const end = listed.takes ? most.findIndex(({ element }) => !listed.takes!(element)) : -1;
   const page = end === -1 ? most : most.slice(0, end);
   const place = behind.length > page.length ? (page.at(-1)?.place ?? "") : "";
   return { items: page.map(({ element }) => element), nextPageToken: tokenFromPlace(list, place) };

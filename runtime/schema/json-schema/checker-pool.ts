@@ -21,6 +21,7 @@ const LARGE_TEXT = 1024 * 1024;
 const QUARANTINE_MS = 60_000;
 
 const queue = new FairQueue(THREADS);
+const places = new Map<string, number>();
 /** Until when a schema that compiles too slowly is not tried again, by its digest. */
 const quarantine = new BoundedMap<string, number>(1_000);
 let pool: Piscina<Question, Finding> | undefined;
@@ -59,13 +60,26 @@ export async function askThread(
   question: Question,
   { by, signal, isPatient = false }: Asker,
 ): Promise<string | undefined> {
-  if (!isPatient && queue.waiting(by) >= MAX_WAITING)
-    throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
   const digest = createHash("sha256").update(question.schemaJson).digest("base64");
+  using _ = isPatient ? undefined : placeOf(by);
   const finding = await queue.run(by, () => answered(question, digest), signal);
   if (finding === "hangs") throw new Unanswered(HANGS);
   if (finding.kind === "found") return finding.fault;
   throw new Unanswered(WHY[finding.step]);
+}
+
+/** One of the questions of his that wait, or are answered, until it is disposed. Results do not count. */
+function placeOf(by: string): Disposable {
+  const taken = places.get(by) ?? 0;
+  if (taken > MAX_WAITING) throw new Unanswered(`${MAX_WAITING} checks of the same caller wait already`);
+  places.set(by, taken + 1);
+  return {
+    [Symbol.dispose]: () => {
+      const left = (places.get(by) ?? 0) - 1;
+      if (left > 0) places.set(by, left);
+      else places.delete(by);
+    },
+  };
 }
 
 async function answered(question: Question, digest: string): Promise<Finding | "hangs"> {

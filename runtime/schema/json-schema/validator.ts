@@ -1,6 +1,5 @@
 import { HEAVY_VALUES } from "#runtime/collections/own-turn.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
-import { mostElements } from "../exact-json.ts";
 import { hasMoreValues, isTooDeep, maxLevels, maxToolValues, maxValues, tooMany } from "../json-size.ts";
 import { cannotCheck, faultOf, leftOf, parsed, type Question } from "./checker.ts";
 import { askThread, Unanswered } from "./checker-pool.ts";
@@ -81,7 +80,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     faultOfArguments(schemaJson, argumentsJson, by, signal) {
       const text = argumentsJson || "{}";
       const given = { text, what: "arguments", by, signal } as const;
-      if (hasMoreValues(text, maxValues, mostElements(text))) return `the arguments have ${tooMany(maxValues)}`;
+      if (hasMoreValues(text, maxValues)) return `the arguments have ${tooMany(maxValues)}`;
       if (isTooDeep(text)) return tooDeep;
       if (/^\s*\{/.test(text)) return check({ ...given, schemaJson });
       const noJson = check({ ...given, schemaJson: "" });

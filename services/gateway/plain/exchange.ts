@@ -4,7 +4,6 @@ import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/f
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
-import { mostElements } from "#runtime/schema/exact-json.ts";
 import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json-size.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
 
@@ -31,7 +30,7 @@ export async function readJson(given: Exchange, maxBytes: number, parse?: Parse)
 export function jsonFromText(text: string, parse: Parse = JSON.parse): unknown {
   if (isTooDeep(text))
     refuse("invalid_argument", `the body is nested deeper than ${maxLevels} levels`, { reason: "INVALID_REQUEST" });
-  if (hasMoreValues(text, maxValues, mostElements(text)))
+  if (hasMoreValues(text, maxValues))
     refuse("resource_exhausted", `the body has ${tooMany(maxValues)}`, { reason: "MESSAGE_TOO_LARGE" });
   try {
     return parse(text);

@@ -4,7 +4,7 @@ import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_p
 import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
-import { openPageRoom, pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
+import { openPage, pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Sessions } from "../owners/sessions.ts";
@@ -24,7 +24,7 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
       const listed = {
         elements: await inbox.list(owner),
         placeOf: ({ sequence }: InboxEvent) => placeOfNumber(sequence),
-        fits: openPageRoom(InboxEventSchema),
+        takes: openPage(InboxEventSchema),
       };
       const { items, nextPageToken } = pageOf(["inbox", owner.sessionId, owner.agent], listed, request);
       return { events: items, nextPageToken };

@@ -1,9 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
-import { MemoryEntrySchema } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
-import { openPageRoom, pageOf } from "#runtime/rpc/paging/page.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { type Memory, nameOf } from "../memory/memory.ts";
 import type { Owner } from "../owners/owner.ts";
 import type { Sessions } from "../owners/sessions.ts";
@@ -26,11 +25,7 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
     },
     async listEntries(request, context) {
       const owner = await sessions.ownerFor(request, callerOf(context));
-      const listed = {
-        elements: await memory.list(owner, request.kind),
-        placeOf: nameOf,
-        fits: openPageRoom(MemoryEntrySchema),
-      };
+      const listed = { elements: await memory.list(owner, request.kind), placeOf: nameOf };
       const list = ["entries", owner.sessionId, owner.agent, request.kind];
       const { items, nextPageToken } = pageOf(list, listed, request);
       return { entries: items, nextPageToken };

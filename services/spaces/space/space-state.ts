@@ -1,6 +1,6 @@
 import { clone } from "@bufbuild/protobuf";
 import { type Member, type SpaceEvent, type SpaceMessage, SpaceMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
-import { openPageRoom } from "#runtime/rpc/paging/page.ts";
+import { openPage } from "#runtime/rpc/paging/page.ts";
 
 /** What a space's log says, folded. */
 export interface SpaceState {
@@ -83,8 +83,8 @@ export function pageFromLatest(messages: readonly SpaceMessage[], { offset, limi
   const bound = before === 0n ? messages.length : messages.findLastIndex(({ sequence }) => sequence < before) + 1;
   const end = Math.max(bound - offset, 0);
   const most = messages.slice(Math.max(end - limit, 0), end);
-  const fits = openPageRoom(SpaceMessageSchema);
-  const page = most.slice(most.findLastIndex((message) => !fits(message)) + 1);
+  const takes = openPage(SpaceMessageSchema);
+  const page = most.slice(most.findLastIndex((message) => !takes(message)) + 1);
   const start = end - page.length;
   return { messages: page, before: start > 0 ? (page[0]?.sequence ?? 0n) : 0n };
 }

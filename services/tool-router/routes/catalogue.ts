@@ -14,7 +14,7 @@ import {
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
-import { openPageRoom, pageOf } from "#runtime/rpc/paging/page.ts";
+import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
@@ -47,7 +47,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listAgents(request, context) {
       await catalogue.known("agents");
       const elements = catalogue.agents.map(shownTo(context, publicAgent));
-      const named = { elements, placeOf: nameOfAgent, fits: openPageRoom(StoredAgentSchema) };
+      const named = { elements, placeOf: nameOfAgent, takes: openPage(StoredAgentSchema) };
       const { items, nextPageToken } = pageOf(["agents"], named, request);
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "agents", "tools") : [];
       return { agents: items, refusedFiles, nextPageToken };
@@ -81,7 +81,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listCatalogTools(request, context) {
       await catalogue.known("tools");
       const elements = catalogue.catalogTools.map(shownTo(context, publicTool));
-      const named = { elements, placeOf: nameOfTool, fits: openPageRoom(CatalogToolSchema) };
+      const named = { elements, placeOf: nameOfTool, takes: openPage(CatalogToolSchema) };
       const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "tools") : [];
       return { tools: items, refusedFiles, nextPageToken };

@@ -7,7 +7,7 @@ import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { openPageRoom, pageOf } from "#runtime/rpc/paging/page.ts";
+import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { isShownTo } from "../calls/records/owners.ts";
 import type { CallRecord } from "../calls/records/record/call-record.ts";
@@ -119,11 +119,11 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       })) {
         if (isShown(entry)) elements.push(entry);
       }
-      const hasRoom = openPageRoom(ToolCallSchema);
+      const takes = openPage(ToolCallSchema);
       const listed = {
         elements,
         placeOf: ({ key }: Stored<CallRecord>) => key,
-        fits: ({ value }: Stored<CallRecord>) => hasRoom(value),
+        takes: ({ value }: Stored<CallRecord>) => takes(value),
       };
       const { items, nextPageToken } = pageOf(list, listed, request);
       return { calls: items.map(({ value }) => value), nextPageToken };

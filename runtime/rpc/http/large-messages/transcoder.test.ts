@@ -1,7 +1,7 @@
 // Large JSON, which is read on a thread of its own: its messages and its faults are those of small JSON.
 
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { CreateRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { openServer } from "../testing/echo-server.ts";
@@ -36,6 +36,19 @@ test.each([
   }
   await expect(read(json)).rejects.toThrow(`[invalid_argument] ${(fault as Error).message}`);
   await expect(read(json)).rejects.toBeInstanceOf(ConnectError);
+});
+
+test("SEC-5 who has left is not read on for, and is told why, whether his message waits or is read", async () => {
+  const leaving = new AbortController();
+  const json = Buffer.from(`{"agent":"${"x".repeat(8 * LARGE_JSON_BYTES)}"}`);
+  const taker = { sender: "ada", signal: leaving.signal };
+  const both = [1, 2].map(() => messageFromLargeJson(CreateRunRequestSchema, json, { options, taker }));
+  await new Promise((resolve) => setImmediate(resolve));
+  const late = new ConnectError("its time is over", Code.DeadlineExceeded);
+  leaving.abort(late);
+  const ends = await Promise.allSettled(both);
+  expect(ends.map((end) => end.status === "rejected" && end.reason)).toEqual([late, late]);
+  expect((await read('{"agent":"next"}')).agent).toBe("next");
 });
 
 test("SEC-5 a request of large JSON is answered as one of small JSON, and keeps no other one waiting", async () => {

@@ -59,6 +59,7 @@ export async function messageFromLargeJson<D extends DescMessage>(
     await turnToParse(bytes, { desc, isBinary: true, ...taker });
     return fromBinary(desc, bytes);
   } catch (error) {
+    signal?.throwIfAborted();
     if (Object(error).code !== "ERR_WORKER_OUT_OF_MEMORY") throw ConnectError.from(error, Code.InvalidArgument);
     const text = `the message takes more than ${HEAP_MB} MB to read as JSON: send it as protobuf`;
     throw connectError("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE", cause: error });

@@ -13,7 +13,7 @@ import { type Run, RunSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import { openPageRoom, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { openPage, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { type ListName, placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
@@ -46,7 +46,7 @@ export async function listRuns(
   const before = place === "" ? undefined : Number(place);
   const entries = sessionId === "" ? entriesOfAll(options.pages, before) : entriesOfSession(options, sessionId, before);
   const runs: Run[] = [];
-  const fits = openPageRoom(RunSchema);
+  const takes = openPage(RunSchema);
   let lookedAt = 0;
   let last = place;
   for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
@@ -56,7 +56,7 @@ export async function listRuns(
       if (state !== undefined && state.acceptedAtMs < filter.startMs - disorderMs) return { runs, nextPageToken: "" };
       if (state && isOwner(state.accepted.principal, caller) && filter.takes(state)) {
         const row = rowFrom(state);
-        if (!fits(row)) return { runs, nextPageToken: tokenFromPlace(list, last) };
+        if (!takes(row)) return { runs, nextPageToken: tokenFromPlace(list, last) };
         runs.push(row);
       }
       lookedAt += 1;

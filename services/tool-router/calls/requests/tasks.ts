@@ -1,7 +1,7 @@
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
-import { openPageRoom, placeOfNumber, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { openPage, placeOfNumber, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
@@ -41,8 +41,8 @@ export function createTasks({ store, tasks, clock }: TasksParts) {
         call !== undefined &&
         (sessionId === "" || call.sessionId === sessionId) &&
         (states.length === 0 || states.includes(call.state));
-      const hasRoom = openPageRoom(ToolCallSchema);
-      const end = found.findIndex((call) => isShown(call) && !hasRoom(call));
+      const takes = openPage(ToolCallSchema);
+      const end = found.findIndex((call) => isShown(call) && !takes(call));
       const count = end === -1 ? shown.length : end;
       const place = entries.length > count ? placeOfNumber(BigInt(shown[count - 1]?.place ?? 0)) : "";
       return { calls: found.slice(0, count).filter(isShown), nextPageToken: tokenFromPlace(list, place) };

@@ -7,7 +7,7 @@ import {
   type ModelTool,
   ModelToolSchema,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { openPageRoom, pageOf } from "#runtime/rpc/paging/page.ts";
+import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { aliasesOf } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
@@ -37,7 +37,7 @@ function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRe
   const listed = {
     elements: list.tools,
     placeOf: ({ modelName }: ModelTool) => modelName,
-    fits: openPageRoom(ModelToolSchema),
+    takes: openPage(ModelToolSchema),
   };
   const { items, nextPageToken } = pageOf(["tools", scope.case ?? "", ...idsOf(scope)], listed, request);
   return { ...list, tools: items, sources: isFirst ? list.sources : [], nextPageToken };

@@ -5,7 +5,6 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
-import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { clientFor } from "../../../clients.ts";
@@ -30,20 +29,25 @@ export function openSessionRuns(
   const closing = new AbortController();
   const underWay = new Set<Promise<void>>();
 
-  async function cancelOnce({ id: sessionId, agent, nextAgent, principal }: Session, reason: string): Promise<void> {
+  /** The latest first: those that still live are among them as a rule. */
+  async function cancelOnce(session: Session, reason: string, onFirstPage: () => void): Promise<void> {
+    const { id: sessionId, agent, nextAgent, principal } = session;
     const isClosing = reason !== SWITCHED;
     const statuses = isClosing ? LIVING : [RunState.REQUIRES_ACTION];
     const limits = { timeoutMs: TIMEOUT_MS, signal: closing.signal };
-    const page = (pageToken: string) =>
-      runs.listRuns({ sessionId, states: statuses, pageSize: 1_000, pageToken }, limits);
-    const listed = (await allPages(page)).flatMap((one) => one.runs);
-    const ending = listed.filter((run) => isClosing || run.agent !== (nextAgent || agent));
     const cancel = ({ id: runId }: { id: string }) => runs.cancelRun({ runId, reason }, limits).catch(unlessEnded);
-    await withPrincipal(principal, () => Promise.all(ending.map(cancel)));
+    let pageToken = "";
+    do {
+      const page = await runs.listRuns({ sessionId, states: statuses, pageSize: 1_000, pageToken }, limits);
+      const ending = page.runs.filter((run) => isClosing || run.agent !== (nextAgent || agent));
+      await withPrincipal(principal, () => Promise.all(ending.map(cancel)));
+      onFirstPage();
+      pageToken = page.nextPageToken;
+    } while (pageToken !== "");
   }
 
   async function retry(session: Session, reason: string, onFirstEnd: () => void): Promise<void> {
-    const cancel = () => cancelOnce(session, reason);
+    const cancel = () => cancelOnce(session, reason, onFirstEnd);
     const patience = { initialMs: 200, maxMs: 5_000, patienceMs: PATIENCE_MS, closing: closing.signal };
     await retryWhile(() => true, cancel, { ...patience, onRetry: onFirstEnd }).catch((error: unknown) => {
       options.logger.warn({ sessionId: session.id, err: error }, "runs of a former agent could not be canceled");

@@ -15,6 +15,8 @@ import { POLL_MS } from "../../tasks/task.ts";
  */
 
 const MOST_TASKS = 100;
+/** A router that is away, or a client that reads slowly, may take long. */
+const MOST_REST_MS = 30_000;
 const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
 
 /** A task as `tasks/get` answers it; undefined for one that there is not, or that is somebody else's. */
@@ -123,7 +125,7 @@ async function followTasks(taskIds: readonly string[], { read, notify, signal }:
       if (task === undefined || isEnd(task)) known.delete(taskId);
     }
     const tookMs = performance.now() - beganAt;
-    await delay(Math.max(POLL_MS, 9 * tookMs), signal).catch(() => {}); // the loop's condition sees it
+    await delay(Math.min(Math.max(POLL_MS, 9 * tookMs), MOST_REST_MS), signal).catch(() => {}); // the loop's condition sees it
   }
 }
 
