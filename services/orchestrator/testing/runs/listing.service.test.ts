@@ -1,6 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../fakes/fake-router.ts";
 import { follow, openWorld, userItem, type World } from "../test-orchestrator.ts";
@@ -65,15 +66,12 @@ test("ORCH-12 list-1 pages go on under the same filters only", async () => {
 
 test("ORCH-12 list-3 a page of large answers is one that every client takes", async () => {
   await world.writeScript("long", { turns: [{ text: "{{input}}" }] });
-  const large = "x".repeat(2 * 1_024 * 1_024);
-  for (const name of ["first", "second", "third"]) await start(name, { agent: "long", input: [userItem(large)] });
-  const pages: string[][] = [];
-  let pageToken = "";
-  do {
-    const page = await world.runs.listRuns({ agent: "long", pageToken });
-    expect(page.runs.map(({ outputText }) => outputText)).toEqual([large]);
-    pages.push(page.runs.map(({ id }) => id));
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  expect(pages).toEqual([[ids.third], [ids.second], [ids.first]]);
+  const large = "x".repeat(900_000);
+  const names = ["first", "second", "third", "fourth"];
+  for (const name of names) await start(name, { agent: "long", input: [userItem(large)] });
+  const page = (pageToken: string) => world.runs.listRuns({ agent: "long", pageToken });
+  const pages = (await allPages(page)).map(({ runs }) => runs);
+  for (const { outputText } of pages.flat()) expect(outputText === large).toBe(true);
+  const idsOf = (...wanted: string[]) => wanted.map((name) => ids[name]);
+  expect(pages.map((runs) => runs.map(({ id }) => id))).toEqual([idsOf("fourth", "third", "second"), idsOf("first")]);
 });
