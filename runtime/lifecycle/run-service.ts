@@ -18,9 +18,9 @@
 import { withSecretFiles } from "../config/secrets/secret-files.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { type ConfiguredService, configureService, runToEnd, type ServiceStart } from "./configured-service.ts";
-import { collectBuffersWithHeap, collectGarbageOfStart } from "./heap.ts";
 import { createLogger, type Logger } from "./logger.ts";
-import { faultOfNode } from "./node-faults.ts";
+import { faultOfNode } from "./node/faults.ts";
+import { collectBuffersWithHeap, collectGarbageOfStart } from "./node/heap.ts";
 import type { ServiceDefinition } from "./service.ts";
 import { openStopSignal } from "./stop-signal.ts";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { confinementFromReader } from "#runtime/config/confinement.ts";
 import { readEnvironment } from "#runtime/config/environment.ts";
-import { faultOfNode } from "#runtime/lifecycle/node-faults.ts";
+import { faultOfNode } from "#runtime/lifecycle/node/faults.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine } from "../../printing/terminal.ts";

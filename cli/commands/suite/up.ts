@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
-import { collectGarbageOfStart } from "#runtime/lifecycle/heap.ts";
+import { collectGarbageOfStart } from "#runtime/lifecycle/node/heap.ts";
 import { invocation } from "../../faults/invocation.ts";
 import { globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";

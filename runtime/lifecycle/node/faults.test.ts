@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { faultOfNode } from "./node-faults.ts";
+import { faultOfNode } from "./faults.ts";
 
 test("SEC-5 the Node that comes with the packages reads each name in JSON as it was written, whatever others have sent", () => {
   const sent = '{"id":7,"caf\\u00e9":"Ada"}';
