@@ -86,7 +86,9 @@ describe("what a crash tells", () => {
 
   test("WORK-8 operators are told nothing that a call wrote which had ended before", async () => {
     await using own = await openTestWorkers({ "tool.py": TOOL });
+    const seen = own.watchLogs(asOperator("olga"));
     await own.call("tool.say", { text: "zeta" });
+    await eventually(() => seen.some(({ log }) => log?.message.includes("zeta"))); // it comes by another pipe than the result
     await failureOf(own.call("tool.crash", { text: "eta" }));
     await eventually(() => own.warnings.some((text) => /ended with code 3: crashing for eta$/.test(text)));
   }, 60_000);

@@ -53,7 +53,11 @@ while os.getppid() == parent:
             shutil.rmtree(name, ignore_errors=True)
     time.sleep(0.0002)
     os.unlink(name)
-    os.rename(name + ".away", name)
+    while os.path.exists(name + ".away"):
+        try:
+            os.rename(name + ".away", name)
+        except OSError:  # likewise
+            shutil.rmtree(name, ignore_errors=True)
     time.sleep(0.0002)
 `;
 
