@@ -1,6 +1,6 @@
 import { effortOf } from "./effort.ts";
 import { isObject } from "./json-object.ts";
-import { isTooDeep } from "./json-size.ts";
+import { ELEMENTS_OF_VALUE, hasMoreValues, isTooDeep } from "./json-size.ts";
 
 /*
  * What a schema may cost whoever compiles it and judges by it. What costs little for certain is done where it is needed, all else
@@ -14,12 +14,17 @@ const CHEAP_CHARACTERS = 64 * 1_024;
 /** So many looks at values, or steps of regular expressions, take some 10 ms at worst. */
 const CHEAP_STEPS = 500_000;
 
+/** So many characters are parsed in some 10 ms, or 40 where each is an escape. */
+const LONG_TEXT = 4 * 1_024 * 1_024;
+
 /** What judging by a schema that is cheap to compile may cost. */
 export interface Cost {
   /** Looks at each place of what is judged. */
   readonly looks: number;
   /** Regular expressions, those of formats too. */
   readonly patterns: number;
+  /** Whether a look may go through the characters of a text, and not only see that there is one. */
+  readonly readsTexts: boolean;
 }
 
 /** Undefined for a schema that may cost more to compile than may be spent on a service's own thread. */
@@ -28,13 +33,15 @@ export function costOfCheap(schemaJson: string): Cost | undefined {
   const schema = parsed(schemaJson);
   const looks = effortOf(schema);
   if (looks > CHEAP_PARTS) return undefined;
-  const patterns = patternsIn(schema);
-  return patterns.every(isPlainPattern) ? { looks, patterns: patterns.length } : undefined;
+  const { patterns, readsTexts } = textPartsIn(schema);
+  return patterns.every(isPlainPattern) ? { looks, patterns: patterns.length, readsTexts } : undefined;
 }
 
-/** Whether a JSON text of that length is judged in no time. Plain patterns take the square of a text's length at worst. */
-export function isCheap({ looks, patterns }: Cost, length: number): boolean {
-  return looks * length + patterns * length ** 2 <= CHEAP_STEPS;
+/** Whether a JSON text is judged in no time. Plain patterns take the square of a text's length at worst. */
+export function isCheap({ looks, patterns, readsTexts }: Cost, text: string): boolean {
+  const { length } = text;
+  if (looks * length + patterns * length ** 2 <= CHEAP_STEPS) return true;
+  return !readsTexts && length <= LONG_TEXT && !hasMoreValues(text, CHEAP_STEPS / looks / (1 + ELEMENTS_OF_VALUE));
 }
 
 function parsed(json: string): unknown {
@@ -45,20 +52,24 @@ function parsed(json: string): unknown {
   }
 }
 
-/** All that may be a pattern; a format is one of a plain kind. */
-function patternsIn(schema: unknown): string[] {
+const READERS = ["minLength", "maxLength", "uniqueItems", "pattern", "format", "patternProperties"];
+
+/** What reads texts: all that may be a pattern, of which a format is one of a plain kind, and other keywords. */
+function textPartsIn(schema: unknown): { patterns: string[]; readsTexts: boolean } {
   const patterns: string[] = [];
+  let readsTexts = false;
   const open: unknown[] = [schema];
   while (open.length > 0) {
     const part = open.pop();
     if (Array.isArray(part)) open.push(...part);
     if (!isObject(part)) continue;
     open.push(...Object.values(part));
+    readsTexts ||= READERS.some((keyword) => keyword in part);
     if (typeof part.pattern === "string") patterns.push(part.pattern);
     if (typeof part.format === "string") patterns.push("");
     if (isObject(part.patternProperties)) patterns.push(...Object.keys(part.patternProperties));
   }
-  return patterns;
+  return { patterns, readsTexts };
 }
 
 const PLAIN_CHARACTERS = 300;

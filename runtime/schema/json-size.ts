@@ -24,7 +24,7 @@ export const maxValues = 200_000;
 export const maxToolValues = 2_000_000;
 
 /** Numbers and texts in lists take a tenth of what other values do. */
-const ELEMENTS_OF_VALUE = 10;
+export const ELEMENTS_OF_VALUE = 10;
 
 /** As `JSON.parse`. Throws also where there are more values than `most`: 60 MB of `{}` cost half a minute and a gigabyte. */
 export function parseBounded(json: string, most: number = maxValues): unknown {

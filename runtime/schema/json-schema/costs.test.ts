@@ -42,3 +42,20 @@ test("SEC-5 of one principal's heavy checks 200 wait, and each result of a tool 
   const faults = await Promise.all(many.map(() => validator.faultOfArguments("", args, "ada")));
   expect(faults.filter((fault) => fault !== undefined)).toEqual(Array.from({ length: 9 }, () => refusal));
 }, 60_000);
+
+test.each([
+  ["a file to be written", { path: { type: "string" }, mode: { enum: ["w", "a"] }, content: { type: "string" } }, true],
+  ["a text whose length counts", { path: { type: "string" }, content: { type: "string", minLength: 1 } }, false],
+  ["a text with a pattern", { path: { type: "string" }, content: { type: "string", pattern: "^a*$" } }, false],
+])(
+  "SEC-5 arguments with a long text are judged at once where no rule goes through it: %s",
+  async (_, properties, isAtOnce) => {
+    const schemaJson = JSON.stringify({ type: "object", properties, required: ["path"], additionalProperties: false });
+    const argumentsJson = JSON.stringify({ path: "a", content: "a".repeat(2_000_000) });
+    const fault = createValidator().faultOfArguments(schemaJson, argumentsJson, "ada");
+    expect(fault instanceof Promise).toBe(!isAtOnce);
+    expect(await fault).toBeUndefined();
+    const many = JSON.stringify({ path: "a", content: "a".repeat(5_000_000) });
+    expect(createValidator().faultOfArguments(schemaJson, many, "ada")).toBeInstanceOf(Promise);
+  },
+);

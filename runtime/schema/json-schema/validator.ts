@@ -62,7 +62,7 @@ export function createValidator(options: ValidatorOptions = {}): Validator {
     if (hasMoreValues(text, HEAVY_VALUES)) return checkElsewhere(given);
     const schema = schemaJson === "" ? undefined : kept.get(schemaJson);
     if (schema?.kind === "costly") return checkElsewhere(given);
-    if (schema?.kind === "compiled" && !isCheap(schema.cost, text.length)) return checkElsewhere(given);
+    if (schema?.kind === "compiled" && !isCheap(schema.cost, text)) return checkElsewhere(given);
     const { value, fault } = parsed(text, what);
     if (fault !== undefined || schema === undefined) return fault;
     return schema.kind === "compiled" ? faultOf(schema.validate, value, what) : cannotCheck(what, schema.fault);
