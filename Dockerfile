@@ -42,7 +42,7 @@ COPY examples examples
 
 # The Node of the packages, the command by its name, and what `up` keeps: a volume that is new takes its owner from here.
 RUN chmod +x cli/toolbus.ts \
- && ln -sf /toolbus/node_modules/.bin/node /usr/local/bin/node \
+ && if [ -x node_modules/.bin/node ]; then ln -sf /toolbus/node_modules/.bin/node /usr/local/bin/node; fi \
  && ln -s /toolbus/cli/toolbus.ts /usr/local/bin/toolbus \
  && install --directory --owner=node --group=node --mode=700 /var/lib/toolbus
 # `node`, as a number: Kubernetes cannot know otherwise that it is not root.
