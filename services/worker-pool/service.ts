@@ -55,7 +55,7 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
     own: routes.calls,
     callsOfWorker: config.worker.calls,
     hasFile,
-    takes: (source, file) => pool.takes(source, file),
+    hasRoom: (source, file) => pool.hasRoom(source, file),
     isWarm: (source, file) => pool.isWarm(source, file),
     elsewhere: (source, file, asked) => fleet.elsewhere(source, file, asked),
     runAt,

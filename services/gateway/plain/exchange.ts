@@ -21,9 +21,14 @@ export interface Exchange {
 
 type Parse = (text: string) => unknown;
 
-/** The body as JSON. */
+/** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
 export async function readJson(given: Exchange, maxBytes: number, parse?: Parse): Promise<unknown> {
-  return jsonFromText(await readJsonText(given, maxBytes), parse);
+  if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
+    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
+      reason: "PROTOCOL_UNSUPPORTED",
+    });
+  }
+  return jsonFromText(await readText(given, maxBytes), parse);
 }
 
 /** What a client wrote, however it came. */
@@ -40,16 +45,6 @@ export function jsonFromText(text: string, parse: Parse = JSON.parse): unknown {
       cause,
     });
   }
-}
-
-/** As `readText`. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
-export async function readJsonText(given: Exchange, maxBytes: number): Promise<string> {
-  if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
-    refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
-      reason: "PROTOCOL_UNSUPPORTED",
-    });
-  }
-  return readText(given, maxBytes);
 }
 
 /** The body, in so many bytes at most, when it may be parsed. */

@@ -91,8 +91,8 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
     if (mark === "seen") return "seen";
     if (mark === "waiting" && (await stands())) return "waiting";
     for (;;) {
-      const takes = end.count < mostWaiting || (await makeRoom(sessionId)); // I3
-      if (takes && (await store.append(event, end.lastSequence))) return "stored"; // I2
+      const hasRoom = end.count < mostWaiting || (await makeRoom(sessionId)); // I3
+      if (hasRoom && (await store.append(event, end.lastSequence))) return "stored"; // I2
       const { lastSequence } = end;
       end = await store.end(sessionId);
       if (await stands(lastSequence + 1)) return "waiting";

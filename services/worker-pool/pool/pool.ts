@@ -99,7 +99,7 @@ export class Pool implements AsyncDisposable {
   }
 
   /** Whether a worker of the source takes one more call at once. */
-  takes(source: string, file: string): boolean {
+  hasRoom(source: string, file: string): boolean {
     const place = this.#places.get(JSON.stringify([source, file]));
     return place?.state.kind === "ready" && place.state.worker.accepts && !place.permits.isFull && !this.#calls.isFull;
   }

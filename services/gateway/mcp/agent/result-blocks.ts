@@ -25,7 +25,7 @@ export async function blocksFrom(content: readonly ResultContent[], form: BlockF
   return (await Promise.all(blocks)).flat().flatMap((block) => known(block, form));
 }
 
-async function blockFrom(content: ResultContent, form: BlockForm, takes: boolean): Promise<unknown[]> {
+async function blockFrom(content: ResultContent, form: BlockForm, hasRoom: boolean): Promise<unknown[]> {
   const { blockJson, storedReference, size } = content;
   const block: Record<string, unknown> = JSON.parse(blockJson);
   const said = `${block.type} of ${size} bytes`;
@@ -37,7 +37,7 @@ async function blockFrom(content: ResultContent, form: BlockForm, takes: boolean
     const text = charactersUpTo(Buffer.from(bytes), MAX_TEXT).toString();
     return size > bytes.length ? begun(text, reference, form) : [{ ...block, text }];
   }
-  if (!hasBytes(block) || !takes) return begun(said, reference, form);
+  if (!hasBytes(block) || !hasRoom) return begun(said, reference, form);
   const base64 = Buffer.from(await form.results.readBytes(reference)).toString("base64");
   const { resource } = block;
   return [isObject(resource) ? { ...block, resource: { ...resource, blob: base64 } } : { ...block, data: base64 }];

@@ -16,7 +16,7 @@ export interface SpreadParts {
   callsOfWorker: number;
   hasFile: (file: string) => boolean;
   /** Whether this instance has a worker for it with room for one more call. */
-  takes: (source: string, file: string) => boolean;
+  hasRoom: (source: string, file: string) => boolean;
   isWarm: (source: string, file: string) => boolean;
   /** As it is known, or, with a signal, asked now. */
   elsewhere: (source: string, file: string, signal?: AbortSignal) => Promise<Elsewhere>;
@@ -64,17 +64,17 @@ export class SpreadCalls {
     options: Parameters<Run>[1] & { isWarmOnly: boolean },
   ): AsyncGenerator<ExecuteToolResponse> {
     const file = this.#fileOf(request);
-    if (options.isWarmOnly && (file === undefined || !this.#parts.takes(request.source?.name ?? "", file))) {
+    if (options.isWarmOnly && (file === undefined || !this.#parts.hasRoom(request.source?.name ?? "", file))) {
       refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
     }
     yield* this.#parts.own.run(request, options);
   }
 
   async #placesElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Place[]> {
-    const { takes, isWarm, elsewhere, callsOfWorker } = this.#parts;
+    const { hasRoom, isWarm, elsewhere, callsOfWorker } = this.#parts;
     const file = this.#fileOf(request);
     const source = request.source?.name ?? "";
-    if (file === undefined || takes(source, file)) return [];
+    if (file === undefined || hasRoom(source, file)) return [];
     let { warm, cold } = await elsewhere(source, file);
     // Before a worker is started, which takes far longer.
     if (warm.length === 0 && !isWarm(source, file)) ({ warm, cold } = await elsewhere(source, file, signal));
