@@ -106,8 +106,8 @@ export interface RetryOnBusOptions {
   signal?: AbortSignal | undefined;
   /** After this it throws `unavailable`, with the last cause. Without limit unless told. */
   timeoutMs?: number | undefined;
-  /** How long one attempt may take; 1 s unless told, since a cluster that changes its leader lets requests go unanswered. */
-  attemptMs?: number | undefined;
+  /** How long an attempt may take, or the next one; 1 s unless told, since a cluster that changes its leader lets requests go unanswered. */
+  attemptMs?: number | (() => number) | undefined;
   /** What is done, as it should stand in the error: "reading toolbus.run.7". */
   what: string;
 }
@@ -118,8 +118,8 @@ export interface RetryOnBusOptions {
  */
 export async function retryOnBus<T>(link: Link, action: () => Promise<T>, options: RetryOnBusOptions): Promise<T> {
   const { patienceMs } = link.storage;
-  const { signal, timeoutMs: ownMs = Number.POSITIVE_INFINITY, attemptMs = 1_000 } = options;
-  const limitMs = Math.min(ownMs, patienceMs);
+  const { signal, timeoutMs = Number.POSITIVE_INFINITY, attemptMs = 1_000 } = options;
+  const limitMs = Math.min(timeoutMs, patienceMs);
   const sinceMs = performance.now();
   const leftMs = () => Math.max(0, limitMs - (performance.now() - sinceMs));
   let cause: unknown;
@@ -129,7 +129,8 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
   // Nearly all are answered at once: what bounds them costs a timer, and no signal of its own.
   const attempt = async () => {
     if (!link.isUp) await answered(leftMs(), link.whenUp(signal));
-    return await answered(Math.min(attemptMs, leftMs()), unlessAborted(action(), link.down, signal));
+    const ownMs = typeof attemptMs === "number" ? attemptMs : attemptMs();
+    return await answered(Math.min(ownMs, leftMs()), unlessAborted(action(), link.down, signal));
   };
   const mayPass = (error: unknown) => isLost(error) || isPassing(error);
   try {
@@ -138,7 +139,7 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
     signal?.throwIfAborted();
     if (!mayPass(error)) throw error;
     const last = cause ?? (link.isUp ? error : link.down.reason);
-    throw patienceMs < ownMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
+    throw patienceMs < timeoutMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
   } finally {
     if (cause !== undefined) countWaiting(sinceMs);
   }

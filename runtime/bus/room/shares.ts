@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../collections/bounded-map.ts";
+import { Failure } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
 import { messagesUntil } from "../streams/messages-until.ts";
 import type { Fill } from "./marks.ts";
@@ -34,6 +35,8 @@ export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal): A
       yield { subject, sequence: seq, bytes };
       if (info.pending === 0) return;
     }
+    signal.throwIfAborted();
+    throw new Failure("unavailable", `the bus was lost while ${stream} was read`, { reason: "BUS_UNAVAILABLE" });
   } finally {
     messages.stop();
     void consumer.delete().catch(() => {}); // the server is gone, or the consumer is

@@ -38,7 +38,7 @@ export interface FollowOptions extends ReadOptions {
 const batchMessages = 256;
 const batchBytes = 8 * 1024 * 1024;
 const batchMs = 10_000;
-const openMs = 3_000;
+const opening = { initialMs: 500, maxMs: 3_000 };
 
 /**
  * What stands under a subject, in order, up to the last message that was acknowledged when the reading began, or as far as told. Never
@@ -81,10 +81,9 @@ export async function* followSubject(
   const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
   let next = options.fromSequence ?? 1;
   let wasOpen = false;
-  const onOpen = (messages: ConsumerMessages) => {
+  const onOpen = () => {
     if (wasOpen) options.onResumed?.();
     wasOpen = true;
-    if (options.onResumed) void tellRecreations(messages, options);
   };
   while (!options.signal?.aborted) {
     try {
@@ -109,26 +108,17 @@ interface Following {
   readonly messages: ConsumerMessages;
 }
 
-/** The client makes another consumer by itself when this process was stopped for a while, and its connection was not. */
-async function tellRecreations(messages: ConsumerMessages, { onInterrupted, onResumed }: FollowOptions): Promise<void> {
-  for await (const { type } of messages.status()) {
-    if (type !== "ordered_consumer_recreated") continue;
-    onInterrupted?.();
-    onResumed?.();
-  }
-}
-
 interface Consuming {
   readonly sequence: number;
-  readonly onOpen: (messages: ConsumerMessages) => void;
+  readonly onOpen: () => void;
   readonly signal: AbortSignal | undefined;
 }
 
-/** One consumer's life: it ends when the server is lost. */
+/** One consumer's life: it ends when it is lost, or the server is. */
 async function* consumeFrom(bus: Bus, subject: string, { sequence, onOpen, signal }: Consuming): AsyncGenerator<JsMsg> {
   const following = await openFollowing(bus, subject, sequence, signal);
   const { messages } = following;
-  onOpen(messages);
+  onOpen();
   using ending = openEnding(signal, bus.link.down);
   try {
     yield* messagesUntil(messages, ending.signal);
@@ -137,28 +127,33 @@ async function* consumeFrom(bus: Bus, subject: string, { sequence, onOpen, signa
   }
 }
 
-/** Of several attempts one is taken; the others are closed, also those that come to something later. */
+/**
+ * Of several attempts one is taken; the others are closed, also those that come to something later. For minutes a cluster places one in
+ * three on a node that has died, and these are never answered: each attempt is for a consumer of its own, and the first are short.
+ */
 async function openFollowing(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<Following> {
   const stream = streamOfSubject(subject);
-  const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
   const attempts: Promise<Following>[] = [];
   const attempt = async (): Promise<Following> => {
+    // the client notes the consumer's name in the object that it is given
+    const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
     const consumer = await bus.jetstream.consumers.get(stream, start);
     const messages = await consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
     return { consumer, messages };
   };
   const open = () => {
-    const opening = attempt();
-    attempts.push(opening);
-    return opening;
+    const following = attempt();
+    attempts.push(following);
+    return following;
   };
   let taken: Following | undefined;
   try {
-    taken = await retryOnBus(bus.link, open, { signal, attemptMs: openMs, what: `following ${subject}` });
+    const { next: attemptMs } = createBackoff(opening);
+    taken = await retryOnBus(bus.link, open, { signal, attemptMs, what: `following ${subject}` });
     return taken;
   } finally {
     const closeOther = (other: Following) => (other === taken ? undefined : close(other));
-    for (const opening of attempts) void opening.then(closeOther).catch(() => {}); // an attempt that failed left nothing
+    for (const other of attempts) void other.then(closeOther).catch(() => {}); // an attempt that failed left nothing
   }
 }
 
