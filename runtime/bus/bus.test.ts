@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
+import { freePorts } from "../../examples/free-port.ts";
 import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
 import { openChildProcess } from "../lifecycle/child-process.ts";
 import { until } from "../time/until.ts";
@@ -291,11 +292,3 @@ test("works on a cluster of three, with three copies of each store", { timeout: 
   for (const bus of buses) stack.use(bus);
   expect((await buses[0]!.manager.streams.info("TOOLBUS_RUNS")).config.num_replicas).toBe(3);
 });
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}

@@ -1,8 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { freePort } from "../../examples/free-port.ts";
 import { until } from "../time/until.ts";
 import type { ServiceMessage } from "./run-service.ts";
 
@@ -158,11 +158,3 @@ test("tells its parent when it is ready or cannot start, and drains when its par
   });
   expect(await failing.exit).toEqual([1, null]);
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), "close");
-  return port;
-}

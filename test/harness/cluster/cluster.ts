@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Bus, type BusOptions, openBus } from "#runtime/bus/bus.ts";
@@ -9,6 +7,7 @@ import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { findNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
+import { freePorts } from "../../../examples/free-port.ts";
 import { busUsers } from "../../../services/bus-users.ts";
 import { readCompose } from "./compose.ts";
 
@@ -70,7 +69,9 @@ export async function openCluster(form = formOfCompose()): Promise<Cluster> {
   const { path: credentials } = await writeCredentials(join(directory, "bus"), busUsers);
   const login = await readLogin(credentials, ADMIN);
   const { names, env } = form;
-  const ports = await freePorts(names);
+  const free = await freePorts(3 * names.length);
+  const next = () => free.shift() ?? 0;
+  const ports = new Map(names.map((name) => [name, { client: next(), monitor: next(), route: next() }]));
   const nodes = names.map((name) => {
     const config = join(directory, `${name}.conf`);
     const words = form.args(name).map((word) => (word.startsWith("--config=") ? `--config=${config}` : word));
@@ -138,15 +139,4 @@ function portsOf(ports: ReadonlyMap<string, Ports>, name: string): Ports {
   const found = ports.get(name);
   if (found === undefined) throw new Error(`${name} has no ports`);
   return found;
-}
-
-/** All are taken before any is given back, so that no two are the same. */
-async function freePorts(names: readonly string[]): Promise<Map<string, Ports>> {
-  const servers = names.flatMap(() => [createServer(), createServer(), createServer()]);
-  for (const server of servers) server.listen(0, "127.0.0.1");
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const free = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  const next = () => free.shift() ?? 0;
-  return new Map(names.map((name) => [name, { client: next(), monitor: next(), route: next() }]));
 }
