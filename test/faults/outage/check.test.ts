@@ -107,6 +107,13 @@ test("E1 E2 an MCP server of a silent bridge is started elsewhere within 3 s mor
   expect(rulesOf({ ...ofBridge, fromMs: 16_500, toMs: 16_600 }, { instance: "mcp-bridge-1" })).toEqual(["E1", "E2"]);
 });
 
+test("E1 a node that stays away costs calls for 15 s, and none of those that are made later", () => {
+  const node = { kind: "node", toMs: 50_000, wellAtMs: 50_000 } as const;
+  const refused = { effects: 0, told: stalled };
+  expect(rulesOf({ ...refused, fromMs: 24_000, toMs: 31_000 }, node)).toEqual([]);
+  expect(rulesOf({ ...refused, fromMs: 26_000, toMs: 33_000 }, node)).toEqual(["E1"]);
+});
+
 test("E7 health tells that nothing can be stored, and that all is well again", () => {
   expect(rulesOf({}, nodes, [])).toEqual(["E7", "E7"]);
   expect(rulesOf({}, nodes, [told(200, 16_000), told(200, 21_000)])).toEqual(["E7"]);

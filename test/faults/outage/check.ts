@@ -5,7 +5,8 @@ import type { ClientCall, OutageHistory, Strike, StrikeKind, Violation } from ".
  *
  * E1  A call that was made when a silence had lasted for 3 s has its result, whatever its effect: the silent instance gets none. A strike
  *     that leaves every process its time and its way (an orderly stop, clocks apart, large calls) costs no call its result.
- *     The MCP servers of a silent bridge have to be started elsewhere, for which there are 3 s more.
+ *     The MCP servers of a silent bridge have to be started elsewhere, for which there are 3 s more. A broker's node that is killed costs
+ *     no call its result from 15 s on, however long it stays away.
  * E2  A pure call has its result, also if it was made before; only its way to a silent tool-router may be lost, and its MCP server away.
  * E3  A call that may happen once happens once at most. With its result, it has happened.
  * E4  What is lost is said to be lost, and in time.
@@ -36,6 +37,8 @@ const LARGEST_RSS_BYTES = 1.5 * 1024 ** 3;
 const ofRouter = ({ instance }: Strike) => instance.startsWith("tool-router");
 const silent: Terms = { unnoticedMs: NOTICED_AFTER_MS, startMs: 3_000, toldWithinMs: 8_000, losesPure: ofRouter };
 const harmless: Terms = { unnoticedMs: 0, toldWithinMs: 8_000, losesPure: () => false };
+/** Leaders are elected, and tools listed again. */
+const withoutNode: Terms = { unnoticedMs: 15_000, toldWithinMs: 10_000, losesPure: () => true };
 const away: Terms = { unnoticedMs: Number.POSITIVE_INFINITY, toldWithinMs: 10_000, losesPure: () => true };
 
 const termsByKind: Readonly<Record<StrikeKind, Terms>> = {
@@ -47,6 +50,7 @@ const termsByKind: Readonly<Record<StrikeKind, Terms>> = {
   large: { ...harmless, toldWithinMs: 3_000 },
   "silence of all": { ...away, toldWithinMs: 30_000 },
   disk: away,
+  node: withoutNode,
   nodes: away,
 };
 

@@ -1,4 +1,14 @@
-export type StrikeKind = "freeze" | "cut" | "break" | "stop" | "clock" | "silence of all" | "large" | "disk" | "nodes";
+export type StrikeKind =
+  | "freeze"
+  | "cut"
+  | "break"
+  | "stop"
+  | "clock"
+  | "silence of all"
+  | "large"
+  | "disk"
+  | "node"
+  | "nodes";
 
 /** What was done to whom. Times are those of `performance.now()`. */
 export interface Strike {

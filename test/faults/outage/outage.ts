@@ -95,8 +95,8 @@ function parse(args: string[]) {
 
 /** The disk is that of a single node, and nodes can be away where there are three. */
 function kindsOf({ only, nodes }: { only?: string[] | undefined; nodes: string }): StrikeKind[] {
-  const missing: StrikeKind = nodes === "3" ? "disk" : "nodes";
-  return kinds.filter((kind) => kind !== missing && (only?.includes(kind) ?? true));
+  const missing: StrikeKind[] = nodes === "3" ? ["disk"] : ["node", "nodes"];
+  return kinds.filter((kind) => !missing.includes(kind) && (only?.includes(kind) ?? true));
 }
 
 interface Figure {

@@ -13,6 +13,7 @@ export const strikeMeanings: Readonly<Record<StrikeKind, string>> = {
   "silence of all": "SIGSTOP of all instances of one service, and back",
   large: "twelve calls with arguments of 60 MB at once",
   disk: "the broker's disk is full (one node)",
+  node: "one of the broker's nodes is killed, and stays away (three nodes)",
   nodes: "two of the broker's nodes are killed (three nodes)",
 };
 
@@ -36,6 +37,8 @@ const returnMs: Partial<Readonly<Record<StrikeKind, number>>> = {
 const CLOCKS_APART_MS = 10_000;
 /** An outage is told by `/healthz` within 15 s. */
 const LEAST_OUTAGE_MS = 20_000;
+/** Long enough to show that what is well does not wait for the node. */
+const LEAST_NODE_MS = 40_000;
 /** Longer than a call waits for its provider, and shorter than its time. */
 const SILENCE_OF_ALL_MS = 12_000;
 
@@ -89,8 +92,9 @@ const blows: Readonly<Record<StrikeKind, (blow: Blow) => Promise<Done>>> = {
     await callLarge().finally(() => over.abort());
     return { instance: "all", rssBytes: await largest };
   },
-  disk: failBroker,
-  nodes: failBroker,
+  disk: (blow) => failBroker(blow, { nodes: 1, leastMs: LEAST_OUTAGE_MS }),
+  node: (blow) => failBroker(blow, { nodes: 1, leastMs: LEAST_NODE_MS }),
+  nodes: (blow) => failBroker(blow, { nodes: 2, leastMs: LEAST_OUTAGE_MS }),
 };
 
 async function silence({ victim: { service, links }, lastsMs, slowBroker }: Blow, { freezes }: { freezes: boolean }) {
@@ -102,9 +106,9 @@ async function silence({ victim: { service, links }, lastsMs, slowBroker }: Blow
   return undefined;
 }
 
-async function failBroker({ world, lastsMs }: Blow): Promise<Done> {
-  const restore = await world.broker.fail();
-  await delay(Math.max(lastsMs, LEAST_OUTAGE_MS));
+async function failBroker({ world, lastsMs }: Blow, { nodes, leastMs }: { nodes: number; leastMs: number }) {
+  const restore = await world.broker.fail(nodes);
+  await delay(Math.max(lastsMs, leastMs));
   const toMs = performance.now(); // a node that comes back may have been killed for that
   await restore();
   return { instance: "broker", toMs };

@@ -1,4 +1,4 @@
-// The broker of an outage: one node whose disk can be filled, or three of which two can be killed.
+// The broker of an outage: one node whose disk can be filled, or three of which some can be killed.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,8 +13,8 @@ export interface Broker extends AsyncDisposable {
   readonly credentials: string;
   readonly ports: readonly number[];
   readonly replicas: number;
-  /** Takes its disk, or two of its three nodes, and gives what brings it back. */
-  fail(): Promise<() => Promise<void>>;
+  /** Takes so many of its three nodes, other ones each time, or its disk, and gives what brings it back. */
+  fail(nodes: number): Promise<() => Promise<void>>;
 }
 
 export async function openBroker(nodes: 1 | 3): Promise<Broker> {
@@ -23,12 +23,14 @@ export async function openBroker(nodes: 1 | 3): Promise<Broker> {
 
 async function openNodes(): Promise<Broker> {
   const cluster = await openCluster();
+  let struck = 0;
   return {
     credentials: cluster.credentials,
     ports: cluster.nodes.map(({ url }) => Number(new URL(url).port)),
     replicas: 3,
-    async fail() {
-      const away = cluster.nodes.slice(0, 2);
+    async fail(nodes) {
+      const away = [...cluster.nodes, ...cluster.nodes].slice(struck, struck + nodes);
+      struck = (struck + 1) % cluster.nodes.length;
       await Promise.all(away.map((node) => node.kill()));
       return async () => void (await Promise.all(away.map((node) => node.restart())));
     },
