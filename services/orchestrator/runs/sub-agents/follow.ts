@@ -7,6 +7,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { RunEnded, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
@@ -49,7 +50,8 @@ export async function* callSubAgent(
       return yield response({ case: "result", value: await resultOf(options, runId, event.event.value) });
     }
   } catch (error) {
-    if (signal.aborted && !options.stopping.aborted) await cancelWithParent(options, request.scope?.runId ?? "", runId);
+    const wasLeft = signal.aborted && !options.stopping.aborted && !isUnavailable(signal.reason);
+    if (wasLeft) await cancelWithParent(options, request.scope?.runId ?? "", runId);
     throw error;
   }
   throw new Failure("unavailable", `run ${runId} is followed no longer`, { reason: "STREAM_ENDED" });

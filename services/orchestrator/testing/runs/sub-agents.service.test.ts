@@ -8,6 +8,7 @@ import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { openBus } from "#runtime/bus/bus.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../../clients.ts";
@@ -33,11 +34,15 @@ let world: World;
 let provider: Client<typeof ToolProviderService>;
 
 /** As the router does it. */
-async function callProvider(call: Call, signal = new AbortController().signal): Promise<ProvidedResult | undefined> {
+async function callProvider(
+  call: Call,
+  signal = new AbortController().signal,
+  by = provider,
+): Promise<ProvidedResult | undefined> {
   const { sessionId, agent, runId, bounds, ...rest } = call;
   const scope = { sessionId, agent, runId, principal: "ada", contextRevision: 1 };
   const deadline = timestampFromMs(Date.now() + 60_000);
-  for await (const { event } of provider.executeTool(
+  for await (const { event } of by.executeTool(
     { ...rest, scope, deadline, ...(bounds && { runContext: encodeRunContext({ bounds }) }) },
     { signal },
   )) {
@@ -155,6 +160,33 @@ describe("an agent that is offered to another", () => {
     const [child] = await childrenOf(parent!);
     expect(router.canceled).toContain(`${parent!.id}_call_1_1`);
     expect(router.canceled).toContain(`${child!.id}_call_1_1`);
+  });
+
+  test("LOOP-17 of no run goes on when whoever called falls silent, and is canceled when they leave", async () => {
+    const { url, login } = world.server;
+    const mute = await openBus({ url, login, name: "mute" });
+    const call = {
+      sessionId: "boss-3",
+      agent: "boss",
+      runId: "",
+      tool: "agent_waiter",
+      argumentsJson: '{"input":"x"}',
+    };
+    const child = async (callId: string) => (await world.runs.listRuns({ sessionId: sessionOfCall(callId) })).runs[0];
+    const works = (callId: string) => until(async () => (await child(callId))?.turnCount === 1);
+    const isCanceled = async (callId: string) => (await child(callId))?.state === RunState.CANCELED;
+    const muteProvider = clientFor(mute, ToolProviderService, { process: "orchestrator" });
+    const silent = callProvider({ ...call, callId: "silent_1" }, undefined, muteProvider).catch(() => "lost");
+    await works("silent_1");
+    await mute.connection.close();
+    expect(await silent).toBe("lost");
+    const leaving = new AbortController();
+    const left = callProvider({ ...call, callId: "canceled_1" }, leaving.signal).catch(() => "left");
+    await works("canceled_1");
+    leaving.abort();
+    expect(await left).toBe("left");
+    await until(() => isCanceled("canceled_1"));
+    await expect(until(() => isCanceled("silent_1"), { timeoutMs: 5_000 })).rejects.toThrow();
   });
 
   test("LOOP-17 goes on when its caller leaves without being over, and who calls again gets its result", async () => {
