@@ -78,53 +78,35 @@ export async function* followSubject(
   subject: string,
   options: FollowOptions = {},
 ): AsyncGenerator<StoredMessage> {
+  const { fromSequence = 1, signal, onInterrupted, onResumed } = options;
   const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
-  let next = options.fromSequence ?? 1;
+  let next = fromSequence;
   let wasOpen = false;
-  const onOpen = () => {
-    if (wasOpen) options.onResumed?.();
-    wasOpen = true;
-  };
-  while (!options.signal?.aborted) {
+  while (!signal?.aborted) {
     try {
-      for await (const message of consumeFrom(bus, subject, { sequence: next, onOpen, signal: options.signal })) {
+      using following = await openFollowing(bus, subject, next, signal);
+      if (wasOpen) onResumed?.();
+      wasOpen = true;
+      using ending = openEnding(signal, bus.link.down);
+      for await (const message of messagesUntil(following.messages, ending.signal)) {
         if (message.seq < next) continue;
         next = message.seq + 1;
         backoff.reset();
         yield messageFromConsumed(message);
       }
     } catch (error) {
-      if (options.signal?.aborted) return;
+      if (signal?.aborted) return;
       if (!isPassing(error)) throw error;
     }
-    // the server was lost, or the consumer with it: another one goes on from where this one stood
-    if (wasOpen && !options.signal?.aborted) options.onInterrupted?.();
-    await delay(backoff.next(), options.signal).catch(() => {}); // aborted: the loop's condition sees it
+    // the server was lost, or the consumer: another one goes on from where this one stood
+    if (wasOpen && !signal?.aborted) onInterrupted?.();
+    await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
   }
 }
 
-interface Following {
-  readonly consumer: Consumer;
+/** One consumer's life. */
+interface Following extends Disposable {
   readonly messages: ConsumerMessages;
-}
-
-interface Consuming {
-  readonly sequence: number;
-  readonly onOpen: () => void;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** One consumer's life: it ends when it is lost, or the server is. */
-async function* consumeFrom(bus: Bus, subject: string, { sequence, onOpen, signal }: Consuming): AsyncGenerator<JsMsg> {
-  const following = await openFollowing(bus, subject, sequence, signal);
-  const { messages } = following;
-  onOpen();
-  using ending = openEnding(signal, bus.link.down);
-  try {
-    yield* messagesUntil(messages, ending.signal);
-  } finally {
-    close(following);
-  }
 }
 
 /**
@@ -139,7 +121,7 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
     const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
     const consumer = await bus.jetstream.consumers.get(stream, start);
     const messages = await consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
-    return { consumer, messages };
+    return { messages, [Symbol.dispose]: () => close(consumer, messages) };
   };
   const open = () => {
     const following = attempt();
@@ -152,7 +134,7 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
     taken = await retryOnBus(bus.link, open, { signal, attemptMs, what: `following ${subject}` });
     return taken;
   } finally {
-    const closeOther = (other: Following) => (other === taken ? undefined : close(other));
+    const closeOther = (other: Following) => (other === taken ? undefined : other[Symbol.dispose]());
     for (const other of attempts) void other.then(closeOther).catch(() => {}); // an attempt that failed left nothing
   }
 }
@@ -161,7 +143,7 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
  * Without removing it the server would keep an ordered consumer for five minutes. Nobody waits for that, and it may fail.
  * Messages that nobody iterates are stopped and never closed: their `close()` would wait for the iteration's end.
  */
-function close({ consumer, messages }: Following): void {
+function close(consumer: Consumer, messages: ConsumerMessages): void {
   messages.stop();
   void consumer.delete().catch(() => {}); // the server is gone, or the consumer is
 }

@@ -32,7 +32,7 @@ export async function decideRefusal(call: FunctionCall, index: number, rules: Tu
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
   const bounds = boundsOf({ ...rules, call: callsBefore + index + 1 });
-  const choice = ruleOfChoice(bounds, (forced) => isSameTool(table, name, forced));
+  const choice = ruleOfChoice(bounds, (forced) => table.isAmong([forced], name));
   if (choice !== undefined) return `tool "${name}" may not be called: ${choice}`;
   const isNarrowed = options?.allowedTools !== undefined;
   // otherwise the router says what is known of the name, by which rule it is refused, and which names are close
@@ -48,10 +48,6 @@ export async function decideRefusal(call: FunctionCall, index: number, rules: Tu
 
 function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
   return name.trim() === "" || (name === namelessCall && table.find(name) === undefined);
-}
-
-function isSameTool(table: ToolTable, called: string, forced: string): boolean {
-  return called === forced || table.modelNameOf(called) === table.modelNameOf(forced);
 }
 
 /** The refusals among the calls of one turn, by call id. */

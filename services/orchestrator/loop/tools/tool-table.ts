@@ -19,7 +19,9 @@ export interface ToolTable {
   /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
   find(name: string): Target | undefined;
   isAllowed(name: string): boolean;
-  /** Whether one of the names means the tool that is called so, and its call brings the answer: one that comes later stops nothing. */
+  /** Whether one of the names means the tool that is called so. */
+  isAmong(names: readonly string[], name: string): boolean;
+  /** Likewise, and its call brings the answer: one that comes later stops nothing. */
   stopsAt(names: readonly string[], name: string): boolean;
   /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
   isBuiltIn(name: string): boolean;
@@ -96,6 +98,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     find,
     isAllowed: (name) =>
       options?.allowedTools === undefined || isBuiltIn(name) || isAmong(options.allowedTools.names, name),
+    isAmong,
     stopsAt: (names, name) => isAmong(names, name) && !isAsync(find(name)),
     isBuiltIn,
     effectOf,
