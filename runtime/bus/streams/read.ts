@@ -110,12 +110,13 @@ interface Following extends Disposable {
 }
 
 /**
- * Of several attempts one is taken; the others are closed, also those that come to something later. For minutes a cluster places one in
- * three on a node that has died, and these are never answered: each attempt is for a consumer of its own, and the first are short.
+ * Of several attempts the first that comes to something is taken; the others are closed, also those that do so later. For minutes a
+ * cluster places one in three on a node that has died, and these are never answered: each attempt is for a consumer of its own, and soon
+ * after the first there is another one.
  */
 async function openFollowing(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<Following> {
   const stream = streamOfSubject(subject);
-  const attempts: Promise<Following>[] = [];
+  const underWay = new Set<Promise<Following>>();
   const attempt = async (): Promise<Following> => {
     // the client notes the consumer's name in the object that it is given
     const start = { filter_subjects: subject, deliver_policy: "by_start_sequence" as const, opt_start_seq: sequence };
@@ -123,10 +124,11 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
     const messages = await consumer.consume({ max_messages: batchMessages, expires: 10_000, idle_heartbeat: 1_000 });
     return { messages, [Symbol.dispose]: () => close(consumer, messages) };
   };
-  const open = () => {
-    const following = attempt();
-    attempts.push(following);
-    return following;
+  const open = async () => {
+    const last = attempt();
+    underWay.add(last);
+    last.catch(() => underWay.delete(last));
+    return Promise.any(underWay).catch(({ errors }: AggregateError) => Promise.reject(errors.at(-1)));
   };
   let taken: Following | undefined;
   try {
@@ -135,7 +137,7 @@ async function openFollowing(bus: Bus, subject: string, sequence: number, signal
     return taken;
   } finally {
     const closeOther = (other: Following) => (other === taken ? undefined : other[Symbol.dispose]());
-    for (const other of attempts) void other.then(closeOther).catch(() => {}); // an attempt that failed left nothing
+    for (const other of underWay) other.then(closeOther, () => {}); // an attempt that failed left nothing
   }
 }
 

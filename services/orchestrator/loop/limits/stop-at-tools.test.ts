@@ -5,6 +5,7 @@ import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_p
 import { RunEndReason, RunMode, RunOptionsSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
+import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { textFromResult } from "../../model/prompt/result-output.ts";
 import { createFakeRouter, type FakeTool } from "../../testing/fakes/fake-router.ts";
 import { double, openRun, type Setting, tools } from "../../testing/loop-run.ts";
@@ -129,4 +130,12 @@ test("LOOP-12 a tool to stop at that no tool is called is refused by its name", 
   };
   expect(faultsOf("twice", "submit", "@mine/anything")).toEqual([]);
   expect(faultsOf("dobule")).toEqual(['stop_at_tools names "dobule", which no tool is called']);
+});
+
+test("LOOP-12 a pattern names no tool to stop at, and is refused", () => {
+  const { violations } = contractValidator.validate(LimitsSchema, create(LimitsSchema, { stopAtTools: ["github/*"] }));
+  expect(violations?.map(String)).toEqual([expect.stringContaining("stop_at_tools[0]")]);
+  expect(contractValidator.validate(LimitsSchema, create(LimitsSchema, { stopAtTools: ["@hub/get"] })).kind).toBe(
+    "valid",
+  );
 });
