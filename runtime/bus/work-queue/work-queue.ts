@@ -7,6 +7,7 @@
  * work-queue-3  A message is answered once: done, put back, refused, or left, which says nothing and lets it come to another in
  *     its time.
  * work-queue-4  A server that lost its store comes back without the consumer: it is created again.
+ * work-queue-5  A node that dies takes along what was asked of it: who hears nothing asks again.
  */
 
 import type { Consumer, JsMsg } from "@nats-io/jetstream";
@@ -40,6 +41,7 @@ export interface WorkQueue {
 }
 
 export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promise<WorkQueue> {
+  const idle_heartbeat = Math.min(1_000, options.fetchMs / 2); // work-queue-5
   const inHand = openHeartbeat(options.heartbeatMs);
   const open = async (signal?: AbortSignal) => {
     await ensureWorkConsumer(bus, { ...options, signal });
@@ -53,7 +55,7 @@ export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promis
       using ending = openEnding(signal, bus.link.down);
       try {
         consumer ??= await open(signal); // work-queue-4
-        const fetching = consumer.fetch({ max_messages: atMost, expires: options.fetchMs });
+        const fetching = consumer.fetch({ max_messages: atMost, expires: options.fetchMs, idle_heartbeat });
         for await (const message of messagesUntil(await unlessAborted(fetching, bus.link.down), ending.signal)) {
           if (!signal.aborted) yield workFrom(message, inHand); // else it comes to another process in its time
         }
