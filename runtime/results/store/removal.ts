@@ -1,5 +1,7 @@
 /** S3  A put that was cut off leaves chunks that no entry names; they go when nothing was added to them for an hour. */
 
+import type { ObjectInfo } from "@nats-io/obj";
+import { standingMessages } from "../../bus/buckets/listing.ts";
 import type { Bus } from "../../bus/bus.ts";
 import { type Clock, systemClock } from "../../time/clock.ts";
 import { chunksOf, resultFrom, type StoredResult, store } from "./store.ts";
@@ -19,7 +21,11 @@ export interface ResultRemoval {
 }
 
 export function createResultRemoval(bus: Bus, clock: Pick<Clock, "now"> = systemClock): ResultRemoval {
-  const infos = async () => (await bus.objectStore(store)).list();
+  /** The client's own list is read by a consumer, which may be on a node that has died. */
+  const infos = async () => {
+    const entries = await Array.fromAsync(standingMessages(bus, `$O.${store}.M.>`, {}));
+    return entries.map(({ data }): ObjectInfo => JSON.parse(Buffer.from(data).toString()));
+  };
   const purge = (filter: string) => bus.manager.streams.purge(stream, { filter });
 
   return {
