@@ -6,7 +6,7 @@
  *     stand for it.
  * sub-agent-2  Who leaves the call does not end the run, as a process that hands over leaves it as well. The log of the run that
  *     called decides: once that one is over, or to be canceled, the run of its call is canceled. A call of no run is canceled by who leaves
- *     it. Who falls silent has not left it: another router comes for its result.
+ *     it. Who falls silent has not left that one: another router comes for its result.
  * sub-agent-3  A run that is canceled cancels the runs of its open calls, whether anybody waits for them or not.
  */
 

@@ -50,8 +50,9 @@ export async function* callSubAgent(
       return yield response({ case: "result", value: await resultOf(options, runId, event.event.value) });
     }
   } catch (error) {
-    const wasLeft = signal.aborted && !options.stopping.aborted && !isUnavailable(signal.reason);
-    if (wasLeft) await cancelWithParent(options, request.scope?.runId ?? "", runId);
+    const parentRunId = request.scope?.runId ?? "";
+    const wasLeft = parentRunId !== "" || !isUnavailable(signal.reason);
+    if (signal.aborted && !options.stopping.aborted && wasLeft) await cancelWithParent(options, parentRunId, runId);
     throw error;
   }
   throw new Failure("unavailable", `run ${runId} is followed no longer`, { reason: "STREAM_ENDED" });

@@ -189,6 +189,21 @@ describe("an agent that is offered to another", () => {
     await expect(until(() => isCanceled("silent_1"), { timeoutMs: 5_000 })).rejects.toThrow();
   });
 
+  test("LOOP-17 is canceled when whoever called falls silent, and the run that called is over", async () => {
+    const { url, login } = world.server;
+    const mute = await openBus({ url, login, name: "mute" });
+    const parent = await run("helper", "x");
+    const call = { callId: `${parent.id}_silent`, sessionId: parent.sessionId, agent: "boss", runId: parent.id };
+    const child = async () => (await world.runs.listRuns({ sessionId: sessionOfCall(call.callId) })).runs[0];
+    const muteProvider = clientFor(mute, ToolProviderService, { process: "orchestrator" });
+    const asked = { ...call, tool: "agent_waiter", argumentsJson: '{"input":"x"}' };
+    const silent = callProvider(asked, undefined, muteProvider).catch(() => "lost");
+    await until(async () => (await child())?.turnCount === 1);
+    await mute.connection.close();
+    expect(await silent).toBe("lost");
+    await until(async () => (await child())?.state === RunState.CANCELED, { timeoutMs: 15_000 });
+  });
+
   test("LOOP-17 goes on when its caller leaves without being over, and who calls again gets its result", async () => {
     const { run: parent } = await world.runs.createRun({ agent: "waiter", input: [userItem("x")] });
     const call = {
