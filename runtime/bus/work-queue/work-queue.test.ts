@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { openTestBus } from "../../../test/harness/bus.ts";
+import { delay } from "../../time/delay.ts";
 import { until } from "../../time/until.ts";
 import type { Bus } from "../bus.ts";
 import { openWorkQueue, type Work, type WorkQueue } from "./work-queue.ts";
@@ -60,6 +61,18 @@ test("work-queue-4 a consumer that the server lost is created again, and one tha
   const [found] = await take(queue);
   expect(textOf(found)).toBe("found");
   found?.done();
+});
+
+test("work-queue-5 who works for long on the last that was asked for is told of no silence", async () => {
+  await using bus = await openTestBus();
+  const queue = await openWorkQueue(bus, { ...options, fetchMs: 1_000 });
+  await add(bus, "first");
+  await add(bus, "last");
+  for await (const work of queue.next(2, lasting)) {
+    await delay(2_000); // four times as long as a server with nothing more to send is silent for
+    work.done();
+  }
+  expect((await bus.manager.consumers.info(options.stream, options.name)).num_ack_pending).toBe(0);
 });
 
 test("work-queue-1 no more is fetched than was asked for, and nothing is given when the signal has aborted", async () => {

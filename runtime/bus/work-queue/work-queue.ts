@@ -53,11 +53,14 @@ export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promis
     async *next(atMost, signal) {
       await bus.link.whenUp(signal);
       using ending = openEnding(signal, bus.link.down);
+      let left = atMost;
       try {
         consumer ??= await open(signal); // work-queue-4
         const fetching = consumer.fetch({ max_messages: atMost, expires: options.fetchMs, idle_heartbeat });
         for await (const message of messagesUntil(await unlessAborted(fetching, bus.link.down), ending.signal)) {
           if (!signal.aborted) yield workFrom(message, inHand); // else it comes to another process in its time
+          left -= 1;
+          if (left === 0) return; // nothing more comes, no sign of life either
         }
       } catch (error) {
         consumer = undefined;
