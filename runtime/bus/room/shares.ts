@@ -1,5 +1,5 @@
 import { BoundedMap } from "../../collections/bounded-map.ts";
-import { Failure } from "../../failure/failure.ts";
+import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
 import { messagesUntil } from "../streams/messages-until.ts";
 import type { Fill } from "./marks.ts";
@@ -36,9 +36,8 @@ export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal): A
       if (info.pending === 0) return;
     }
     signal.throwIfAborted();
-    throw new Failure("unavailable", `the bus was lost while ${stream} was read`, { reason: "BUS_UNAVAILABLE" });
+    refuse("unavailable", `the bus was lost while ${stream} was read`, { reason: "BUS_UNAVAILABLE" });
   } finally {
-    messages.stop();
     void consumer.delete().catch(() => {}); // the server is gone, or the consumer is
   }
 }

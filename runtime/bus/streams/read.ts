@@ -71,7 +71,7 @@ export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSi
 
 /**
  * What stands under a subject and then what comes, each message once and in order, until the signal aborts, which ends the
- * iteration quietly. The loss of the server interrupts it and ends nothing.
+ * iteration quietly. The loss of the server, or of the consumer, interrupts it and ends nothing.
  */
 export async function* followSubject(
   bus: Bus,
@@ -105,9 +105,7 @@ export async function* followSubject(
 }
 
 /** One consumer's life. */
-interface Following extends Disposable {
-  readonly messages: ConsumerMessages;
-}
+type Following = Disposable & { readonly messages: ConsumerMessages };
 
 /**
  * Of several attempts the first that comes to something is taken; the others are closed, also those that do so later. For minutes a

@@ -3,6 +3,7 @@
 import type { ObjectInfo } from "@nats-io/obj";
 import { standingMessages } from "../../bus/buckets/listing.ts";
 import type { Bus } from "../../bus/bus.ts";
+import type { StoredMessage } from "../../bus/streams/read.ts";
 import { type Clock, systemClock } from "../../time/clock.ts";
 import { chunksOf, resultFrom, type StoredResult, store } from "./store.ts";
 
@@ -10,6 +11,7 @@ const stream = `OBJ_${store}`;
 /** The name in base64 of URLs, with its padding. */
 const nameIn64 = (name: string) => Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 const entryOf = (reference: string) => `$O.${store}.M.${nameIn64(reference)}`;
+const infoFrom = ({ data }: StoredMessage): ObjectInfo => JSON.parse(Buffer.from(data).toString());
 const cutOffMs = 3_600_000;
 
 export interface ResultRemoval {
@@ -22,10 +24,7 @@ export interface ResultRemoval {
 
 export function createResultRemoval(bus: Bus, clock: Pick<Clock, "now"> = systemClock): ResultRemoval {
   /** The client's own list is read by a consumer, which may be on a node that has died. */
-  const infos = async () => {
-    const entries = await Array.fromAsync(standingMessages(bus, `$O.${store}.M.>`, {}));
-    return entries.map(({ data }): ObjectInfo => JSON.parse(Buffer.from(data).toString()));
-  };
+  const infos = () => Array.fromAsync(standingMessages(bus, `$O.${store}.M.>`, {}), infoFrom);
   const purge = (filter: string) => bus.manager.streams.purge(stream, { filter });
 
   return {
