@@ -13,7 +13,7 @@ import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus
 import type { Bus } from "../bus/bus.ts";
 import { openGivingWay } from "../bus/room/give-way.ts";
 import { appendOnce, firstSince } from "../bus/streams/append.ts";
-import { boundsOf, followLog } from "../bus/streams/follow-log.ts";
+import { boundsOf, followLog } from "../bus/streams/follow/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";
 import { requireReached } from "../failure/sequence.ts";

@@ -74,6 +74,26 @@ test("a removal while the bus was away is seen afterwards, also when no message 
   ]);
 });
 
+test("a comparison after an interruption that fails is made again, and is told; readers wait meanwhile", async () => {
+  await using local = await openTestBus();
+  const bucket = createBucket(local, placeOf("six."));
+  await bucket.put("a", 1);
+  const told: string[] = [];
+  let failures = 0;
+  const keys = async () => {
+    if (failures++ < 2) throw new Error("not now");
+    return bucket.keys();
+  };
+  await using followed = await openBucketView({ ...bucket, keys }, (fault) => void told.push(fault));
+  await local.manager.streams.purge("KV_toolbus_tools", { filter: "$KV.toolbus_tools.six.a" });
+  const { losses } = local.link;
+  await local.connection.reconnect();
+  await until(() => local.link.losses > losses && failures > 0);
+  await followed.caughtUp();
+  expect(followed.view.entries).toEqual([]);
+  expect(told).toEqual(Array(2).fill("toolbus_tools six. cannot be compared: not now"));
+});
+
 test("a view waits for no removal whose message has gone before it was seen", async () => {
   const bucket = createBucket(bus, placeOf("gone."));
   await bucket.put("a", 1);

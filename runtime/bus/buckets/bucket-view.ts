@@ -1,5 +1,6 @@
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
+import { retryWhile } from "../../time/retry/retry.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import { inTime } from "../link/waited.ts";
 import type { Bucket, Change } from "./bucket.ts";
@@ -7,6 +8,7 @@ import { openFollower } from "./follower.ts";
 import { sharedReading } from "./reading/shared-reading.ts";
 
 const RECHECK_MS = 500;
+const comparing = { initialMs: 200, maxMs: 5_000 };
 
 /** What a bucket holds of one kind, in memory. */
 export class BucketView<T> {
@@ -111,17 +113,16 @@ export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: stri
     }
   }
 
-  /** BUCKET-6: of what was removed meanwhile there may be no trace. */
+  /** BUCKET-6: of what was removed meanwhile there may be no trace. Until the two are compared, readers wait. */
   async function forgetRemoved(): Promise<void> {
+    const { signal } = closing;
     const mine = whole;
-    try {
-      const last = await bucket.lastRevision(closing.signal);
-      view.keepOnly(await bucket.keys(closing.signal), last);
-      mine.resolve();
-    } catch (error) {
-      if (!closing.signal.aborted) onFault(`${bucket.name} cannot be compared: ${messageFromUnknown(error)}`);
-      mine.reject(error);
-    }
+    const compare = async () => {
+      const seenUpTo = view.reachedRevision; // the removal of what comes later is told
+      view.keepOnly(await bucket.keys(signal), seenUpTo);
+    };
+    const onRetry = (error: unknown) => onFault(`${bucket.name} cannot be compared: ${messageFromUnknown(error)}`);
+    await retryWhile(() => mine === whole, compare, { ...comparing, signal, onRetry }).then(mine.resolve, mine.reject);
   }
 
   /** The message of a removal may go before it is seen: then the last one that is left is as far as there is to see. */

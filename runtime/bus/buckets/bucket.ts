@@ -1,5 +1,6 @@
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import type { BucketName } from "../declarations/declarations.ts";
+import type { FollowOptions as FollowStreamOptions } from "../streams/follow/follow.ts";
 
 /*
  * Values of one kind in a key-value bucket: read, changed by compare-and-set, listed and followed. `createBucket` opens one on the
@@ -83,13 +84,10 @@ export type Change<T> =
   | { kind: "removed"; key: string; revision: number }
   | { kind: "unreadable"; key: string; revision: number };
 
-export interface FollowOptions {
+/** From an interruption on removals may be missed, until it is resumed (BUCKET-6). */
+export interface FollowOptions extends Omit<FollowStreamOptions, "fromSequence"> {
   /** The first of interest; all that stands unless told. */
   fromRevision?: number | undefined;
-  signal?: AbortSignal | undefined;
-  /** BUCKET-6: from here on removals may be missed, until it is resumed. */
-  onInterrupted?: (() => void) | undefined;
-  onResumed?: (() => void) | undefined;
 }
 
 /** Where values of one kind lie. */

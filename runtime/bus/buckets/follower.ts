@@ -2,11 +2,12 @@ import { messageFromUnknown } from "../../failure/failure.ts";
 import { openBackground } from "../../lifecycle/background.ts";
 import type { Bucket, Change, FollowOptions } from "./bucket.ts";
 
-export interface FollowerOptions<T> extends Pick<FollowOptions, "onInterrupted" | "onResumed"> {
+export interface FollowerOptions<T> extends Pick<FollowOptions, "onResumed"> {
+  onInterrupted?: () => void;
   /** What is told: all that stands and then each change, or the changes alone. */
   from: "start" | "now";
   onChange: (change: Change<T>) => void;
-  /** Why nothing more will be told. */
+  /** Why nothing more will be told, or nothing for now. */
   onFault: (fault: string) => void;
 }
 
@@ -20,9 +21,14 @@ export async function openFollower<T>(bucket: Bucket<T>, options: FollowerOption
   const { from, onChange, onFault, onInterrupted, onResumed } = options;
   const openedAt = await bucket.lastRevision();
   const fromRevision = from === "now" ? openedAt + 1 : undefined;
+  const interrupted = (cause?: unknown) => {
+    if (cause !== undefined) onFault(`${bucket.name} is not followed for now: ${messageFromUnknown(cause)}`);
+    onInterrupted?.();
+  };
   const following = openBackground(async (signal) => {
+    const hooks = { onInterrupted: interrupted, onResumed };
     try {
-      for await (const change of bucket.follow({ fromRevision, signal, onInterrupted, onResumed })) onChange(change);
+      for await (const change of bucket.follow({ fromRevision, signal, ...hooks })) onChange(change);
     } catch (error) {
       if (!signal.aborted) onFault(`${bucket.name} is no longer followed: ${messageFromUnknown(error)}`);
     }

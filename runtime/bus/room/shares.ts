@@ -1,7 +1,6 @@
 import { BoundedMap } from "../../collections/bounded-map.ts";
-import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
-import { messagesUntil } from "../streams/messages-until.ts";
+import { followStream } from "../streams/follow/follow.ts";
 import type { Fill } from "./marks.ts";
 
 /*
@@ -26,20 +25,13 @@ export interface MessageSize {
 export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal): AsyncGenerator<MessageSize> {
   const { state } = await bus.manager.streams.info(stream);
   if (state.messages === 0) return;
-  const consumer = await bus.jetstream.consumers.get(stream, { headers_only: true, deliver_policy: "all" });
-  const messages = await consumer.consume({ max_messages: 1_000 });
-  try {
-    for await (const { subject, seq, headers, info } of messagesUntil(messages, signal)) {
-      if (seq > state.last_seq) return;
-      const bytes = OVERHEAD_BYTES + Number(headers?.get("Nats-Msg-Size") ?? 0);
-      yield { subject, sequence: seq, bytes };
-      if (info.pending === 0) return;
-    }
-    signal.throwIfAborted();
-    refuse("unavailable", `the bus was lost while ${stream} was read`, { reason: "BUS_UNAVAILABLE" });
-  } finally {
-    void consumer.delete().catch(() => {}); // the server is gone, or the consumer is
+  for await (const message of followStream(bus, { stream, headers_only: true }, { signal })) {
+    const { subject, sequence, headers, pending } = message;
+    if (sequence > state.last_seq) return;
+    yield { subject, sequence, bytes: OVERHEAD_BYTES + Number(headers?.get("Nats-Msg-Size") ?? 0) };
+    if (pending === 0) return;
   }
+  signal.throwIfAborted();
 }
 
 /** Asks whose something is once, as long as it is one of those that were met last: what has a holder keeps it. */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
-import { until } from "../../time/until.ts";
 import { appendMany, text, textsOf } from "../testing/texts.ts";
-import { followSubject, readSubject } from "./read.ts";
+import { readSubject } from "./read.ts";
 
 let bus: TestBus;
 
@@ -22,48 +21,5 @@ describe("reading a subject", () => {
     for await (const message of readSubject(bus, "toolbus.run.read-a", from)) tail.push(text(message));
     expect(tail).toEqual(["590", "591", "592", "593", "594", "595", "596", "597", "598", "599"]);
     expect(await textsOf(bus, "toolbus.run.nothing")).toEqual([]);
-  });
-
-  test("follows what comes, across a server that is killed, each message once, until its signal aborts", async () => {
-    await using local = await openTestBus();
-    const subject = "toolbus.run.follow";
-    await appendMany(local, subject, 5);
-    const end = new AbortController();
-    const seen: string[] = [];
-    const following = (async () => {
-      for await (const message of followSubject(local, subject, { signal: end.signal })) seen.push(text(message));
-    })();
-    await until(() => seen.length === 5);
-    await appendMany(local, subject, 5, 5);
-    await until(() => seen.length === 10);
-    await local.server.kill();
-    await local.server.restart();
-    await appendMany(local, subject, 5, 10);
-    await until(() => seen.length === 15, { timeoutMs: 5_000, what: "the messages after the restart" });
-    end.abort();
-    await following;
-    expect(seen).toEqual(Array.from({ length: 15 }, (_, index) => `${index}`));
-  });
-
-  test("leaves no consumer at the server when it ends, by its signal or by its reader", async () => {
-    const subject = "toolbus.run.left";
-    const consumers = async () => {
-      const listed = await Array.fromAsync(bus.manager.consumers.list("TOOLBUS_RUNS"));
-      return listed.filter(
-        ({ config }) => config.filter_subjects?.includes(subject) || config.filter_subject === subject,
-      );
-    };
-    await appendMany(bus, subject, 1);
-    const end = new AbortController();
-    for await (const _ of followSubject(bus, subject, { signal: end.signal })) {
-      expect(await consumers()).toHaveLength(1);
-      end.abort();
-    }
-    for await (const _ of followSubject(bus, subject)) break;
-    const early = new AbortController(); // aborted while the consumer is being made
-    const following = followSubject(bus, subject, { signal: early.signal }).next();
-    early.abort();
-    expect((await following).done).toBe(true);
-    await until(async () => (await consumers()).length === 0, { what: "the consumers to be gone" });
   });
 });

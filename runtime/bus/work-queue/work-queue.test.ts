@@ -72,7 +72,8 @@ test("work-queue-5 who works for long on the last that was asked for is told of 
     await delay(2_000); // four times as long as a server with nothing more to send is silent for
     work.done();
   }
-  expect((await bus.manager.consumers.info(options.stream, options.name)).num_ack_pending).toBe(0);
+  const open = async () => (await bus.manager.consumers.info(options.stream, options.name)).num_ack_pending;
+  await until(async () => (await open()) === 0);
 });
 
 test("work-queue-1 no more is fetched than was asked for, and nothing is given when the signal has aborted", async () => {

@@ -14,7 +14,7 @@ import type { Consumer, JsMsg } from "@nats-io/jetstream";
 import { openEnding } from "../../time/ending.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
-import { messagesUntil } from "../streams/messages-until.ts";
+import { messagesUntil } from "../streams/follow/messages-until.ts";
 import { ensureWorkConsumer, type WorkConsumer } from "./work-consumer.ts";
 
 export interface WorkQueueOptions extends Omit<WorkConsumer, "signal"> {

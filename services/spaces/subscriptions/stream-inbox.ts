@@ -7,7 +7,7 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
-import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
+import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import type { Clock } from "#runtime/time/clock.ts";

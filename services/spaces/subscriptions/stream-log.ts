@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
-import { followUpdates } from "#runtime/bus/streams/log-updates.ts";
+import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";

@@ -1,6 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import { boundsOf } from "#runtime/bus/streams/follow-log.ts";
-import { followSubject } from "#runtime/bus/streams/read.ts";
+import { followSubject } from "#runtime/bus/streams/follow/follow.ts";
+import { boundsOf } from "#runtime/bus/streams/follow/follow-log.ts";
 import type { AllRuns, DeletedRun } from "../../runs/list/run-changes.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { recordFrom } from "../streams/stream-run-log.ts";

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
-import { followSubject } from "#runtime/bus/streams/read.ts";
+import { followSubject } from "#runtime/bus/streams/follow/follow.ts";
 import { until } from "#runtime/time/until.ts";
 import { openCluster } from "../../../harness/cluster/cluster.ts";
 

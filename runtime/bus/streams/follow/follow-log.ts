@@ -13,11 +13,12 @@
 
 import { PubHeaders } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
-import type { Bus } from "../bus.ts";
-import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
-import { retryOnBus } from "../link/link.ts";
-import { firstAfter } from "./append.ts";
-import { followSubject, lastSequenceOf, type StoredMessage } from "./read.ts";
+import type { Bus } from "../../bus.ts";
+import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
+import { retryOnBus } from "../../link/link.ts";
+import { firstAfter } from "../append.ts";
+import { lastSequenceOf, type StoredMessage } from "../read.ts";
+import { followSubject } from "./follow.ts";
 
 export type LogKind = "dense" | "fenced" | "consumed";
 

@@ -1,0 +1,115 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import { until } from "../../../time/until.ts";
+import type { Bus } from "../../bus.ts";
+import { appendMany, text } from "../../testing/texts.ts";
+import { followSubject } from "./follow.ts";
+
+let bus: TestBus;
+
+beforeAll(async () => {
+  bus = await openTestBus();
+});
+afterAll(() => bus[Symbol.asyncDispose]());
+
+const consumersOf = async (subject: string) => {
+  const listed = await Array.fromAsync(bus.manager.consumers.list("TOOLBUS_RUNS"));
+  return listed.filter(({ config }) => config.filter_subject === subject).map(({ name }) => name);
+};
+
+describe("following a subject", () => {
+  test("gives what comes, across a server that is killed, each message once, until its signal aborts", async () => {
+    await using local = await openTestBus();
+    const subject = "toolbus.run.follow";
+    await appendMany(local, subject, 5);
+    const end = new AbortController();
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const message of followSubject(local, subject, { signal: end.signal })) seen.push(text(message));
+    })();
+    await until(() => seen.length === 5);
+    await appendMany(local, subject, 5, 5);
+    await until(() => seen.length === 10);
+    await local.server.kill();
+    await local.server.restart();
+    await appendMany(local, subject, 5, 10);
+    await until(() => seen.length === 15, { timeoutMs: 5_000, what: "the messages after the restart" });
+    end.abort();
+    await following;
+    expect(seen).toEqual(Array.from({ length: 15 }, (_, index) => `${index}`));
+  });
+
+  test("leaves no consumer at the server when it ends, by its signal or by its reader", async () => {
+    const subject = "toolbus.run.left";
+    await appendMany(bus, subject, 1);
+    const end = new AbortController();
+    for await (const _ of followSubject(bus, subject, { signal: end.signal })) {
+      expect(await consumersOf(subject)).toHaveLength(1);
+      end.abort();
+    }
+    for await (const _ of followSubject(bus, subject)) break;
+    const early = new AbortController(); // aborted while the consumer is being made
+    const following = followSubject(bus, subject, { signal: early.signal }).next();
+    early.abort();
+    expect((await following).done).toBe(true);
+    await until(async () => (await consumersOf(subject)).length === 0, { what: "the consumers to be gone" });
+  });
+
+  test("follow-1 goes on with one consumer in place of one that was removed, or that left a message out", async () => {
+    const subject = "toolbus.run.replaced";
+    const { jetstream } = bus;
+    const leavesOut: Bus["jetstream"]["consumers"]["getConsumerFromInfo"] = (info) => {
+      const consumer = jetstream.consumers.getConsumerFromInfo(info);
+      const original = consumer.consume.bind(consumer);
+      const consume: typeof original = async (options) => {
+        const messages = await original(options);
+        const all = messages[Symbol.asyncIterator].bind(messages);
+        const iterate = async function* () {
+          for await (const message of { [Symbol.asyncIterator]: all })
+            if (message.info.deliverySequence !== 3) yield message;
+        };
+        return Object.assign(messages, { [Symbol.asyncIterator]: iterate });
+      };
+      return Object.assign(consumer, { consume });
+    };
+    const consumers = Object.assign(Object.create(jetstream.consumers), { getConsumerFromInfo: leavesOut });
+    const lossy: Bus = { ...bus, jetstream: Object.assign(Object.create(jetstream), { consumers }) };
+    await appendMany(bus, subject, 10);
+    const end = new AbortController();
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const message of followSubject(lossy, subject, { signal: end.signal })) seen.push(text(message));
+    })();
+    await until(() => seen.length === 10, { what: "messages that were left out" });
+    const [removed = ""] = await consumersOf(subject);
+    await bus.manager.consumers.delete("TOOLBUS_RUNS", removed);
+    await appendMany(bus, subject, 1, 10);
+    await until(() => seen.length === 11, { timeoutMs: 2_000, what: "the message after the removal" });
+    await until(async () => (await consumersOf(subject)).length === 1, { what: "the others to be gone" });
+    end.abort();
+    await following;
+    expect(seen).toEqual(Array.from({ length: 11 }, (_, index) => `${index}`));
+    await until(async () => (await consumersOf(subject)).length === 0, { what: "all to be gone" });
+  });
+
+  test("follow-4 a refusal ends it, unless somebody is told of interruptions", { timeout: 15_000 }, async () => {
+    const subject = "toolbus.run.refused";
+    const refusal = { code: 400, err_code: 10_026, description: "maximum consumers limit reached" };
+    let refusals = 0;
+    const add: Bus["manager"]["consumers"]["add"] = async (...args) => {
+      if (refusals++ < 2) throw new JetStreamApiError(refusal);
+      return bus.manager.consumers.add(...args);
+    };
+    const consumers = Object.assign(Object.create(bus.manager.consumers), { add });
+    const full: Bus = { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+    await appendMany(bus, subject, 1);
+    await expect(followSubject(full, subject).next()).rejects.toThrow(refusal.description);
+    const causes: unknown[] = [];
+    for await (const message of followSubject(full, subject, { onInterrupted: (cause) => causes.push(cause) })) {
+      expect(text(message)).toBe("0");
+      break;
+    }
+    expect(causes).toEqual([expect.objectContaining({ message: refusal.description })]);
+  });
+});
