@@ -4,6 +4,7 @@ import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { openInstances } from "#runtime/bus/ownership/instances.ts";
+import { OtherInstances } from "#runtime/bus/ownership/other-instances.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -107,7 +108,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const resources = new SessionResources({ sources, provider, subscriptions });
   const instances = stack.use(await openInstances(bus, name, onError));
   const own = new OwnPart(connections);
-  const fleet = new Fleet({ instance, own, logger, instances, partOf: peers.partOf });
+  const fleet = new Fleet(own, new OtherInstances({ instance, instances, partOf: peers.partOf, logger }));
   const stopping = new AbortController();
   const served = {
     instance,

@@ -1,6 +1,7 @@
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { openInstances } from "#runtime/bus/ownership/instances.ts";
+import { OtherInstances } from "#runtime/bus/ownership/other-instances.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -50,7 +51,7 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   const onError = (error: unknown) => logger.warn({ err: error }, "looking for other instances failed");
   const instances = stack.use(await openInstances(bus, NAME, onError));
   const { partOf, runAt } = createPeers(bus, NAME, telemetry);
-  const fleet = new Fleet({ instance, own: routes.part, instances, partOf, logger });
+  const fleet = new Fleet(routes.part, new OtherInstances({ instance, instances, partOf, logger }));
   const spread = new SpreadCalls({
     own: routes.calls,
     callsOfWorker: config.worker.calls,

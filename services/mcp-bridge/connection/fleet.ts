@@ -1,7 +1,5 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { Instances } from "#runtime/bus/ownership/instances.ts";
-import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { delay } from "#runtime/time/delay.ts";
+import type { OtherInstances } from "#runtime/bus/ownership/other-instances.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";
@@ -15,37 +13,25 @@ export interface Part {
   release(holder: Holder, signal: AbortSignal): Promise<number>;
 }
 
-export interface FleetParts {
-  instance: string;
-  own: Part;
-  instances: Instances;
-  /** What another instance has itself. */
-  partOf: (instance: string) => Part;
-  logger: { warn(message: string): void };
-}
-
-const LOOK_AGAIN_MS = 2_000;
-
-/** Follows a part to its end; says when it has told what stands, or has ended. */
-type Follow = (part: Part, begun: () => void) => Promise<void>;
-
 /** All instances of the bridge, as one of them sees them: connections are spread over them. */
 export class Fleet implements Part {
-  readonly #parts: FleetParts;
+  readonly #own: Part;
+  readonly #others: OtherInstances<Part>;
 
-  constructor(parts: FleetParts) {
-    this.#parts = parts;
+  constructor(own: Part, others: OtherInstances<Part>) {
+    this.#own = own;
+    this.#others = others;
   }
 
   async list(sessionId: string, signal: AbortSignal): Promise<McpConnection[]> {
-    const others = await this.#askOthers(signal, (other) => other.list(sessionId, signal));
-    return [...(await this.#parts.own.list(sessionId, signal)), ...others.flat()];
+    const others = await this.#others.askAll(signal, (other) => other.list(sessionId, signal));
+    return [...(await this.#own.list(sessionId, signal)), ...others.flat()];
   }
 
   async release(holder: Holder, signal: AbortSignal): Promise<number> {
     const [own, others] = await Promise.all([
-      this.#parts.own.release(holder, signal),
-      this.#askOthers(signal, (other) => other.release(holder, signal)),
+      this.#own.release(holder, signal),
+      this.#others.askAll(signal, (other) => other.release(holder, signal)),
     ]);
     return others.reduce((sum, closed) => sum + closed, own);
   }
@@ -57,8 +43,7 @@ export class Fleet implements Part {
   async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection[]> {
     const standing = new Map<Part, McpConnection[]>();
     const changes = createChanges();
-    const over = new AbortController();
-    using ending = openEnding(signal, over.signal);
+    using ending = openEnding(signal);
     const follow = async (part: Part, begun: () => void) => {
       try {
         for await (const connections of part.watch(sessionId, ending.signal)) {
@@ -73,60 +58,15 @@ export class Fleet implements Part {
       }
     };
     try {
-      const all = [this.#followOwn(follow), this.#followOthers(ending.signal, follow)];
-      await Promise.race([Promise.all(all), delay(LOOK_AGAIN_MS, ending.signal)]);
+      const own = new Promise<void>((begun) => void follow(this.#own, begun).catch(() => {})); // ended by the signal
+      await Promise.all([own, this.#others.follow(ending.signal, follow)]);
       for (;;) {
         const changed = changes.next();
         yield [...standing.values()].flat();
         await orAborted(changed, signal);
       }
     } finally {
-      over.abort();
+      ending.end();
     }
-  }
-
-  #followOwn(follow: Follow): Promise<void> {
-    return new Promise((begun) => void follow(this.#parts.own, begun).catch(() => {})); // ended by the signal
-  }
-
-  /** Resolves when those that are there have begun. */
-  #followOthers(signal: AbortSignal, follow: Follow): Promise<void> {
-    const { instance, instances, partOf } = this.#parts;
-    const followed = new Set([instance]);
-    const look = async () => {
-      const found = await instances.list(signal).catch(() => []); // asked again soon
-      const begun = found
-        .filter((name) => !followed.has(name))
-        .map((other) => {
-          followed.add(other);
-          const forget = () => {
-            followed.delete(other);
-            instances.forget(other);
-          };
-          return new Promise<void>((begun) => void follow(partOf(other), begun).then(forget, forget)); // one that is gone is not found again
-        });
-      await Promise.all(begun);
-    };
-    const first = look();
-    void (async () => {
-      while (!signal.aborted) {
-        await delay(LOOK_AGAIN_MS, signal).catch(() => {}); // the loop looks at the signal itself
-        if (!signal.aborted) void look();
-      }
-    })();
-    return first;
-  }
-
-  /** Asks all others; one that does not answer is left out. */
-  async #askOthers<R>(signal: AbortSignal, ask: (other: Part) => Promise<R>): Promise<R[]> {
-    const { instance, instances, partOf, logger } = this.#parts;
-    const others = (await instances.list(signal)).filter((other) => other !== instance);
-    const answers = await Promise.allSettled(others.map((other) => ask(partOf(other))));
-    return answers.flatMap((answer, index) => {
-      if (answer.status === "fulfilled") return [answer.value];
-      instances.forget(others[index] ?? "");
-      logger.warn(`the instance ${others[index]} does not answer: ${messageFromUnknown(answer.reason)}`);
-      return [];
-    });
   }
 }
