@@ -42,8 +42,7 @@ async function withinTime<T>(
 ): Promise<T | undefined> {
   const value = condition();
   if (!(value instanceof Promise)) return value;
-  const over = new AbortController();
-  using ending = openEnding(over.signal, signal);
+  using ending = openEnding(signal);
   const timeUp = delay(Math.max(leftMs, 0), ending.signal).then(
     () => undefined,
     () => signal?.throwIfAborted(), // the wait itself is cut short when the value is there, which is no failure
@@ -51,6 +50,6 @@ async function withinTime<T>(
   try {
     return (await Promise.race([value, timeUp])) as T | undefined;
   } finally {
-    over.abort();
+    ending.end();
   }
 }

@@ -234,8 +234,7 @@ export class LinkKeeper implements AsyncDisposable {
   ): Promise<string | undefined> {
     const readyAtMs = performance.now();
     this.#hasServed = false;
-    const over = new AbortController();
-    using ending = openEnding(over.signal, signal);
+    using ending = openEnding(signal);
     if (!signal.aborted) {
       this.#about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
       this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
@@ -246,7 +245,7 @@ export class LinkKeeper implements AsyncDisposable {
     }
     const end = orAborted(link.ended, signal).then(this.#options.redact);
     const reason = await end.catch(() => undefined); // closed by us: nobody asks why
-    over.abort();
+    ending.end();
     this.#options.watches.linked(undefined);
     const isLeftFresh = this.phase.kind === "connecting";
     const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;

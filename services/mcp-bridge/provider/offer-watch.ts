@@ -38,15 +38,14 @@ export async function* watchTools(
   for (;;) {
     const changed = parts.applied.changes.next();
     const sources = sourcesOf(parts.applied);
-    const over = new AbortController();
-    void changed.then(() => over.abort());
-    using ending = openEnding(asker.signal, over.signal);
+    using ending = openEnding(asker.signal);
+    void changed.then(() => ending.end());
     const { signal } = ending;
     try {
       yield* watchSources(sources, request.scope, { ...asker, signal }, parts);
     } catch (error) {
       asker.signal.throwIfAborted();
-      if (!over.signal.aborted) throw error;
+      if (!signal.aborted) throw error;
     }
   }
 }
@@ -59,15 +58,14 @@ async function* watchSources(
 ): AsyncGenerator<WatchProvidedToolsResponse> {
   const changes = createChanges();
   const offers = new Map<AskedSource, SourceOffer>();
-  const over = new AbortController();
-  using ending = openEnding(asker.signal, over.signal);
+  using ending = openEnding(asker.signal);
   const { signal } = ending;
   const feeds = sources.map((source) => {
     const tell = (offer: SourceOffer) => {
       offers.set(source, offer);
       changes.tell();
     };
-    const end = (reason: Failure) => over.abort(reason);
+    const end = (reason: Failure) => ending.end(reason);
     return followSource(source, scope, { ...asker, signal }, parts, { tell, end });
   });
   try {
@@ -82,7 +80,7 @@ async function* watchSources(
       await orAborted(changed, signal);
     }
   } finally {
-    over.abort();
+    ending.end();
     await Promise.all(feeds);
   }
 }
@@ -93,8 +91,7 @@ async function untilAllTold(
   changes: { next(): Promise<void> },
   signal: AbortSignal,
 ): Promise<void> {
-  const over = new AbortController();
-  using ending = openEnding(signal, over.signal);
+  using ending = openEnding(signal);
   const limit = delay(FIRST_SNAPSHOT_MS, ending.signal).catch(() => {}); // whoever waits looks at the signal
   try {
     let isLate = false;
@@ -104,7 +101,7 @@ async function untilAllTold(
     const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
     while (settled() < count && !isLate) await orAborted(Promise.race([changes.next(), limit]), signal);
   } finally {
-    over.abort();
+    ending.end();
   }
 }
 

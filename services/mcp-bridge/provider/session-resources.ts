@@ -86,8 +86,7 @@ export class SessionResources {
     const { subscriptions } = this.#parts;
     const feeds = new Map<string, Feed>();
     const changes = createChanges();
-    const over = new AbortController();
-    using ending = openEnding(signal, over.signal);
+    using ending = openEnding(signal);
     using _ = subscriptions.listen(changes.tell);
     const begin = (resource: Resource) => {
       const feed: Feed = { resource, over: new AbortController(), wasWatched: false, isUpdated: false };
@@ -103,7 +102,7 @@ export class SessionResources {
         else await orAborted(changed, signal);
       }
     } finally {
-      over.abort();
+      ending.end();
     }
   }
 

@@ -12,8 +12,7 @@ export interface CallTime {
 }
 
 export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: () => Error): CallTime {
-  const over = new AbortController();
-  const ending = openEnding(caller, over.signal);
+  const ending = openEnding(caller);
   let leftMs = timeoutMs;
   let runsSinceMs: number | undefined;
   let stopTimer: () => void = () => {};
@@ -28,7 +27,7 @@ export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: ()
   function resume(): void {
     if (runsSinceMs !== undefined) return;
     runsSinceMs = performance.now();
-    stopTimer = startTimer(Math.max(0, leftMs), () => over.abort(timeUp()));
+    stopTimer = startTimer(Math.max(0, leftMs), () => ending.end(timeUp()));
   }
 
   function end(): void {

@@ -35,8 +35,7 @@ export async function connectByEra<T extends AsyncDisposable>(
   { known, isHttp, start }: Asked,
   limit: AbortSignal,
 ): Promise<T> {
-  const over = new AbortController();
-  using ending = openEnding(limit, over.signal);
+  using ending = openEnding(limit);
   const { signal } = ending;
   const orBySse = (link: Promise<T>) =>
     link.catch((error) => {
@@ -56,7 +55,7 @@ export async function connectByEra<T extends AsyncDisposable>(
   } catch {
     return first; // rejects, with what is to be said
   } finally {
-    over.abort(new Error("the server was asked another way"));
+    ending.end(new Error("the server was asked another way"));
   }
 }
 

@@ -100,11 +100,10 @@ export class ScopeOffers implements Disposable {
   /** Resolves at the next change, at the latest at that time. */
   async nextChange(untilMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const over = new AbortController();
-    using ending = openEnding(signal, over.signal);
+    using ending = openEnding(signal);
     const late = clock.delay(untilMs - clock.now(), ending.signal).catch(() => {}); // the signal is looked at below
     await Promise.race([this.changed, late]);
-    over.abort();
+    ending.end();
     signal.throwIfAborted();
   }
 

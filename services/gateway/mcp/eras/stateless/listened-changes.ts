@@ -28,8 +28,7 @@ const SETTLED_MS = 10_000;
 /** Another list than before it began, and resources that may have changed. It ends when this process stops. */
 export async function openChanges(parts: McpParts, exchange: McpExchange, end: () => void): Promise<Changes> {
   const { agent, caller, request, body } = exchange;
-  const left = new AbortController();
-  const ending = openEnding(left.signal, request.signal, parts.stopping);
+  const ending = openEnding(request.signal, parts.stopping);
   const { signal } = ending;
   const own = serverParts(parts, exchange, () => parts.sessions.standing(agent, caller));
   const scope = scopeOfSession(await own.sessionId());
@@ -41,7 +40,7 @@ export async function openChanges(parts: McpParts, exchange: McpExchange, end: (
     using _ = ending;
     for await (const _list of lists) told.publish({ kind: "tools_list_changed" });
   }
-  const leave = () => left.abort();
+  const leave = () => ending.end();
   const subscribe: ServerEventBus["subscribe"] = (listener) => {
     told.subscribe(listener);
     void follow().finally(end);

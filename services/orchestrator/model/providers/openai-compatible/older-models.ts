@@ -16,6 +16,7 @@ import type {
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
+import { streamingModel } from "../late-model.ts";
 
 export type AnyLanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
 
@@ -25,34 +26,21 @@ export function currentModelFrom(model: AnyLanguageModel): LanguageModelV4 {
     case "v4":
       return model;
     case "v3":
-      return modelFrom(model, async (call) => {
+      return streamingModel(model, async (call) => {
         const { stream } = await model.doStream(olderCallFrom(call, "image-data") as LanguageModelV3CallOptions);
-        return stream as ReadableStream<LanguageModelV4StreamPart>;
+        return { stream: stream as ReadableStream<LanguageModelV4StreamPart> };
       });
     case "v2":
-      return modelFrom(model, async (call) => {
+      return streamingModel(model, async (call) => {
         const { stream } = await model.doStream(olderCallFrom(call, "media") as LanguageModelV2CallOptions);
-        return stream.pipeThrough(new TransformStream({ transform: (part, sink) => sink.enqueue(partFromV2(part)) }));
+        const current = new TransformStream({ transform: (part, sink) => sink.enqueue(partFromV2(part)) });
+        return { stream: stream.pipeThrough(current) };
       });
     default:
       return refuseLocally("failed_precondition", `a model of version ${versionOf(model)} is not understood`, {
         kind: "model_version_unknown",
       });
   }
-}
-
-function modelFrom(
-  { provider, modelId }: Pick<AnyLanguageModel, "provider" | "modelId">,
-  open: (call: LanguageModelV4CallOptions) => Promise<ReadableStream<LanguageModelV4StreamPart>>,
-): LanguageModelV4 {
-  return {
-    specificationVersion: "v4",
-    provider,
-    modelId,
-    supportedUrls: {},
-    doGenerate: () => refuseLocally("unimplemented", "models are asked for streams only"),
-    doStream: async (call) => ({ stream: await open(call) }),
-  };
 }
 
 /** `reasoning` is an option of V4; older packages have options of their own for it. Images in results have other names there. */
