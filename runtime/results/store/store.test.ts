@@ -38,6 +38,19 @@ test("LOOP-8 a stored result is read from any byte on, in pieces that fit into a
     expect(piece.length).toBeLessThanOrEqual(262_144);
 });
 
+test("LOOP-8 a result is stored and found although the server is away meanwhile", async () => {
+  await using local = await openTestBus();
+  const there = createResultStore(local);
+  await local.server.kill();
+  const storing = there.put("s", whole);
+  await local.server.restart();
+  const reference = await storing;
+  await local.server.kill();
+  const finding = there.find(reference);
+  await local.server.restart();
+  expect(await finding).toMatchObject({ reference, bytes: Buffer.byteLength(whole) });
+});
+
 test("LOOP-8 two sessions have the same result each for itself, and what is no reference finds nothing", async () => {
   const [mine, theirs] = [await results.put("mine", "1"), await results.put("theirs", "1")];
   expect(mine).not.toBe(theirs);

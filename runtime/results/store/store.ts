@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import type { ObjectInfo } from "@nats-io/obj";
 import type { Bus } from "../../bus/bus.ts";
+import { retryOnBus } from "../../bus/link/link.ts";
 import { readSubject } from "../../bus/streams/read.ts";
 import { refuse } from "../../failure/failure.ts";
 
@@ -36,23 +37,27 @@ export interface ResultStore {
 
 /** So long ago stored is the same as stored now. */
 const freshMs = 60_000;
+const putMs = 30_000; // what an attempt leaves that failed is removed in time
 
 export function createResultStore(bus: Bus): ResultStore {
+  async function find(reference: string): Promise<StoredResult | undefined> {
+    if (sessionOfReference(reference) === undefined) return undefined;
+    const read = async () => (await bus.objectStore(store)).info(reference);
+    const info = await retryOnBus(bus.link, read, { what: "reading a result" });
+    return info === null || info.deleted ? undefined : resultFrom(info);
+  }
+
   return {
     async put(sessionId, whole) {
       const bytes = typeof whole === "string" ? Buffer.from(whole) : whole;
       const reference = `${sessionId}.sha256-${createHash("sha256").update(bytes).digest("hex")}`;
-      const results = await bus.objectStore(store);
-      const standing = await results.info(reference);
-      const isFresh = standing !== null && !standing.deleted && Date.now() - Date.parse(standing.mtime) < freshMs; // S2
-      if (!isFresh) await results.putBlob({ name: reference }, bytes);
+      const standing = await find(reference);
+      const isFresh = standing !== undefined && Date.now() - standing.storedMs < freshMs; // S2
+      const keep = async () => (await bus.objectStore(store)).putBlob({ name: reference }, bytes);
+      if (!isFresh) await retryOnBus(bus.link, keep, { attemptMs: putMs, what: "storing a result" });
       return reference;
     },
-    async find(reference) {
-      if (sessionOfReference(reference) === undefined) return undefined;
-      const info = await (await bus.objectStore(store)).info(reference);
-      return info === null || info.deleted ? undefined : resultFrom(info);
-    },
+    find,
     async *read({ reference, nuid, bytes }, offset, signal) {
       let position = 0;
       for await (const { data } of readSubject(bus, chunksOf(nuid), { signal })) {
