@@ -43,8 +43,9 @@ export async function* readSubject(
     for (const message of messages) {
       if (message === null) return; // what stood there has been removed meanwhile
       if (message.seq > last) return;
-      yield messageFromStored(message);
-      next = message.seq + 1;
+      const { subject: own, seq: sequence, data, header: headers, time } = message;
+      yield { subject: own, sequence, data, headers, time };
+      next = sequence + 1;
     }
   }
 }
@@ -63,9 +64,4 @@ async function readBatch(bus: Bus, subject: string, sequence: number, signal?: A
     return stored;
   };
   return retryOnBus(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}` });
-}
-
-function messageFromStored(message: StoredMsg): StoredMessage {
-  const { subject, seq, data, header, time } = message;
-  return { subject, sequence: seq, data, headers: header, time };
 }

@@ -19,7 +19,7 @@ import type { MemoryEntry } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import { type Ending, openEnding } from "#runtime/time/ending.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 import { dueMsOf } from "./memory.ts";
@@ -93,7 +93,7 @@ export interface PlanClockParts {
 export function openPlanClock({ records, look, clock, logger }: PlanClockParts): AsyncDisposable {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const waits = new Map<string, AbortController>();
+  const waits = new Map<string, Ending>();
   const looks = new Set<Promise<void>>();
 
   const lookAt = async (owner: Owner, atMs: number, ends: AbortSignal) => {
@@ -110,13 +110,12 @@ export function openPlanClock({ records, look, clock, logger }: PlanClockParts):
   const plan = (record: MemoryRecord) => {
     const owner = { sessionId: record.sessionId, agent: record.agent };
     const key = keyOf(owner);
-    waits.get(key)?.abort(); // a look that is under way ends by itself
+    waits.get(key)?.end(); // a look that is under way ends by itself
     waits.delete(key);
     const atMs = nextLookMs(record, clock.now());
     if (atMs === undefined) return;
-    const wait = new AbortController();
-    waits.set(key, wait);
-    const ending = openEnding(wait.signal, signal);
+    const ending = openEnding(signal);
+    waits.set(key, ending);
     const looking = lookAt(owner, atMs, ending.signal)
       .catch(() => {}) // another record took its place, or the service stops
       .finally(() => {

@@ -39,9 +39,8 @@ export async function takeAttempt(
   call: LanguageModelV4CallOptions,
   { stallMs, signal, onPiece, maxBytes, onBroken }: AttemptOptions,
 ): Promise<Answer> {
-  const cut = new AbortController();
-  const watchdog = openWatchdog(stallMs, () => cut.abort(new ModelStalled(stallMs))); // attempt-1
-  using ending = openEnding(signal, cut.signal);
+  using ending = openEnding(signal);
+  const watchdog = openWatchdog(stallMs, () => ending.end(new ModelStalled(stallMs))); // attempt-1
   const ends = ending.signal;
   const { prompt } = call;
   const collector = createCollector(model.modelId, onPiece, { prompt, ...(maxBytes !== undefined && { maxBytes }) });
@@ -52,7 +51,7 @@ export async function takeAttempt(
     const used = collector.used();
     if (used !== undefined) onBroken?.(used); // attempt-4
     ends.throwIfAborted(); // the cause of the abort says more than what it made of the request
-    cut.abort(error);
+    ending.end(error);
     throw error;
   } finally {
     watchdog.stop();
