@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
@@ -397,6 +397,25 @@ describe("two keys in one request", () => {
     const refused = await ask(headers);
     expect(refused.status).toBe(401);
     expect(await refused.json()).toMatchObject({ message: expect.stringContaining("two keys that differ") });
+  });
+
+  it.each([
+    [[key, "a-key-of-nobody-at-all"], 401],
+    [["a-key-of-nobody-at-all", key], 401],
+    [[key, key], 200],
+  ])("SEC-1 both in Authorization: %j is answered with %i", async (keys, status) => {
+    const authorization = keys.map((one) => `Bearer ${one}`);
+    const asked = request(`${url}/toolbus.agent.v1.AgentService/ListAgents`, {
+      method: "POST",
+      headers: [
+        ...["Host", new URL(url).host, "Content-Type", "application/json"],
+        ...authorization.flatMap((value) => ["Authorization", value]),
+      ],
+    });
+    asked.end("{}");
+    const [{ statusCode }] = (await once(asked, "response")) as [IncomingMessage];
+    asked.destroy();
+    expect(statusCode).toBe(status);
   });
 
   it("SEC-1 that are the same one let it in", async () => {

@@ -10,7 +10,7 @@ import type { HeldTokens } from "./held-tokens.ts";
 import { createTokenReader, type TokenHolder } from "./tokens.ts";
 
 /** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
-export type Authenticate = (request: Pick<HttpRequest, "headers">) => Caller | Promise<Caller>;
+export type Authenticate = (request: HttpRequest) => Caller | Promise<Caller>;
 
 export interface AuthenticationOptions extends Credentials {
   /** The principals that may do what reaches further than their own sessions. */
@@ -63,24 +63,24 @@ function isToken(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
-/** What may be a key of the request. */
-function credentialsOf({ headers }: Pick<HttpRequest, "headers">): string[] {
-  const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
-  const key = String(headers["x-api-key"] ?? "") || undefined;
-  return [bearer, key].filter((given) => given !== undefined);
+/** What may be a key of the request. Of several `Authorization` headers, `headers` has the first alone. */
+function credentialsOf({ headers, rawHeaders }: HttpRequest): string[] {
+  const sent = rawHeaders.filter((_, index) => /^authorization$/i.test(rawHeaders[index - 1] ?? ""));
+  const bearers = [headers.authorization ?? "", ...sent].map((text) => /^Bearer +(\S+)$/i.exec(text)?.[1]);
+  return [...bearers, String(headers["x-api-key"] ?? "")].flatMap((given) => given || []);
 }
 
 /** Two that differ may be of two callers, one of which somebody else has put there: neither counts. */
-function credentialOf(request: Pick<HttpRequest, "headers">): string | undefined {
-  const [first, second = first] = credentialsOf(request);
-  if (first !== second) {
-    const text = "the request has two keys that differ, in `Authorization` and in `X-Api-Key`: send one of them";
+function credentialOf(request: HttpRequest): string | undefined {
+  const [first, ...others] = credentialsOf(request);
+  if (others.some((other) => other !== first)) {
+    const text = "the request has two keys that differ: send one of them, in `Authorization` or in `X-Api-Key`";
     return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
   }
   return first;
 }
 
 /** Whether the request comes by a key of one call, that holds or not: such a one is held to its bounds where nobody needs a key, too. */
-export function bearsCallKey(request: Pick<HttpRequest, "headers">): boolean {
+export function bearsCallKey(request: HttpRequest): boolean {
   return credentialsOf(request).some(isCallKey);
 }
