@@ -35,8 +35,9 @@ const implementation: Partial<ServiceImpl<typeof EchoService>> = {
     }
     return text === "long" ? bytes("a".repeat(5_000)) : message;
   },
-  async *serverStream(message, { responseHeader, responseTrailer }) {
+  async *serverStream(message, { responseHeader, responseTrailer, signal }) {
     const text = textOf(message);
+    if (text === "silent") await once(signal, "abort");
     responseHeader.set("x-head", "one");
     responseTrailer.set("x-tail", "end");
     if (text === "empty") return;
@@ -79,6 +80,29 @@ afterAll(async () => {
   for (const session of sessions) session.close();
   await own[Symbol.asyncDispose]();
   for (const server of Object.values(others)) server.close();
+});
+
+test.each(["1.1", "2"])("the head of a stream that is silent comes over HTTP/%s after a second", async (version) => {
+  const headers = { "content-type": "application/connect+proto" };
+  const path = "/toolbus.echo.v1.EchoService/ServerStream";
+  const { port } = own;
+  const begun = performance.now();
+  if (version === "2") {
+    const session = connect(`http://127.0.0.1:${port}`);
+    sessions.push(session);
+    const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+    stream.end(envelopeOf(0, binaryOf("silent")));
+    const [{ ":status": status }] = await once(stream, "response");
+    expect(status).toBe(200);
+    stream.close();
+  } else {
+    const request = openRequest({ port, method: "POST", path, headers });
+    request.end(envelopeOf(0, binaryOf("silent")));
+    const [response] = await once(request, "response");
+    expect(response.statusCode).toBe(200);
+    request.destroy();
+  }
+  expect(performance.now() - begun).toBeGreaterThan(900);
 });
 
 interface Asked {

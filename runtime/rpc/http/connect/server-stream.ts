@@ -1,12 +1,17 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { refusalFromUnknown } from "../../../failure/connect.ts";
+import { startTimer } from "../../../time/timer.ts";
 import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
 import { inputOf, type ReadCall, type Writing } from "./call.ts";
 import { EnvelopeFlag, envelopeOf } from "./envelope.ts";
 import { addFields } from "./exchange.ts";
 import { type NodeHeaders, Reply, type ReplyHead } from "./reply.ts";
+
+/** Clients and proxies wait for a head for minutes at most, and what is watched may be silent for hours. */
+const headMs = 1_000;
+const NOTHING = new Uint8Array();
 
 /** Runs the implementation and sends each of its messages, then its end, which says how it ended. */
 export async function answerServerStream(method: RecordedMethod, writing: Writing, call: ReadCall): Promise<void> {
@@ -16,7 +21,9 @@ export async function answerServerStream(method: RecordedMethod, writing: Writin
     const bytes = writing.serialization.getO(call.head.isBinary).serialize(answer);
     await reply.send(await envelope(EnvelopeFlag.none, bytes, { writing, call }));
   };
+  const stopWaiting = startTimer(headMs, () => void reply.send(NOTHING).catch(() => {})); // the client has gone
   const error = await sendAnswers(method, writing, { call, send }).then(() => undefined, refusalFromUnknown);
+  stopWaiting();
   context.end();
   const end = endStreamToJson(context.responseTrailer, error, writing.jsonOptions);
   reply.end(await envelope(EnvelopeFlag.end, Buffer.from(JSON.stringify(end)), { writing, call }));
@@ -50,7 +57,7 @@ async function envelope(
   return envelopeOf(flags | EnvelopeFlag.compressed, await compression.compress(bytes));
 }
 
-/** The head goes with the first message, so that an implementation can add to it until then. */
+/** The head goes with the first message, or after a second, so that an implementation can add to it until then. */
 function headOf({ context, head }: ReadCall): ReplyHead {
   const fields: NodeHeaders = {};
   addFields(fields, context.answered.header);
