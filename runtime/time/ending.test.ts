@@ -40,13 +40,15 @@ describe("an ending", () => {
     expect([name, message]).toEqual([controller.signal.reason.name, controller.signal.reason.message]);
   });
 
-  test("leaves nothing at a source that lives on, whether it is disposed or another source aborted", () => {
+  test("leaves nothing at a source that lives on, whether it is disposed, is told to end or another source aborted", () => {
     const [process, call] = [new AbortController(), new AbortController()];
     openEnding(process.signal, call.signal)[Symbol.dispose]();
     const ending = openEnding(process.signal, call.signal);
     expect(getEventListeners(process.signal, "abort")).toHaveLength(1);
     call.abort();
     expect(ending.signal.aborted).toBe(true);
+    expect(getEventListeners(process.signal, "abort")).toEqual([]);
+    openEnding(process.signal).end();
     expect(getEventListeners(process.signal, "abort")).toEqual([]);
   });
 

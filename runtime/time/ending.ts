@@ -17,11 +17,12 @@ export function openEnding(...sources: readonly (AbortSignal | undefined)[]): En
   const letGo = () => {
     for (const source of held) source.removeEventListener("abort", onAbort);
   };
-  const onAbort = () => {
+  const onAbort = () => end(held.find(({ aborted }) => aborted)?.reason);
+  const end = (reason: unknown = ENDED) => {
     letGo();
-    controller.abort(held.find(({ aborted }) => aborted)?.reason);
+    controller.abort(reason);
   };
   for (const source of held) source.addEventListener("abort", onAbort, { once: true });
   if (held.some(({ aborted }) => aborted)) onAbort();
-  return { signal: controller.signal, end: (reason = ENDED) => controller.abort(reason), [Symbol.dispose]: letGo };
+  return { signal: controller.signal, end, [Symbol.dispose]: letGo };
 }

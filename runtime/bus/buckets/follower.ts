@@ -3,7 +3,7 @@ import { openBackground } from "../../lifecycle/background.ts";
 import type { Bucket, Change, FollowOptions } from "./bucket.ts";
 
 export interface FollowerOptions<T> extends Pick<FollowOptions, "onResumed"> {
-  onInterrupted?: () => void;
+  onInterrupted?: (() => void) | undefined;
   /** What is told: all that stands and then each change, or the changes alone. */
   from: "start" | "now";
   onChange: (change: Change<T>) => void;
@@ -21,12 +21,17 @@ export async function openFollower<T>(bucket: Bucket<T>, options: FollowerOption
   const { from, onChange, onFault, onInterrupted, onResumed } = options;
   const openedAt = await bucket.lastRevision();
   const fromRevision = from === "now" ? openedAt + 1 : undefined;
-  const interrupted = (cause?: unknown) => {
-    if (cause !== undefined) onFault(`${bucket.name} is not followed for now: ${messageFromUnknown(cause)}`);
-    onInterrupted?.();
+  let told = "";
+  const hooks = {
+    onInterrupted(cause?: unknown) {
+      const fault = cause === undefined ? "" : `${bucket.name} is not followed for now: ${messageFromUnknown(cause)}`;
+      if (fault !== told && fault !== "") onFault(fault);
+      told = fault;
+      onInterrupted?.();
+    },
+    onResumed,
   };
   const following = openBackground(async (signal) => {
-    const hooks = { onInterrupted: interrupted, onResumed };
     try {
       for await (const change of bucket.follow({ fromRevision, signal, ...hooks })) onChange(change);
     } catch (error) {

@@ -44,7 +44,7 @@ export class OtherInstances<Part> {
     });
   }
 
-  /** Also those that come later, and again who comes back. Resolves when those have begun that are there, or after two seconds. */
+  /** Also those that come later, and again who comes back. Resolves when all that are there have called `begun`, or after two seconds. */
   async follow(signal: AbortSignal, follow: (part: Part, begun: () => void) => Promise<void>): Promise<void> {
     const { instances, partOf } = this.#options;
     const followed = new Set<string>();
@@ -52,7 +52,7 @@ export class OtherInstances<Part> {
       followed.add(name);
       const forget = () => {
         followed.delete(name);
-        instances.forget(name); // one that is gone is not found again
+        if (!signal.aborted) instances.forget(name); // else it would be found again, and followed, for as long as it is remembered
       };
       return new Promise<void>((begun) => void follow(partOf(name), begun).then(forget, forget));
     };

@@ -76,6 +76,19 @@ test("work-queue-5 who works for long on the last that was asked for is told of 
   await until(async () => (await open()) === 0);
 });
 
+test("work-queue-5 nor who works for longer than is waited for more", async () => {
+  await using bus = await openTestBus();
+  const queue = await openWorkQueue(bus, { ...options, fetchMs: 1_000 });
+  await add(bus, "first");
+  const seen: string[] = [];
+  for await (const work of queue.next(3, lasting)) {
+    seen.push(work.message.string());
+    await delay(4_000);
+    work.done();
+  }
+  expect(seen).toEqual(["first"]);
+});
+
 test("work-queue-1 no more is fetched than was asked for, and nothing is given when the signal has aborted", async () => {
   await using bus = await openTestBus();
   const queue = await openWorkQueue(bus, options);

@@ -53,6 +53,7 @@ export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promis
     async *next(atMost, signal) {
       await bus.link.whenUp(signal);
       using ending = openEnding(signal, bus.link.down);
+      const overAtMs = performance.now() + options.fetchMs;
       let left = atMost;
       try {
         consumer ??= await open(signal); // work-queue-4
@@ -60,11 +61,11 @@ export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promis
         for await (const message of messagesUntil(await unlessAborted(fetching, bus.link.down), ending.signal)) {
           if (!signal.aborted) yield workFrom(message, inHand); // else it comes to another process in its time
           left -= 1;
-          if (left === 0) return; // nothing more comes, no sign of life either
+          if (left === 0) return; // the server, which has nothing more to send, would be taken for silent
         }
       } catch (error) {
         consumer = undefined;
-        throw error;
+        if (performance.now() < overAtMs) throw error; // else it is silent since the fetch is over: the next one judges it
       }
     },
   };

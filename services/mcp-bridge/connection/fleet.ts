@@ -37,8 +37,8 @@ export class Fleet implements Part {
   }
 
   /**
-   * Also of instances that come later; connections of one that goes are gone. Begins when every instance that is found has told
-   * what it has, or has not within two seconds.
+   * Also of instances that come later; connections of one that goes are gone. Begins when this one has told what it has, and every other
+   * one that is found has, or has not within two seconds.
    */
   async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection[]> {
     const standing = new Map<Part, McpConnection[]>();
@@ -60,6 +60,7 @@ export class Fleet implements Part {
     try {
       const own = new Promise<void>((begun) => void follow(this.#own, begun).catch(() => {})); // ended by the signal
       await Promise.all([own, this.#others.follow(ending.signal, follow)]);
+      signal.throwIfAborted();
       for (;;) {
         const changed = changes.next();
         yield [...standing.values()].flat();

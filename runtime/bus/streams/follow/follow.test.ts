@@ -2,6 +2,9 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { until } from "../../../time/until.ts";
+import { jsonCodec } from "../../buckets/bucket.ts";
+import { openBucketView } from "../../buckets/bucket-view.ts";
+import { createBucket } from "../../buckets/stored-bucket.ts";
 import type { Bus } from "../../bus.ts";
 import { appendMany, text } from "../../testing/texts.ts";
 import { followSubject } from "./follow.ts";
@@ -111,5 +114,48 @@ describe("following a subject", () => {
       break;
     }
     expect(causes).toEqual([expect.objectContaining({ message: refusal.description })]);
+  });
+
+  test("follow-4 a view whose first consumer was refused is whole once it has another one", {
+    timeout: 15_000,
+  }, async () => {
+    const faults: string[] = [];
+    let refusals = 0;
+    const add: Bus["manager"]["consumers"]["add"] = async (...args) => {
+      if (refusals++ < 2) throw new JetStreamApiError({ code: 400, err_code: 10_026, description: "too many" });
+      return bus.manager.consumers.add(...args);
+    };
+    const consumers = Object.assign(Object.create(bus.manager.consumers), { add });
+    const full: Bus = { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+    const place = { bucket: "toolbus_tools", prefix: "refused.", codec: jsonCodec((value) => value) } as const;
+    await createBucket(bus, place).put("a", 1);
+    await using followed = await openBucketView(createBucket(full, place), (fault) => void faults.push(fault));
+    await followed.caughtUp();
+    expect(followed.view.get("a")?.value).toBe(1);
+    expect(faults).toEqual(["toolbus_tools refused. is not followed for now: too many"]);
+  });
+
+  test("follow-4 ends where the stream was made anew", { timeout: 20_000 }, async () => {
+    await using local = await openTestBus();
+    const subject = "toolbus.run.anew";
+    await appendMany(local, subject, 5);
+    const { config } = await local.manager.streams.info("TOOLBUS_RUNS");
+    const causes: unknown[] = [];
+    const messages = followSubject(local, subject, { onInterrupted: (cause) => causes.push(cause) });
+    for (let count = 0; count < 5; count += 1) await messages.next();
+    const ended = messages.next();
+    await local.manager.streams.delete("TOOLBUS_RUNS");
+    await until(() => causes.some((cause) => cause !== undefined));
+    await local.manager.streams.add(config);
+    await expect(ended).rejects.toThrow(/TOOLBUS_RUNS was removed and made anew/);
+  });
+
+  test("follow-4 ends with the connection", async () => {
+    await using local = await openTestBus();
+    const follower = await local.connect();
+    const messages = followSubject(follower, "toolbus.run.closed", { onInterrupted: () => {} });
+    const ended = messages.next();
+    await follower.connection.close();
+    await expect(ended).rejects.toThrow(/is closed/);
   });
 });

@@ -2,19 +2,22 @@
  * Following a stream: what stands in it and then what comes, each message once and in order, until a signal aborts.
  *
  * follow-1  A follower has a consumer of its own, on one node. It is lost with the server, when it is removed, when it has been silent for 2 to
- *     3 s, and when it leaves out a message: then another one goes on from there. A reader that is slow for as long may get another one, too.
+ *     3 s, and when a message shows that one before it was left out: then another one goes on from there. A reader that is slow for as long
+ *     may get another one, too.
  * follow-2  For minutes a cluster places one consumer in three on a node that has died, and these are never answered. So each attempt is for a
  *     consumer of its own, soon after the first there is another one, and the first that comes to something is taken.
  * follow-3  Names are chosen here, so that a consumer is removed although its answer never came. What could not be removed goes by itself.
- * follow-4  A refusal that does not pass by itself, as of a store that is gone, ends the following. Whoever listens to interruptions is told
- *     of it instead, and it is tried again.
+ * follow-4  A refusal that does not pass by itself, as of a store without room for consumers, ends the following. Whoever listens to
+ *     interruptions is told of it instead, and it is tried again. A store that was made anew, and the end of the connection, end it.
  */
 
 import type { ConsumerMessages } from "@nats-io/jetstream";
-import { nanos, nuid } from "@nats-io/nats-core";
+import { errors, nanos, nuid } from "@nats-io/nats-core";
+import { Failure } from "../../../failure/failure.ts";
 import { delay } from "../../../time/delay.ts";
 import { openEnding } from "../../../time/ending.ts";
 import { createBackoff } from "../../../time/retry/backoff.ts";
+import { retryWhile } from "../../../time/retry/retry.ts";
 import type { Bus } from "../../bus.ts";
 import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
 import { isPassing } from "../../link/jetstream-errors.ts";
@@ -24,7 +27,7 @@ import { messagesUntil } from "./messages-until.ts";
 
 export interface FollowOptions extends ReadOptions {
   /**
-   * Told when the consumer is lost, and when another one goes on in its place. Nothing that stands is missed between the two; of
+   * Told when the consumer is lost or refused, and when another one goes on in its place. Nothing that stands is missed between the two; of
    * what was removed meanwhile there may be no trace. With the reason if it does not pass by itself (follow-4).
    */
   onInterrupted?: ((cause?: unknown) => void) | undefined;
@@ -32,11 +35,16 @@ export interface FollowOptions extends ReadOptions {
 }
 
 /** Of one stream; all of it unless told. */
-export interface Followed {
+export interface StreamFilter {
   readonly stream: string;
   readonly filter_subject?: string;
   /** Without their content. */
   readonly headers_only?: boolean;
+}
+
+export interface FollowedMessage extends StoredMessage {
+  /** How many stand behind it. */
+  readonly pending: number;
 }
 
 const ofFollower = {
@@ -47,16 +55,13 @@ const ofFollower = {
   mem_storage: true,
   num_replicas: 1,
 } as const;
+/** `bind` keeps the client from asking for a consumer that is silent, on a node that may be dead. */
 const consuming = { max_messages: 256, expires: 10_000, idle_heartbeat: 1_000, bind: true };
-const refusedMs = 5_000;
-const opening = { initialMs: 500, maxMs: 3_000 };
-const removing = { timeoutMs: 15_000, attemptMs: 2_000, what: "removing a consumer" };
 const signsOfLoss = new Set(["heartbeats_missed", "consumer_deleted", "no_responders"]);
-
-export interface FollowedMessage extends StoredMessage {
-  /** How many stand behind it. */
-  readonly pending: number;
-}
+const reopening = { initialMs: 20, maxMs: 1_000 };
+const refused = { initialMs: 2_000, maxMs: 10_000 };
+/** In an election all followers remove what they had. */
+const removing = { initialMs: 2_000, maxMs: 5_000, attempts: 4 };
 
 /** What stands under a subject and then what comes. The end of the signal ends it quietly. */
 export const followSubject = (bus: Bus, subject: string, options?: FollowOptions) =>
@@ -65,78 +70,96 @@ export const followSubject = (bus: Bus, subject: string, options?: FollowOptions
 /** The same of a stream. */
 export async function* followStream(
   bus: Bus,
-  followed: Followed,
+  filter: StreamFilter,
   options: FollowOptions = {},
 ): AsyncGenerator<FollowedMessage> {
   const { fromSequence = 1, signal, onInterrupted, onResumed } = options;
-  const backoff = createBackoff({ initialMs: 20, maxMs: 1_000 });
+  const backoffs = { passing: createBackoff(reopening), refused: createBackoff(refused) };
   let next = fromSequence;
-  let wasOpen = false;
+  let state: "new" | "open" | "interrupted" | "refused" = "new";
   while (!signal?.aborted) {
     let cause: unknown;
     try {
-      using following = await openFollowing(bus, followed, next, signal);
-      if (wasOpen) onResumed?.();
-      wasOpen = true;
-      using ending = openEnding(signal, bus.link.down, following.lost);
+      using consumer = await openConsumer(bus, filter, next, signal);
+      if (state === "refused") await requireSame(bus, filter.stream, next);
+      if (state !== "new") onResumed?.();
+      state = "open";
+      using ending = openEnding(signal, bus.link.down, consumer.lost);
       let delivered = 0;
-      for await (const message of messagesUntil(following.messages, ending.signal)) {
+      for await (const message of messagesUntil(consumer.messages, ending.signal)) {
         delivered += 1;
         const { subject, seq: sequence, data, headers, time, info } = message;
         if (info.deliverySequence !== delivered) break; // follow-1
         next = sequence + 1;
-        backoff.reset();
+        for (const backoff of Object.values(backoffs)) backoff.reset();
         yield { subject, sequence, data, headers, time, pending: info.pending };
       }
     } catch (error) {
       if (signal?.aborted) return;
       if (!isPassing(error)) cause = error;
-      if (cause !== undefined && onInterrupted === undefined) throw error;
+      const mayPass = onInterrupted !== undefined && !bus.connection.isClosed() && !(error instanceof MadeAnew);
+      if (cause !== undefined && !mayPass) throw error; // follow-4
     }
-    if ((wasOpen || cause !== undefined) && !signal?.aborted) onInterrupted?.(cause);
-    await delay(cause === undefined ? backoff.next() : refusedMs, signal).catch(() => {}); // aborted: the loop's condition sees it
+    if (signal?.aborted) return;
+    if (cause !== undefined) state = "refused";
+    else if (state === "open") state = "interrupted";
+    if (state !== "new") onInterrupted?.(cause);
+    const backoff = cause === undefined ? backoffs.passing : backoffs.refused;
+    await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
   }
 }
 
+class MadeAnew extends Failure {}
+
+/** Sequences count from 1 again in a stream that was removed and made anew. */
+async function requireSame(bus: Bus, stream: string, next: number): Promise<void> {
+  const { state } = await bus.manager.streams.info(stream);
+  if (state.last_seq >= next - 1) return;
+  const message = `${stream} was removed and made anew: start the suite again`;
+  throw new MadeAnew("data_loss", message, { reason: "BUS_UNAVAILABLE" });
+}
+
 /** One consumer's life. */
-interface Following extends Disposable {
+interface OpenConsumer extends Disposable {
   readonly messages: ConsumerMessages;
   readonly lost: AbortSignal;
 }
 
 /** follow-2 */
-async function openFollowing(
+async function openConsumer(
   bus: Bus,
-  followed: Followed,
+  filter: StreamFilter,
   sequence: number,
   signal: AbortSignal | undefined,
-): Promise<Following> {
-  const underWay = new Set<Promise<Following>>();
+): Promise<OpenConsumer> {
+  const underWay = new Set<Promise<OpenConsumer>>();
+  const attemptMs = () => Math.min(500 * 2 ** underWay.size, 3_000);
   const open = async () => {
-    const last = createConsumer(bus, followed, sequence);
+    const last = createConsumer(bus, filter, sequence);
     underWay.add(last);
     last.catch(() => underWay.delete(last));
     return Promise.any(underWay).catch(({ errors }: AggregateError) => Promise.reject(errors.at(-1)));
   };
-  let taken: Following | undefined;
+  let taken: OpenConsumer | undefined;
   try {
-    const { next: attemptMs } = createBackoff(opening);
-    const what = `following ${followed.filter_subject ?? followed.stream}`;
+    const what = `following ${filter.filter_subject ?? filter.stream}`;
     taken = await retryOnBus(bus.link, open, { signal, attemptMs, what });
     return taken;
   } finally {
-    const closeOther = (other: Following) => (other === taken ? undefined : other[Symbol.dispose]());
+    const closeOther = (other: OpenConsumer) => (other === taken ? undefined : other[Symbol.dispose]());
     for (const other of underWay) other.then(closeOther, () => {}); // who failed has closed itself
   }
 }
 
 /** follow-3 */
-async function createConsumer(bus: Bus, { stream, ...filter }: Followed, sequence: number): Promise<Following> {
+async function createConsumer(bus: Bus, { stream, ...filter }: StreamFilter, sequence: number): Promise<OpenConsumer> {
   const name = nuid.next();
-  const remove = () => {
-    const removed = retryOnBus(bus.link, () => bus.manager.consumers.delete(stream, name), removing);
-    removed.catch(() => {}); // it is not there, or goes by itself
+  const removeWell = async () => {
+    await bus.link.whenUp();
+    const signal = bus.link.down; // those that a lost server has go by themselves
+    await retryWhile(isPassing, () => bus.manager.consumers.delete(stream, name), { ...removing, signal });
   };
+  const remove = () => void removeWell().catch(() => {}); // it is not there, or goes by itself
   try {
     const start = { ...ofFollower, ...filter, name, opt_start_seq: sequence };
     const consumer = bus.jetstream.consumers.getConsumerFromInfo(await bus.manager.consumers.add(stream, start));
@@ -147,12 +170,12 @@ async function createConsumer(bus: Bus, { stream, ...filter }: Followed, sequenc
     };
     return { messages, lost: lossOf(messages), [Symbol.dispose]: dispose };
   } catch (error) {
-    remove();
+    if (error instanceof errors.TimeoutError) remove(); // every other answer says that there is none
     throw error;
   }
 }
 
-/** Aborts when the consumer shows a sign of loss: the client would wait for it where it was, on a node that may be dead. */
+/** Aborts when the consumer shows a sign of loss: the client would wait for it where it was. */
 function lossOf(messages: ConsumerMessages): AbortSignal {
   const lost = new AbortController();
   void (async () => {

@@ -52,7 +52,8 @@ export async function* callSubAgent(
   } catch (error) {
     const parentRunId = request.scope?.runId ?? "";
     const wasLeft = parentRunId !== "" || !isUnavailable(signal.reason);
-    if (signal.aborted && !options.stopping.aborted && wasLeft) await cancelWithParent(options, parentRunId, runId);
+    if (signal.aborted && !options.stopping.aborted && wasLeft)
+      await cancelWithParent(options, parentRunId, runId).catch(() => {}); // whether it is over is not known: who calls again sees
     throw error;
   }
   throw new Failure("unavailable", `run ${runId} is followed no longer`, { reason: "STREAM_ENDED" });
