@@ -89,8 +89,8 @@ test("ORCH-6 sessions that need a server at once do not fetch it at once", async
     return connections.filter(({ reason }) => reason.includes("another session fetches it")).length === 2;
   });
   await fetched();
-  expect(await pidsIn("fetching")).toHaveLength(1);
   for (const { sources } of await Promise.all(lists)) expect(sources).toMatchObject([{ available: true }]);
+  expect(await pidsIn("fetching")).toHaveLength(1);
   const ofEach = await Promise.all(
     ["one", "two", "three"].map((id) => call(bridge, fetchedServer(), "pids", {}, { scope: scopeOf(id) })),
   );
