@@ -9,7 +9,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { Eras } from "../link/era/eras.ts";
 import type { Link } from "../link/link.ts";
-import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
+import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";
 import { installerOf, type StartTime } from "../servers/start-time.ts";
 import type { FindTransport } from "../transport/registry.ts";
@@ -50,7 +50,7 @@ export function createOpener(options: OpenerOptions) {
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
 
   function opener({ server, holder, authorization }: OpenedConnection): OpenLink {
-    return (events: LinkEvents, start: StartTime, signal: AbortSignal): OpeningLink => {
+    return (events: OpeningEvents, start: StartTime, signal: AbortSignal): OpeningLink => {
       const closing: Promise<void>[] = [];
       const open = async () => {
         using time = timeoutSignal(start.ms);

@@ -1,7 +1,7 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import type { LinkEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
+import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
 import { refuseSampling } from "./input/sampling.ts";
 
@@ -13,7 +13,7 @@ interface Start {
   readonly opening: OpeningLink;
   readonly over: AbortController;
   /** Whose start it is at the moment; undefined after its connection was closed. */
-  events: LinkEvents | undefined;
+  events: OpeningEvents | undefined;
 }
 
 const MOST_KNOWN = 1_000;
@@ -34,7 +34,7 @@ export class Starts implements AsyncDisposable {
   /** Opens as `open` does, with what was said above. */
   opener(server: McpServer, open: OpenLink): OpenLink {
     return (events, time, signal) => {
-      const begin = (forwarded: LinkEvents, over: AbortSignal) => open(forwarded, time, over);
+      const begin = (forwarded: OpeningEvents, over: AbortSignal) => open(forwarded, time, over);
       let own: Start | undefined;
       const take = async () => {
         own = await this.#takeOrBegin(server, events, begin, signal);
@@ -63,8 +63,8 @@ export class Starts implements AsyncDisposable {
 
   async #takeOrBegin(
     server: McpServer,
-    events: LinkEvents,
-    begin: (events: LinkEvents, over: AbortSignal) => OpeningLink,
+    events: OpeningEvents,
+    begin: (events: OpeningEvents, over: AbortSignal) => OpeningLink,
     signal: AbortSignal,
   ): Promise<Start> {
     const program = programOf(server);
@@ -85,8 +85,8 @@ export class Starts implements AsyncDisposable {
   #begin(
     server: McpServer,
     program: string,
-    events: LinkEvents,
-    begin: (events: LinkEvents, over: AbortSignal) => OpeningLink,
+    events: OpeningEvents,
+    begin: (events: OpeningEvents, over: AbortSignal) => OpeningLink,
   ): Start {
     const over = new AbortController();
     const opening = begin(

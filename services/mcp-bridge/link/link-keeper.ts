@@ -1,7 +1,7 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { Tool, ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -13,14 +13,13 @@ import { loginNeededIn } from "../servers/login-needed.ts";
 import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
-import type { Link, OnElicit, OnSample } from "./link.ts";
+import type { Link, LinkEvents } from "./link.ts";
 import type { ListedTools } from "./listing/list-tools.ts";
 import { createRefresh } from "./listing/refresh.ts";
 import type { Outcome } from "./outcome/outcome.ts";
 import { CurrentPhase } from "./phase/current-phase.ts";
 import { type Phase, type ReadyPhase, reasonOf } from "./phase/phase.ts";
 import type { ResourceWatches } from "./resources/resource-watches.ts";
-import type { ServerSubscriptions } from "./resources/server-subscriptions.ts";
 
 /*
  * Keeps a link to one server open, for as long as it is asked to.
@@ -35,16 +34,13 @@ import type { ServerSubscriptions } from "./resources/server-subscriptions.ts";
  * N4  A server that asks for a token is connected to again when there is one, and not before.
  */
 
-export interface LinkKeeperOptions {
+export interface LinkKeeperOptions extends Pick<LinkEvents, "onLog" | "onElicit" | "onSample"> {
   server: McpServer;
   startTime: StartTime;
   logger: Logger;
   /** Of what a server says. */
   redact: (text: string) => string;
   open: OpenLink;
-  onLog: (log: ToolLog) => void;
-  onElicit: OnElicit;
-  onSample: OnSample;
   onChange: () => void;
   watches: Pick<ResourceWatches, "linked" | "lost" | "updated">;
   /** Resolves when there is a token that was not there when the server last asked for one. */
@@ -54,18 +50,11 @@ export interface LinkKeeperOptions {
 }
 
 /** Opens a link and tells its tools, within the time. */
-export type OpenLink = (events: LinkEvents, time: StartTime, signal: AbortSignal) => OpeningLink;
+export type OpenLink = (events: OpeningEvents, time: StartTime, signal: AbortSignal) => OpeningLink;
 
-export interface LinkEvents {
+export interface OpeningEvents extends LinkEvents {
   /** What the server, or the program that fetches it, says beside the protocol. */
   onWords: (text: string) => void;
-  onToolsChanged: () => void;
-  onResourceUpdated: (uri: string) => void;
-  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
-  onLog: (log: ToolLog) => void;
-  /** Of servers up to 2025-11-25, which ask while they hold a call open. */
-  onElicit: OnElicit;
-  onSample: OnSample;
 }
 
 export interface OpeningLink {
@@ -198,7 +187,7 @@ export class LinkKeeper implements AsyncDisposable {
 
   /** Resolves when the link has ended and is closed (N1): with why it failed, or with undefined after a sound one. */
   async #connectAndServe(signal: AbortSignal): Promise<string | undefined> {
-    const events: LinkEvents = {
+    const events: OpeningEvents = {
       onWords: (text) => this.#takeWords(this.#options.redact(text)),
       onToolsChanged: () => this.#refresh.request(),
       onResourceUpdated: (uri) => this.#options.watches.updated(uri),

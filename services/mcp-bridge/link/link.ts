@@ -85,20 +85,24 @@ export interface LinkCall {
   onProgress: (progress: Progress) => void;
 }
 
-export interface LinkOptions {
+export interface LinkEvents {
+  onToolsChanged: () => void;
+  onResourceUpdated: (uri: string) => void;
+  /** The server tells of its resources no more. */
+  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
+  onLog: (log: ToolLog) => void;
+  /** Of servers up to 2025-11-25, which ask while they hold a call open. */
+  onElicit: OnElicit;
+  onSample: OnSample;
+}
+
+export interface LinkOptions extends LinkEvents {
   /** With its secrets resolved. */
   server: McpServer;
   module: TransportModule;
   context: TransportContext;
   /** How the server is spoken with; absent finds out. */
   era?: KnownEra | undefined;
-  onToolsChanged: () => void;
-  onResourceUpdated: (uri: string) => void;
-  /** The server tells of its resources no more. */
-  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
-  onLog: (log: ToolLog) => void;
-  onElicit: OnElicit;
-  onSample: OnSample;
   inSpan: InSpan;
 }
 
@@ -108,10 +112,9 @@ export type OnElicit = (params: ElicitRequest["params"], signal: AbortSignal) =>
 /** Has a text written by a model, for a server that may ask for one. */
 export type OnSample = (params: CreateMessageRequest["params"], signal: AbortSignal) => Promise<CreateMessageResult>;
 
-/** The SDK's own timeout is out of the way: the signal is the deadline. */
 /** Where the call's own id stands in its `_meta`. */
 const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";
-
+/** The SDK's own timeout is out of the way: the signal is the deadline. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** What needs nobody. */
 const OWN_CAPABILITIES = { extensions: { [TASKS_EXTENSION]: {} } };

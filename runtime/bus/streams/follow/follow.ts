@@ -84,7 +84,7 @@ export async function* followStream(
       if (state === "refused") await requireSame(bus, filter.stream, next);
       if (state !== "new") onResumed?.();
       state = "open";
-      using ending = openEnding(signal, bus.link.down, consumer.lost);
+      using ending = openEnding(signal, bus.link.down);
       let delivered = 0;
       for await (const message of messagesUntil(consumer.messages, ending.signal)) {
         delivered += 1;
@@ -119,11 +119,8 @@ async function requireSame(bus: Bus, stream: string, next: number): Promise<void
   throw new MadeAnew("data_loss", message, { reason: "BUS_UNAVAILABLE" });
 }
 
-/** One consumer's life. */
-interface OpenConsumer extends Disposable {
-  readonly messages: ConsumerMessages;
-  readonly lost: AbortSignal;
-}
+/** One consumer's life. Its messages end when it shows a sign of loss: the client would wait for it where it was. */
+type OpenConsumer = Disposable & { readonly messages: ConsumerMessages };
 
 /** follow-2 */
 async function openConsumer(
@@ -168,18 +165,12 @@ async function createConsumer(bus: Bus, { stream, ...filter }: StreamFilter, seq
       messages.stop();
       remove();
     };
-    return { messages, lost: lossOf(messages), [Symbol.dispose]: dispose };
+    void (async () => {
+      for await (const { type } of messages.status()) if (signsOfLoss.has(type)) messages.stop();
+    })();
+    return { messages, [Symbol.dispose]: dispose };
   } catch (error) {
     if (error instanceof errors.TimeoutError) remove(); // every other answer says that there is none
     throw error;
   }
-}
-
-/** Aborts when the consumer shows a sign of loss: the client would wait for it where it was. */
-function lossOf(messages: ConsumerMessages): AbortSignal {
-  const lost = new AbortController();
-  void (async () => {
-    for await (const { type } of messages.status()) if (signsOfLoss.has(type)) return lost.abort();
-  })();
-  return lost.signal;
 }
