@@ -1,7 +1,7 @@
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { openInstances } from "#runtime/bus/ownership/instances.ts";
-import { OtherInstances } from "#runtime/bus/ownership/other-instances.ts";
+import { openInstances } from "#runtime/bus/ownership/instances/instances.ts";
+import { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";

@@ -1,5 +1,5 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { OtherInstances } from "#runtime/bus/ownership/other-instances.ts";
+import type { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
 import type { Holder } from "../servers/key.ts";

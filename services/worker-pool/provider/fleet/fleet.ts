@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Worker, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { DroppedLinesSchema, type WatchWorkerLogsResponse } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
-import type { OtherInstances } from "#runtime/bus/ownership/other-instances.ts";
+import type { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
 import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 

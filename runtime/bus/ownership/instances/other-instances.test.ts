@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { until } from "../../time/until.ts";
+import { until } from "../../../time/until.ts";
 import { OtherInstances } from "./other-instances.ts";
 
 interface Part {

@@ -1,5 +1,5 @@
-import { messageFromUnknown } from "../../failure/failure.ts";
-import { delay } from "../../time/delay.ts";
+import { messageFromUnknown } from "../../../failure/failure.ts";
+import { delay } from "../../../time/delay.ts";
 import type { Instances } from "./instances.ts";
 
 const LOOK_AGAIN_MS = 2_000;

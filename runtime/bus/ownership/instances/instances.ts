@@ -1,7 +1,7 @@
-import { openPeriodic } from "../../lifecycle/background.ts";
-import { unlessAborted } from "../../time/unless-aborted.ts";
-import type { Bus } from "../bus.ts";
-import { isNobody } from "../liveness.ts";
+import { openPeriodic } from "../../../lifecycle/background.ts";
+import { unlessAborted } from "../../../time/unless-aborted.ts";
+import type { Bus } from "../../bus.ts";
+import { isNobody } from "../../liveness.ts";
 
 /** The instances of a service that are there. */
 export interface Instances {

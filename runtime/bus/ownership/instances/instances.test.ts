@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTestBus } from "../../../test/harness/bus.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
 import { openInstances } from "./instances.ts";
 
 test("the first instance of all finds none, which is no fault", async () => {
