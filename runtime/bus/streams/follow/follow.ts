@@ -59,7 +59,7 @@ const ofFollower = {
 const consuming = { max_messages: 256, expires: 10_000, idle_heartbeat: 1_000, bind: true };
 const signsOfLoss = new Set(["heartbeats_missed", "consumer_deleted", "no_responders"]);
 const reopening = { initialMs: 20, maxMs: 1_000 };
-const refused = { initialMs: 2_000, maxMs: 10_000 };
+const refused = { initialMs: 5_000, maxMs: 5_000 };
 /** In an election all followers remove what they had. */
 const removing = { initialMs: 2_000, maxMs: 5_000, attempts: 4 };
 
@@ -74,7 +74,7 @@ export async function* followStream(
   options: FollowOptions = {},
 ): AsyncGenerator<FollowedMessage> {
   const { fromSequence = 1, signal, onInterrupted, onResumed } = options;
-  const backoffs = { passing: createBackoff(reopening), refused: createBackoff(refused) };
+  const backoff = createBackoff(reopening);
   let next = fromSequence;
   let state: "new" | "open" | "interrupted" | "refused" = "new";
   while (!signal?.aborted) {
@@ -91,7 +91,7 @@ export async function* followStream(
         const { subject, seq: sequence, data, headers, time, info } = message;
         if (info.deliverySequence !== delivered) break; // follow-1
         next = sequence + 1;
-        for (const backoff of Object.values(backoffs)) backoff.reset();
+        backoff.reset();
         yield { subject, sequence, data, headers, time, pending: info.pending };
       }
     } catch (error) {
@@ -104,8 +104,8 @@ export async function* followStream(
     if (cause !== undefined) state = "refused";
     else if (state === "open") state = "interrupted";
     if (state !== "new") onInterrupted?.(cause);
-    const backoff = cause === undefined ? backoffs.passing : backoffs.refused;
-    await delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
+    const { next: waitMs } = cause === undefined ? backoff : createBackoff(refused);
+    await delay(waitMs(), signal).catch(() => {}); // aborted: the loop's condition sees it
   }
 }
 
