@@ -116,7 +116,7 @@ async function requireSame(bus: Bus, stream: string, next: number): Promise<void
   const { state } = await bus.manager.streams.info(stream);
   if (state.last_seq >= next - 1) return;
   const message = `${stream} was removed and made anew: start the suite again`;
-  throw new MadeAnew("data_loss", message, { reason: "BUS_UNAVAILABLE" });
+  throw new MadeAnew("data_loss", message, { reason: "RECORD_LOST" });
 }
 
 /** One consumer's life. Its messages end when it shows a sign of loss: the client would wait for it where it was. */
