@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../collections/bounded-map.ts";
+import { openEnding } from "../../time/ending.ts";
 import type { Bus } from "../bus.ts";
 import { followStream } from "../streams/follow/follow.ts";
 import type { Fill } from "./marks.ts";
@@ -15,17 +16,13 @@ export type HolderOf = (subject: string) => string | Promise<string>;
 const OVERHEAD_BYTES = 64;
 const KNOWN_HOLDERS = 50_000;
 
-export interface MessageSize {
-  readonly subject: string;
-  readonly sequence: number;
-  readonly bytes: number;
-}
-
 /** What each message of a stream takes, in order. Nothing of their content is read. */
-export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal): AsyncGenerator<MessageSize> {
+export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal) {
   const { state } = await bus.manager.streams.info(stream);
   if (state.messages === 0) return;
-  for await (const message of followStream(bus, { stream, headers_only: true }, { signal })) {
+  using ending = openEnding(signal); // others may remove the rest meanwhile
+  const options = { signal: ending.signal, onIdle: ending.end };
+  for await (const message of followStream(bus, { stream, headers_only: true }, options)) {
     const { subject, sequence, headers, pending } = message;
     if (sequence > state.last_seq) return;
     yield { subject, sequence, bytes: OVERHEAD_BYTES + Number(headers?.get("Nats-Msg-Size") ?? 0) };

@@ -52,7 +52,7 @@ export class OtherInstances<Part> {
       followed.add(name);
       const forget = () => {
         followed.delete(name);
-        if (!signal.aborted) instances.forget(name); // else it would be found again, and followed, for as long as it is remembered
+        if (!signal.aborted) instances.forget(name); // what is remembered is found again
       };
       return new Promise<void>((begun) => void follow(partOf(name), begun).then(forget, forget));
     };

@@ -32,6 +32,8 @@ export interface FollowOptions extends ReadOptions {
    */
   onInterrupted?: ((cause?: unknown) => void) | undefined;
   onResumed?: (() => void) | undefined;
+  /** Told about once a second while there is nothing more to give. */
+  onIdle?: (() => void) | undefined;
 }
 
 /** Of one stream; all of it unless told. */
@@ -80,7 +82,7 @@ export async function* followStream(
   while (!signal?.aborted) {
     let cause: unknown;
     try {
-      using consumer = await openConsumer(bus, filter, next, signal);
+      using consumer = await openConsumer(bus, filter, { ...options, fromSequence: next });
       if (state === "refused") await requireSame(bus, filter.stream, next);
       if (state !== "new") onResumed?.();
       state = "open";
@@ -123,16 +125,11 @@ async function requireSame(bus: Bus, stream: string, next: number): Promise<void
 type OpenConsumer = Disposable & { readonly messages: ConsumerMessages };
 
 /** follow-2 */
-async function openConsumer(
-  bus: Bus,
-  filter: StreamFilter,
-  sequence: number,
-  signal: AbortSignal | undefined,
-): Promise<OpenConsumer> {
+async function openConsumer(bus: Bus, filter: StreamFilter, options: FollowOptions): Promise<OpenConsumer> {
   const underWay = new Set<Promise<OpenConsumer>>();
   const attemptMs = () => Math.min(500 * 2 ** underWay.size, 3_000);
   const open = async () => {
-    const last = createConsumer(bus, filter, sequence);
+    const last = createConsumer(bus, filter, options);
     underWay.add(last);
     last.catch(() => underWay.delete(last));
     return Promise.any(underWay).catch(({ errors }: AggregateError) => Promise.reject(errors.at(-1)));
@@ -140,7 +137,7 @@ async function openConsumer(
   let taken: OpenConsumer | undefined;
   try {
     const what = `following ${filter.filter_subject ?? filter.stream}`;
-    taken = await retryOnBus(bus.link, open, { signal, attemptMs, what });
+    taken = await retryOnBus(bus.link, open, { signal: options.signal, attemptMs, what });
     return taken;
   } finally {
     const closeOther = (other: OpenConsumer) => (other === taken ? undefined : other[Symbol.dispose]());
@@ -149,7 +146,11 @@ async function openConsumer(
 }
 
 /** follow-3 */
-async function createConsumer(bus: Bus, { stream, ...filter }: StreamFilter, sequence: number): Promise<OpenConsumer> {
+async function createConsumer(
+  bus: Bus,
+  { stream, ...filter }: StreamFilter,
+  { fromSequence = 1, onIdle }: FollowOptions,
+): Promise<OpenConsumer> {
   const name = nuid.next();
   const removeWell = async () => {
     await bus.link.whenUp();
@@ -158,7 +159,7 @@ async function createConsumer(bus: Bus, { stream, ...filter }: StreamFilter, seq
   };
   const remove = () => void removeWell().catch(() => {}); // it is not there, or goes by itself
   try {
-    const start = { ...ofFollower, ...filter, name, opt_start_seq: sequence };
+    const start = { ...ofFollower, ...filter, name, opt_start_seq: fromSequence };
     const consumer = bus.jetstream.consumers.getConsumerFromInfo(await bus.manager.consumers.add(stream, start));
     const messages = await consumer.consume(consuming);
     const dispose = () => {
@@ -166,7 +167,10 @@ async function createConsumer(bus: Bus, { stream, ...filter }: StreamFilter, seq
       remove();
     };
     void (async () => {
-      for await (const { type } of messages.status()) if (signsOfLoss.has(type)) messages.stop();
+      for await (const { type } of messages.status()) {
+        if (type === "heartbeat") onIdle?.();
+        if (signsOfLoss.has(type)) messages.stop();
+      }
     })();
     return { messages, [Symbol.dispose]: dispose };
   } catch (error) {
