@@ -122,7 +122,7 @@ describe("following a subject", () => {
     const faults: string[] = [];
     let refusals = 0;
     const add: Bus["manager"]["consumers"]["add"] = async (...args) => {
-      if (refusals++ < 2) throw new JetStreamApiError({ code: 400, err_code: 10_026, description: "too many" });
+      if (refusals++ === 0) throw new JetStreamApiError({ code: 400, err_code: 10_026, description: "too many" });
       return bus.manager.consumers.add(...args);
     };
     const consumers = Object.assign(Object.create(bus.manager.consumers), { add });
