@@ -6,6 +6,7 @@ import { jsonCodec } from "../../buckets/bucket.ts";
 import { openBucketView } from "../../buckets/bucket-view.ts";
 import { createBucket } from "../../buckets/stored-bucket.ts";
 import type { Bus } from "../../bus.ts";
+import { patienceLeftMs, whileWaitedFor } from "../../link/waited.ts";
 import { appendMany, text } from "../../testing/texts.ts";
 import { followSubject } from "./follow.ts";
 
@@ -94,6 +95,29 @@ describe("following a subject", () => {
     await following;
     expect(seen).toEqual(Array.from({ length: 11 }, (_, index) => `${index}`));
     await until(async () => (await consumersOf(subject)).length === 0, { what: "all to be gone" });
+  });
+
+  test("follow-3 removes nothing that was refused, as by a cluster without a leader, and counts no removal as waiting", async () => {
+    const subject = "toolbus.run.leaderless";
+    await appendMany(bus, subject, 1);
+    let [refusals, removals] = [0, 0];
+    const add: Bus["manager"]["consumers"]["add"] = async (...args) => {
+      if (refusals++ < 5) throw new JetStreamApiError({ code: 503, err_code: 10_008, description: "no leader" });
+      return bus.manager.consumers.add(...args);
+    };
+    const remove = async () => {
+      removals += 1;
+      throw new JetStreamApiError({ code: 503, err_code: 10_008, description: "no leader" });
+    };
+    const consumers = Object.assign(Object.create(bus.manager.consumers), { add, delete: remove });
+    const leaderless: Bus = { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+    await whileWaitedFor(async () => {
+      for await (const _ of followSubject(leaderless, subject)) break;
+      const leftMs = patienceLeftMs();
+      await until(() => removals === 2, { timeoutMs: 4_000 });
+      expect(patienceLeftMs()).toBe(leftMs);
+    });
+    expect(refusals).toBe(6);
   });
 
   test("follow-4 a refusal ends it, unless somebody is told of interruptions", { timeout: 15_000 }, async () => {
