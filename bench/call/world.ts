@@ -35,6 +35,7 @@ export async function openCallWorld(): Promise<CallWorld> {
   const env = {
     ...(await writeConfiguration(directory)),
     TOOLBUS_LOG_LEVEL: "warn",
+    TOOLBUS_CONFINEMENT: "off", // else the MCP server knows its number in a namespace of its own only, and its processor is not counted
     NATS_URL: url,
     TOOLBUS_BUS_CREDENTIALS: credentials,
   };
