@@ -400,11 +400,11 @@ describe("two keys in one request", () => {
   });
 
   it.each([
-    [[key, "a-key-of-nobody-at-all"], 401],
-    [["a-key-of-nobody-at-all", key], 401],
-    [[key, key], 200],
-  ])("SEC-1 both in Authorization: %j is answered with %i", async (keys, status) => {
-    const authorization = keys.map((one) => `Bearer ${one}`);
+    [[`Bearer ${key}`, "Bearer a-key-of-nobody-at-all"], 401],
+    [["Bearer a-key-of-nobody-at-all", `Bearer ${key}`], 401],
+    [["Basic abc", `Bearer ${key}`], 401],
+    [[`Bearer ${key}`, `Bearer ${key}`], 200],
+  ])("SEC-1 both in Authorization: %j is answered with %i", async (authorization, status) => {
     const asked = request(`${url}/toolbus.agent.v1.AgentService/ListAgents`, {
       method: "POST",
       headers: [

@@ -29,7 +29,10 @@ export async function openFollower<T>(bucket: Bucket<T>, options: FollowerOption
       told = fault;
       onInterrupted?.();
     },
-    onResumed,
+    onResumed() {
+      told = "";
+      onResumed?.();
+    },
   };
   const following = openBackground(async (signal) => {
     try {

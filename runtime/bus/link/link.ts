@@ -106,7 +106,10 @@ export interface RetryOnBusOptions {
   signal?: AbortSignal | undefined;
   /** After this it throws `unavailable`, with the last cause. Without limit unless told. */
   timeoutMs?: number | undefined;
-  /** How long an attempt may take, or the next one; 1 s unless told, since a cluster that changes its leader lets requests go unanswered. */
+  /**
+   * How long an attempt may take, or the next one; 1 s unless told, since a cluster that changes its leader lets requests go unanswered.
+   * With `Infinity` one takes as long as the server answers it, and what a call may wait decides about another one alone.
+   */
   attemptMs?: number | (() => number) | undefined;
   /** What is done, as it should stand in the error: "reading toolbus.run.7". */
   what: string;
@@ -130,7 +133,8 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
   const attempt = async () => {
     if (!link.isUp) await answered(leftMs(), link.whenUp(signal));
     const ownMs = typeof attemptMs === "number" ? attemptMs : attemptMs();
-    return await answered(Math.min(ownMs, leftMs()), unlessAborted(action(), link.down, signal));
+    const atMostMs = ownMs === Number.POSITIVE_INFINITY ? ownMs : Math.min(ownMs, leftMs());
+    return await answered(atMostMs, unlessAborted(action(), link.down, signal));
   };
   const mayPass = (error: unknown) => isLost(error) || isPassing(error);
   try {

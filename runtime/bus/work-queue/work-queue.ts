@@ -53,10 +53,11 @@ export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promis
     async *next(atMost, signal) {
       await bus.link.whenUp(signal);
       using ending = openEnding(signal, bus.link.down);
-      const overAtMs = performance.now() + options.fetchMs;
       let left = atMost;
+      let overAtMs = Number.POSITIVE_INFINITY;
       try {
         consumer ??= await open(signal); // work-queue-4
+        overAtMs = performance.now() + options.fetchMs;
         const fetching = consumer.fetch({ max_messages: atMost, expires: options.fetchMs, idle_heartbeat });
         for await (const message of messagesUntil(await unlessAborted(fetching, bus.link.down), ending.signal)) {
           if (!signal.aborted) yield workFrom(message, inHand); // else it comes to another process in its time
@@ -65,7 +66,8 @@ export async function openWorkQueue(bus: Bus, options: WorkQueueOptions): Promis
         }
       } catch (error) {
         consumer = undefined;
-        if (performance.now() < overAtMs) throw error; // else it is silent since the fetch is over: the next one judges it
+        const wasOver = left < atMost && performance.now() > overAtMs; // while its work was done: the next fetch judges the silence
+        if (!wasOver) throw error;
       }
     },
   };

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { countWaiting, whileWaitedFor } from "../../bus/link/waited.ts";
 import { shrinkStore } from "../../bus/testing/shrink-store.ts";
 import type { Failure } from "../../failure/failure.ts";
+import { delay } from "../../time/delay.ts";
 import { createManualClock } from "../../time/manual-clock.ts";
 import { until } from "../../time/until.ts";
 import { createResultRemoval } from "./removal.ts";
@@ -49,6 +51,25 @@ test("LOOP-8 a result is stored and found although the server is away meanwhile"
   const finding = there.find(reference);
   await local.server.restart();
   expect(await finding).toMatchObject({ reference, bytes: Buffer.byteLength(whole) });
+});
+
+test("LOOP-8 a result that is stored slowly is not given up, though its call has waited before", async () => {
+  const slow: typeof bus = {
+    ...bus,
+    async objectStore(name) {
+      const store = await bus.objectStore(name);
+      const putBlob: typeof store.putBlob = async (...given) => {
+        await delay(2_500);
+        return store.putBlob(...given);
+      };
+      return Object.assign(Object.create(store), { putBlob });
+    },
+  };
+  const reference = await whileWaitedFor(() => {
+    countWaiting(performance.now() - 6_000);
+    return createResultStore(slow).put("slow", whole);
+  });
+  expect(await results.find(reference)).toMatchObject({ reference });
 });
 
 test("LOOP-8 two sessions have the same result each for itself, and what is no reference finds nothing", async () => {

@@ -37,7 +37,6 @@ export interface ResultStore {
 
 /** So long ago stored is the same as stored now. */
 const freshMs = 60_000;
-const putMs = 30_000; // what an attempt leaves that failed is removed in time
 
 export function createResultStore(bus: Bus): ResultStore {
   async function find(reference: string): Promise<StoredResult | undefined> {
@@ -54,7 +53,7 @@ export function createResultStore(bus: Bus): ResultStore {
       const standing = await find(reference);
       const isFresh = standing !== undefined && Date.now() - standing.storedMs < freshMs; // S2
       const keep = async () => (await bus.objectStore(store)).putBlob({ name: reference }, bytes);
-      if (!isFresh) await retryOnBus(bus.link, keep, { attemptMs: putMs, what: "storing a result" });
+      if (!isFresh) await retryOnBus(bus.link, keep, { attemptMs: Number.POSITIVE_INFINITY, what: "storing a result" });
       return reference;
     },
     find,

@@ -32,7 +32,7 @@ export interface FollowOptions extends ReadOptions {
    */
   onInterrupted?: ((cause?: unknown) => void) | undefined;
   onResumed?: (() => void) | undefined;
-  /** Told about once a second while there is nothing more to give. */
+  /** Told about once a second while the server has nothing more to give. What it gave before need not have been read yet. */
   onIdle?: (() => void) | undefined;
 }
 
@@ -77,14 +77,18 @@ export async function* followStream(
 ): AsyncGenerator<FollowedMessage> {
   const { fromSequence = 1, signal, onInterrupted, onResumed } = options;
   const backoff = createBackoff(reopening);
+  const look = () => bus.manager.streams.info(filter.stream);
   let next = fromSequence;
-  let state: "new" | "open" | "interrupted" | "refused" = "new";
+  let state: "new" | "open" | "interrupted" = "new";
+  let created: string | undefined;
   while (!signal?.aborted) {
     let cause: unknown;
     try {
       using consumer = await openConsumer(bus, filter, { ...options, fromSequence: next });
-      if (state === "refused") await requireSame(bus, filter.stream, next);
-      if (state !== "new") onResumed?.();
+      const standing = await retryOnBus(bus.link, look, { signal, what: `looking at ${filter.stream}` });
+      created ??= standing.created;
+      if (created !== standing.created) throw new MadeAnew(filter.stream);
+      if (state === "interrupted") onResumed?.();
       state = "open";
       using ending = openEnding(signal, bus.link.down);
       let delivered = 0;
@@ -103,22 +107,18 @@ export async function* followStream(
       if (cause !== undefined && !mayPass) throw error; // follow-4
     }
     if (signal?.aborted) return;
-    if (cause !== undefined) state = "refused";
-    else if (state === "open") state = "interrupted";
-    if (state !== "new") onInterrupted?.(cause);
+    if (state === "open" || cause !== undefined) state = "interrupted";
+    if (state === "interrupted") onInterrupted?.(cause);
     const { next: waitMs } = cause === undefined ? backoff : createBackoff(refused);
     await delay(waitMs(), signal).catch(() => {}); // aborted: the loop's condition sees it
   }
 }
 
-class MadeAnew extends Failure {}
-
-/** Sequences count from 1 again in a stream that was removed and made anew. */
-async function requireSame(bus: Bus, stream: string, next: number): Promise<void> {
-  const { state } = await bus.manager.streams.info(stream);
-  if (state.last_seq >= next - 1) return;
-  const message = `${stream} was removed and made anew: start the suite again`;
-  throw new MadeAnew("data_loss", message, { reason: "RECORD_LOST" });
+/** Sequences count from 1 again. */
+class MadeAnew extends Failure {
+  constructor(stream: string) {
+    super("data_loss", `${stream} was removed and made anew: start the suite again`, { reason: "RECORD_LOST" });
+  }
 }
 
 /** One consumer's life. Its messages end when it shows a sign of loss: the client would wait for it where it was. */
@@ -174,7 +174,7 @@ async function createConsumer(
     })();
     return { messages, [Symbol.dispose]: dispose };
   } catch (error) {
-    if (error instanceof errors.TimeoutError) remove(); // every other answer says that there is none
+    if (error instanceof errors.TimeoutError) remove(); // nobody said that there is none
     throw error;
   }
 }

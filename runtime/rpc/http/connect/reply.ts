@@ -38,6 +38,13 @@ export class Reply {
     this.#head = head;
   }
 
+  /** Sends the head by itself, if nothing has gone yet: a stream may have nothing to say for long. */
+  begin(): void {
+    if (this.#hasBegun || this.#sink.destroyed) return;
+    this.#begin();
+    if ("flushHeaders" in this.#response) this.#response.flushHeaders();
+  }
+
   /** Resolves when more may be sent. Throws `canceled` when the client has gone. */
   async send(bytes: Uint8Array): Promise<void> {
     if (this.#sink.destroyed) throw clientGone();

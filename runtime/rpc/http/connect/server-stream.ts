@@ -11,7 +11,6 @@ import { type NodeHeaders, Reply, type ReplyHead } from "./reply.ts";
 
 /** Clients and proxies wait for a head for minutes at most, and what is watched may be silent for hours. */
 const headMs = 1_000;
-const NOTHING = new Uint8Array();
 
 /** Runs the implementation and sends each of its messages, then its end, which says how it ended. */
 export async function answerServerStream(method: RecordedMethod, writing: Writing, call: ReadCall): Promise<void> {
@@ -21,7 +20,7 @@ export async function answerServerStream(method: RecordedMethod, writing: Writin
     const bytes = writing.serialization.getO(call.head.isBinary).serialize(answer);
     await reply.send(await envelope(EnvelopeFlag.none, bytes, { writing, call }));
   };
-  const stopWaiting = startTimer(headMs, () => void reply.send(NOTHING).catch(() => {})); // the client has gone
+  const stopWaiting = startTimer(headMs, () => reply.begin());
   const error = await sendAnswers(method, writing, { call, send }).then(() => undefined, refusalFromUnknown);
   stopWaiting();
   context.end();

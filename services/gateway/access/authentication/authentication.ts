@@ -63,17 +63,20 @@ function isToken(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
-/** What may be a key of the request. Of several `Authorization` headers, `headers` has the first alone. */
-function credentialsOf({ headers, rawHeaders }: HttpRequest): string[] {
-  const sent = rawHeaders.filter((_, index) => /^authorization$/i.test(rawHeaders[index - 1] ?? ""));
-  const bearers = [headers.authorization ?? "", ...sent].map((text) => /^Bearer +(\S+)$/i.exec(text)?.[1]);
-  return [...bearers, String(headers["x-api-key"] ?? "")].flatMap((given) => given || []);
+/** What may be a key of the request. */
+function credentialsOf({ headers }: HttpRequest): string[] {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
+  const key = String(headers["x-api-key"] ?? "") || undefined;
+  return [bearer, key].filter((given) => given !== undefined);
 }
 
 /** Two that differ may be of two callers, one of which somebody else has put there: neither counts. */
 function credentialOf(request: HttpRequest): string | undefined {
-  const [first, ...others] = credentialsOf(request);
-  if (others.some((other) => other !== first)) {
+  const isAuthorization = (_: string, index: number, all: string[]) =>
+    index % 2 === 1 && /^authorization$/i.test(all[index - 1] ?? "");
+  const sent = new Set(request.rawHeaders.filter(isAuthorization)); // of several, `headers` has the first alone
+  const [first, second = first] = credentialsOf(request);
+  if (sent.size > 1 || first !== second) {
     const text = "the request has two keys that differ: send one of them, in `Authorization` or in `X-Api-Key`";
     return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
   }

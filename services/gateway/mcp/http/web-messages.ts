@@ -36,7 +36,7 @@ export async function answerWeb(
   const reader = body?.getReader();
   signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
   try {
-    if (reader) await reply.send(NOTHING); // a stream may have nothing to say for long
+    if (reader) reply.begin();
     for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
     reply.end(NOTHING);
   } catch {
