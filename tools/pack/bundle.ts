@@ -7,8 +7,8 @@ import { type CodeSplittingOptions, type Plugin, rolldown } from "rolldown";
 import { packagesDirectory } from "#runtime/config/places.ts";
 import { writeLicenses } from "./licenses.ts";
 
-/** They start threads or load parts of themselves by their own places, or are loaded by few and only when asked for. */
-export const LEFT_ALONE = ["piscina", "pino-pretty", "ajv", "ajv-formats"];
+/** They start threads, load or run parts of themselves by their own places, or are loaded by few and only when asked for. */
+export const LEFT_ALONE = ["piscina", "pino-pretty", "ajv", "ajv-formats", "open"];
 
 /**
  * The command loads little of all that it can do, so its modules are split by what needs them together. What nearly all services
