@@ -1,5 +1,6 @@
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
+import { inTime } from "../../link/waited.ts";
 import { readEntry, removeEntry } from "../entries/entry.ts";
 import type { OwnerState } from "../entries/ping.ts";
 import type { Here, OwnershipOptions } from "../options.ts";
@@ -67,7 +68,11 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   async here(key: string, signal?: AbortSignal): Promise<Here<R> | undefined> {
     const holding = this.#held.get(key);
     if (holding === undefined || holding.state === "closing") return undefined;
-    if (!this.isCertain(holding) && !(await unlessAborted(this.#verify(holding), signal))) return undefined;
+    if (!this.isCertain(holding)) {
+      // it is read as long as it takes, and a call waits for that no longer than for anything else of the bus
+      const isOurs = await inTime(`reading who owns ${key}`, unlessAborted(this.#verify(holding), signal));
+      if (!isOurs) return undefined;
+    }
     const resource = await unlessAborted(holding.opened, signal);
     return this.#isHeld(holding) ? { kind: "here", resource, revision: holding.revision } : undefined;
   }
