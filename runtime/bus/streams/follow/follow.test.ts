@@ -23,6 +23,12 @@ const consumersOf = async (subject: string) => {
   return listed.filter(({ config }) => config.filter_subject === subject).map(({ name }) => name);
 };
 
+/** The same bus, whose manager of consumers answers otherwise. */
+function busWhere(answers: Partial<Bus["manager"]["consumers"]>): Bus {
+  const consumers = Object.assign(Object.create(bus.manager.consumers), answers);
+  return { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+}
+
 describe("following a subject", () => {
   test("gives what comes, across a server that is killed, each message once, until its signal aborts", async () => {
     await using local = await openTestBus();
@@ -111,8 +117,7 @@ describe("following a subject", () => {
       if (removals === 1) throw new JetStreamApiError({ code: 503, err_code: 10_008, description: "no leader" });
       return bus.manager.consumers.delete(...args);
     };
-    const consumers = Object.assign(Object.create(bus.manager.consumers), { add, delete: remove });
-    const leaderless: Bus = { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+    const leaderless = busWhere({ add, delete: remove });
     await whileWaitedFor(async () => {
       for await (const _ of followSubject(leaderless, subject)) break;
       const leftMs = patienceLeftMs();
@@ -131,8 +136,7 @@ describe("following a subject", () => {
       if (refusals++ < 2) throw new JetStreamApiError(refusal);
       return bus.manager.consumers.add(...args);
     };
-    const consumers = Object.assign(Object.create(bus.manager.consumers), { add });
-    const full: Bus = { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+    const full = busWhere({ add });
     await appendMany(bus, subject, 1);
     await expect(followSubject(full, subject).next()).rejects.toThrow(refusal.description);
     const causes: unknown[] = [];
@@ -152,8 +156,7 @@ describe("following a subject", () => {
       if (refusals++ === 0) throw new JetStreamApiError({ code: 400, err_code: 10_026, description: "too many" });
       return bus.manager.consumers.add(...args);
     };
-    const consumers = Object.assign(Object.create(bus.manager.consumers), { add });
-    const full: Bus = { ...bus, manager: Object.assign(Object.create(bus.manager), { consumers }) };
+    const full = busWhere({ add });
     const place = { bucket: "toolbus_tools", prefix: "refused.", codec: jsonCodec((value) => value) } as const;
     await createBucket(bus, place).put("a", 1);
     await using followed = await openBucketView(createBucket(full, place), (fault) => void faults.push(fault));
