@@ -41,7 +41,7 @@ export class Reply {
   /** Sends the head by itself, if nothing has gone yet: a stream may have nothing to say for long. */
   begin(): void {
     if (this.#hasBegun || this.#sink.destroyed) return;
-    this.#begin();
+    this.#writeHead();
     if ("flushHeaders" in this.#response) this.#response.flushHeaders();
   }
 
@@ -59,14 +59,14 @@ export class Reply {
     if (this.#sink.destroyed) return;
     this.#unsent.push(bytes);
     const last = this.#taken();
-    this.#begin();
+    this.#writeHead();
     this.#sink.end(last);
   }
 
   #write(): void {
     const bytes = this.#taken();
     if (this.#sink.destroyed) return;
-    this.#begin();
+    this.#writeHead();
     this.#sink.write(bytes);
   }
 
@@ -80,7 +80,7 @@ export class Reply {
     return taken;
   }
 
-  #begin(): void {
+  #writeHead(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     const { status, fields } = this.#head();
