@@ -33,17 +33,22 @@ export async function answerWeb(
     onBegun();
     return { status, fields };
   });
-  const reader = body?.getReader();
-  signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
   try {
-    if (reader) reply.begin();
-    for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
-    reply.end(NOTHING);
+    if (isEventStream(answer)) await sendEach(reply, body, signal);
+    reply.end(isEventStream(answer) ? NOTHING : await answer.bytes());
   } catch {
     response.destroy(); // the client has left
   } finally {
     onBegun();
   }
+}
+
+/** The head goes by itself: the stream may have nothing to say for long. */
+async function sendEach(reply: Reply, body: ReadableStream<Uint8Array> | null, signal: AbortSignal): Promise<void> {
+  const reader = body?.getReader();
+  signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
+  reply.begin();
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
 }
 
 export function isEventStream({ headers }: Response): boolean {
