@@ -14,9 +14,12 @@ export const attemptMs = 1_000;
 /** What is left of a call's patience. */
 const waiting = new AsyncLocalStorage<{ leftMs: number }>();
 
-/** Does the work of a call, whose caller waits: what the bus does not answer in time ends it. What a service does by itself waits on. */
-export function whileWaitedFor<T>(work: () => T): T {
-  return waiting.run({ leftMs: patienceMs }, work);
+/**
+ * Does the work of a call, whose caller waits: what the bus does not answer in time ends it. What a service does by itself waits on.
+ * A caller that has waited already waits for less.
+ */
+export function whileWaitedFor<T>(work: () => T, callerLeftMs = patienceMs): T {
+  return waiting.run({ leftMs: Math.min(callerLeftMs, patienceMs) }, work);
 }
 
 /** Does what outlives the call that began it. */
@@ -28,6 +31,12 @@ export function whileNobodyWaits<T>(work: () => T): T {
 export function patienceLeftMs(): number {
   const call = waiting.getStore();
   return call === undefined ? Number.POSITIVE_INFINITY : Math.max(call.leftMs, attemptMs);
+}
+
+/** Likewise, where it has waited already: who is asked next shares what is left. */
+export function sharedPatienceMs(): number | undefined {
+  const leftMs = waiting.getStore()?.leftMs ?? patienceMs;
+  return leftMs < patienceMs ? Math.max(Math.round(leftMs), 0) : undefined;
 }
 
 /** Counts what the running call has waited since then, for a bus that did not answer at once. */

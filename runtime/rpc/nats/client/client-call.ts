@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { sharedPatienceMs } from "../../../bus/link/waited.ts";
 import { claimedPrincipal } from "../../access/callers.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/delivery.ts";
@@ -100,6 +101,8 @@ export function openingHeaders(
   if (context.sendsExpiry)
     headers.add(HeaderKey.expires, String(Date.now() + Math.min(silenceMs, leftMs ?? silenceMs)));
   if (leftMs !== undefined) headers.add(HeaderKey.timeout, String(leftMs));
+  const patienceMs = sharedPatienceMs();
+  if (patienceMs !== undefined) headers.add(HeaderKey.patience, String(patienceMs));
   if (more.credit) headers.add(HeaderKey.credit, `${more.credit.messages} ${more.credit.bytes}`);
   if (more.hasMore) headers.add(HeaderKey.more, "1");
   return request.header ? headers.addMetadata(request.header) : headers;

@@ -35,9 +35,10 @@ describe("an opening", () => {
   };
 
   test("BUS-2 is read with its time, timeout and credit", () => {
-    expect(parse({ "Rpc-Sent": "x 12", "Rpc-Timeout": "5", "Rpc-Credit": "3 4" })).toMatchObject({
+    expect(parse({ "Rpc-Sent": "x 12", "Rpc-Timeout": "5", "Rpc-Patience": "0", "Rpc-Credit": "3 4" })).toMatchObject({
       sent: { clock: "x", ms: 12 },
       timeoutMs: 5,
+      patienceMs: 0,
       credit: { messages: 3, bytes: 4 },
       hasMore: false,
     });

@@ -10,6 +10,8 @@ export const HeaderKey = {
   sent: "Rpc-Sent",
   /** The call's time limit in ms, from its sending on. */
   timeout: "Rpc-Timeout",
+  /** How many ms the caller still waits for a bus that does not answer; absent: it has not waited yet. */
+  patience: "Rpc-Patience",
   /** `<messages> <bytes>`: what the caller takes before it grants more. */
   credit: "Rpc-Credit",
   /** `1`: the request goes on in data frames. */

@@ -19,6 +19,8 @@ export interface Opening {
   /** When it was sent, by a clock of its sender's. */
   readonly sent: Sent | undefined;
   readonly timeoutMs: number | undefined;
+  /** How long the caller still waits for the bus. */
+  readonly patienceMs: number | undefined;
   readonly credit: Credit | undefined;
   /** The request goes on in frames. */
   readonly hasMore: boolean;
@@ -38,12 +40,19 @@ export function parseOpening(message: OpeningMessage): Opening | string {
 }
 
 const MOST_SHOWN = 40;
-const OWN_KEYS: ReadonlySet<string> = new Set([HeaderKey.sent, HeaderKey.timeout, HeaderKey.credit, HeaderKey.more]);
+const OWN_KEYS: ReadonlySet<string> = new Set([
+  HeaderKey.sent,
+  HeaderKey.timeout,
+  HeaderKey.patience,
+  HeaderKey.credit,
+  HeaderKey.more,
+]);
 
 /** Metadata is read when somebody asks for it. */
 class ParsedOpening implements Opening {
   sent: Sent | undefined;
   timeoutMs: number | undefined;
+  patienceMs: number | undefined;
   credit: Credit | undefined;
   hasMore = false;
   readonly #entries: Iterable<[string, string[]]>;
@@ -75,8 +84,9 @@ class ParsedOpening implements Opening {
       this.sent = sentFrom(value);
       return this.sent !== undefined;
     }
-    this.timeoutMs = INTEGER.test(value) ? Number(value) : undefined;
-    return this.timeoutMs !== undefined;
+    if (!INTEGER.test(value)) return false;
+    this[key === HeaderKey.patience ? "patienceMs" : "timeoutMs"] = Number(value);
+    return true;
   }
 }
 

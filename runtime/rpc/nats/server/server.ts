@@ -136,7 +136,7 @@ class CallServer implements AsyncDisposable, MuxCall {
     const call = new ServerCall(method, opening, inbox);
     this.#calls.set(inbox, call);
     statistics.started();
-    void whileWaitedFor(() => answerCall(call, message.data)).finally(() => {
+    void whileWaitedFor(() => answerCall(call, message.data), opening.patienceMs).finally(() => {
       this.#calls.delete(inbox);
       statistics.ended(call);
     });
