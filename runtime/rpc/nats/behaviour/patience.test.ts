@@ -1,6 +1,8 @@
+import { setTimeout } from "node:timers/promises";
 import { type ConnectRouter, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { countWaiting, patienceLeftMs } from "../../../bus/link/waited.ts";
+import { connectError } from "../../../failure/connect.ts";
 import { createNatsTransport } from "../client/transport.ts";
 import { serveOnNats } from "../server/server.ts";
 import { EchoService } from "../testing/echo-service.ts";
@@ -17,14 +19,21 @@ test("BUS-6 a service that is asked by one that waited for the bus waits for wha
     return createClient(EchoService, createNatsTransport(await world.connect(), { service }));
   };
   const inner = await serve("inner", async () => void heard.push(patienceLeftMs()));
+  const waiting = await serve("waiting", async () => {
+    await setTimeout(300);
+    throw connectError("unavailable", "the bus does not answer", { reason: "BUS_UNAVAILABLE" });
+  });
   const outer = await serve("outer", async () => {
     await inner.unary({});
     countWaiting(performance.now() - 4_000);
     await inner.unary({});
+    await expect(waiting.unary({})).rejects.toThrow("the bus does not answer");
+    await inner.unary({});
   });
   await outer.unary({});
-  const [before = 0, after = 0] = heard;
+  const [before = 0, after = 0, afterRefusal = 0] = heard;
   expect(before - after).toBeGreaterThanOrEqual(4_000);
-  expect(after).toBeGreaterThan(1_000);
+  expect(after - afterRefusal).toBeGreaterThanOrEqual(290);
+  expect(afterRefusal).toBeGreaterThan(1_000);
   expect(patienceLeftMs()).toBe(Number.POSITIVE_INFINITY);
 });

@@ -8,6 +8,9 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
+import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { countWaiting } from "../../../bus/link/waited.ts";
+import { detailOf } from "../../../failure/error-detail.ts";
 import { CallSignal, ForeignAbort } from "../../handling/call-signal.ts";
 import type { ClientRequest, MethodRoute, Progress } from "./client-call.ts";
 
@@ -30,6 +33,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   readonly request: R;
   readonly #route: MethodRoute;
   readonly #deadlineMs: number | undefined;
+  readonly #startedAtMs = performance.now();
 
   constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
     const { method, route, timeoutMs } = init;
@@ -67,6 +71,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
     const { aborted } = this.signal;
     const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
     this.signal.end(error);
+    if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) countWaiting(this.#startedAtMs); // whoever is asked next waits for less
     return error;
   }
 }
