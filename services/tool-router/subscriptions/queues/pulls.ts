@@ -1,6 +1,7 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
@@ -50,7 +51,7 @@ export function openPulls(bus: Bus, options: PullsOptions): Pulls {
   function open(queue: Queue): Pull {
     const pull = new Pull(bus, queue, options);
     pulls.set(queue.consumer, pull);
-    void pull.prepare();
+    void whileNobodyWaits(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
   }
 
@@ -83,7 +84,9 @@ class Pull {
   /** Requested, and neither come nor void. */
   #outstanding = 0;
   #requestedAt = 0;
-  #isReady = false;
+  #state: "preparing" | "ready" | "refused" = "preparing";
+  /** What was told of a consumer that cannot be made. */
+  #fault = "";
 
   constructor(bus: Bus, queue: Queue, options: PullsOptions) {
     this.#bus = bus;
@@ -102,7 +105,7 @@ class Pull {
     const { stream, ackWaitMs, onFault } = this.#options;
     const { consumer, filter, description } = this.#queue;
     const { signal } = this.#closing;
-    this.#isReady = false;
+    this.#state = "preparing";
     try {
       await ensureWorkConsumer(this.#bus, {
         ...{ stream, name: consumer, filterSubject: filter, ackWaitMs, signal },
@@ -114,10 +117,14 @@ class Pull {
         },
       });
     } catch (error) {
-      if (!signal.aborted) onFault(`calls of ${description} cannot be watched: ${messageFromUnknown(error)}`);
+      this.#state = "refused";
+      const fault = `calls of ${description} cannot be watched: ${messageFromUnknown(error)}`;
+      if (!signal.aborted && fault !== this.#fault) onFault(fault);
+      this.#fault = fault;
       return;
     }
-    this.#isReady = true;
+    this.#state = "ready";
+    this.#fault = "";
     this.#outstanding = 0;
     this.#refill();
   }
@@ -142,7 +149,7 @@ class Pull {
 
   #refill(): void {
     const isEnough = this.#demanded === 0 || this.#outstanding > this.#demanded / 2; // L1
-    if (isEnough || !this.#isReady || !this.#bus.link.isUp || this.#closing.signal.aborted) return;
+    if (isEnough || this.#state !== "ready" || !this.#bus.link.isUp || this.#closing.signal.aborted) return;
     const batch = this.#demanded - this.#outstanding;
     const expires = nanosFromMs(EXPIRES_MS);
     this.#outstanding += batch;
@@ -151,10 +158,11 @@ class Pull {
     this.#bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: this.#inbox });
   }
 
-  /** L2: a request that nobody answered in its time may mean that the consumer is gone. */
+  /** L2: a request that nobody answered in its time may mean that the consumer is gone. One that was refused is asked for again. */
   check(): void {
     const isOver = performance.now() - this.#requestedAt > EXPIRES_MS + CHECK_MS;
-    if (this.#demanded > 0 && this.#outstanding > 0 && isOver) void this.prepare();
+    const isGone = this.#state === "refused" || (this.#outstanding > 0 && isOver);
+    if (this.#demanded > 0 && isGone) void this.prepare();
     else this.#refill();
   }
 

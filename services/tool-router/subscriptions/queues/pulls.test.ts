@@ -1,0 +1,36 @@
+import { JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
+import { errors } from "@nats-io/transport-node";
+import { expect, test } from "vitest";
+import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
+import { openPulls } from "./pulls.ts";
+
+const noRoom = () => new JetStreamApiError({ code: 500, err_code: 10_047, description: "no room" });
+
+test.each([
+  ["has no leader for longer than a call waits", () => new errors.TimeoutError()],
+  ["has no room for a consumer", noRoom],
+])("TOOL-6 the calls of a tool come to who watches it, also if the store %s when it begins", async (_, fault) => {
+  await using bus = await openTestBus();
+  const goodAtMs = performance.now() + 2_500;
+  const { consumers } = bus.manager;
+  const add: JetStreamManager["consumers"]["add"] = async (...given) => {
+    if (performance.now() < goodAtMs) throw fault();
+    return consumers.add(...given);
+  };
+  const manager = { ...bus.manager, consumers: Object.assign(Object.create(consumers), { add }) };
+  const came: string[] = [];
+  const faults: string[] = [];
+  using pulls = openPulls(Object.assign(Object.create(bus), { manager }), {
+    stream: "TOOLBUS_OFFERS",
+    ackWaitMs: 3_000,
+    onMessage: ({ subject }) => void came.push(subject),
+    onFault: (told) => void faults.push(told),
+  });
+  whileWaitedFor(() => pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64), 0);
+  await bus.jetstream.publish("toolbus.offer.x.c1", "a call");
+  await until(() => came.length > 0, { what: "the call", timeoutMs: 15_000 });
+  expect(came).toEqual(["toolbus.offer.x.c1"]);
+  expect(faults.length).toBeLessThan(2);
+});
