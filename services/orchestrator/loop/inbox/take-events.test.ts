@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { systemClock } from "#runtime/time/clock.ts";
+import { openJournal } from "../../log/journal.ts";
 import type { FakeTool } from "../../testing/fakes/fake-router.ts";
 import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { emptyInbox, openRun } from "../../testing/loop-run.ts";
@@ -61,6 +63,16 @@ describe("news from the inbox", () => {
     expect(acknowledged).toEqual([["tr:1"]]);
     expect(JSON.stringify(run.asked[0]?.prompt)).toContain("… (900000 bytes)");
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED });
+  });
+
+  test("LOOP-13 TOOL-9 join no run that is to be canceled, which the next claim ends", async () => {
+    const { inbox, acknowledged } = inboxOf([event("tr:1")]);
+    const run = await openRun({ turns: [{ text: "never" }], context: { inbox } });
+    const journal = await openJournal(run.log, "r", systemClock);
+    await journal.append(() => ({ case: "cancelRequested", value: { principal: "", reason: "" } }));
+    expect(await run.work()).toBe("ended");
+    expect(await run.view()).toMatchObject({ state: RunState.CANCELED });
+    expect(acknowledged).toEqual([]);
   });
 
   test("LOOP-1 a run that news started ends without asking the model when another run took them", async () => {

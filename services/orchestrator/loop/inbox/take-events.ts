@@ -4,6 +4,7 @@
  * inbox-1  They are acknowledged after they stand in the log: a process that dies in between leaves them waiting, and whoever
  *     finds them in a log, of this run or of one before, acknowledges them again and takes them no second time.
  * inbox-2  What has no room in this run's event waits for the next run.
+ * inbox-3  A run that is to be canceled takes none.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -28,7 +29,8 @@ export async function takeEvents(
 ): Promise<void> {
   const isTaken = (eventId: string) => takenEventIds.has(eventId) || run.state.inbox?.eventIds.includes(eventId);
   const fresh = withinRoom(events.filter(({ eventId }) => !isTaken(eventId)));
-  const mayTake = run.state.turns.length === 0 && run.state.inbox === undefined;
+  const { turns, inbox, cancel } = run.state;
+  const mayTake = turns.length === 0 && inbox === undefined && cancel === undefined;
   if (mayTake && fresh.length > 0) {
     const eventIds = fresh.map(({ eventId }) => eventId);
     await run.append(() => ({ case: "inboxTaken", value: { eventIds, items: fresh.map(itemFromEvent) } }));

@@ -5,6 +5,8 @@
  *     between, the process with the wake-up does the rest.
  * accept-2  An idempotency key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and does
  *     what the first creator left undone.
+ * accept-3  A run that was accepted before had its wake-up then. It gets no second one: an idle session that finds its run in this way would
+ *     wake itself for ever.
  */
 
 import { randomBytes } from "node:crypto";
@@ -49,6 +51,7 @@ export async function acceptRun(
   const freshId = newRunId(clock.now());
   const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // accept-2
   const journal = createJournal(log, runId, clock);
+  if (runId !== freshId) await journal.refresh(); // accept-3
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
   using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
   const event = await journal.append(

@@ -4,7 +4,7 @@ import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { createJournal } from "../../log/journal.ts";
+import { createJournal, type RunLog } from "../../log/journal.ts";
 import { enqueue, entriesBackward } from "../../sessions/queue.ts";
 import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
@@ -70,14 +70,22 @@ test("TOOL-9 LOOP-13 an event starts one run, wherever a process dies while it s
   }
 });
 
+/** Ends a run as another process does. */
+async function endRun(
+  log: RunLog,
+  runId: string,
+  endReason: RunEndReason,
+  taken: readonly string[] = [],
+): Promise<void> {
+  const journal = createJournal(log, runId, systemClock);
+  await journal.refresh();
+  if (taken.length > 0) await journal.append(() => ({ case: "inboxTaken", value: { eventIds: [...taken] } }));
+  await journal.append(() => ({ case: "ended", value: { state: RunState.FAILED, endReason } }));
+}
+
 test("TOOL-9 an event whose run could not read its inbox starts another run, and one whose run took it starts none", async () => {
   const { options, log, runIds } = openParts();
-  const end = async (runId: string, endReason: RunEndReason, taken: readonly string[] = []) => {
-    const journal = createJournal(log, runId, systemClock);
-    await journal.refresh();
-    if (taken.length > 0) await journal.append(() => ({ case: "inboxTaken", value: { eventIds: [...taken] } }));
-    await journal.append(() => ({ case: "ended", value: { state: RunState.FAILED, endReason } }));
-  };
+  const end = (...given: [string, RunEndReason, string[]?]) => endRun(log, ...given);
   expect(await startFromInbox(options, "s", signal)).toBe(true);
   await end((await runIds())[0]!, RunEndReason.INBOX_UNAVAILABLE);
   expect(await startFromInbox(options, "s", signal)).toBe(true);
@@ -86,4 +94,24 @@ test("TOOL-9 an event whose run could not read its inbox starts another run, and
   await end((await runIds())[0]!, RunEndReason.MODEL_ERROR, ["tr:1"]);
   expect(await startFromInbox(options, "s", signal)).toBe(false);
   expect(await runIds()).toHaveLength(2);
+});
+
+test("TOOL-9 LOOP-16 an event that its run did not take wakes nobody again, however often its session is looked at", async () => {
+  const { options, log, wakes, runIds } = openParts();
+  await startFromInbox(options, "s", signal);
+  await endRun(log, (await runIds())[0]!, RunEndReason.MODEL_ERROR);
+  const before = wakes.length;
+  for (let look = 0; look < 3; look += 1) expect(await startFromInbox(options, "s", signal)).toBe(false);
+  expect(wakes).toHaveLength(before);
+});
+
+test("TOOL-9 an event for which a run had no room beside others starts the next one", async () => {
+  const { options, log, runIds } = openParts();
+  await startFromInbox(options, "s", signal);
+  await endRun(log, (await runIds())[0]!, RunEndReason.FINAL_ANSWER, ["tr:0"]);
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  expect(await runIds()).toHaveLength(2);
+  await endRun(log, (await runIds())[0]!, RunEndReason.FINAL_ANSWER, ["tr:1"]);
+  expect(await startFromInbox(options, "s", signal)).toBe(false);
 });

@@ -2,8 +2,8 @@
  * Starts a run when a session is idle and events wait in the inbox of its agent.
  *
  * self-wake-1  The run's idempotency key names the last event in the inbox: a repeated wake-up, after a crash too, finds the same run. So an
- *     event starts at most one run; if that run did not take it, the event waits for the next one. Only a run that ended because it
- *     could not read its inbox has a successor.
+ *     event starts at most one run; if that run did not take it, the event waits for the next one. A run has a successor only if it
+ *     could not read its inbox, or had no room for the event beside those before it (inbox-2).
  * self-wake-2  Runs that start by themselves are counted from the last run that a client or a person's message started. So agents whose
  *     runs cause each other's events stop at the limit.
  * self-wake-3  In the session of an agent that another agent called (LOOP-17) nothing starts by itself: the caller's limits would not hold
@@ -62,19 +62,21 @@ export async function startFromInbox(
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
   if (isOverLimit(options, agent, { sessionId, selfWakeCount })) return false;
   const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };
-  return startOnce(options, about, `inbox ${name} ${last.eventId}`);
+  return startOnce(options, about, { eventId: last.eventId, idempotencyKey: `inbox ${name} ${last.eventId}` });
 }
 
 /** self-wake-1. */
 async function startOnce(
   options: SelfWakeOptions,
   about: MessageInitShape<typeof RunAcceptedSchema>,
-  idempotencyKey: string,
+  { eventId, idempotencyKey }: { eventId: string; idempotencyKey: string },
 ): Promise<boolean> {
   const run = await acceptRun(options, create(RunAcceptedSchema, { ...about, idempotencyKey }));
   if (run.phase.kind !== "ended") return true;
-  if (run.phase.ended.endReason !== RunEndReason.INBOX_UNAVAILABLE || run.inbox !== undefined) return false;
-  return startOnce(options, about, `${idempotencyKey} after ${run.runId}`);
+  const { endReason } = run.phase.ended;
+  const isForNext = run.inbox ? !run.inbox.eventIds.includes(eventId) : endReason === RunEndReason.INBOX_UNAVAILABLE;
+  if (!isForNext) return false;
+  return startOnce(options, about, { eventId, idempotencyKey: `${idempotencyKey} after ${run.runId}` });
 }
 
 /** self-wake-2. */
