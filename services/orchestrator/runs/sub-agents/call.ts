@@ -10,12 +10,12 @@
  * sub-agent-3  A run that is canceled cancels the runs of its open calls, whether anybody waits for them or not.
  */
 
-import { create } from "@bufbuild/protobuf";
+import { create, equals } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { ItemSchema, Role, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { MoneySchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
@@ -33,7 +33,7 @@ import { type AcceptanceOptions, acceptRun, findAccepted } from "../create/accep
 import type { SessionSource } from "../create/creation.ts";
 import { sessionOfCall } from "./called-session.ts";
 import { type Caller, callsLeft, childLimits, faultOfCaller } from "./child-limits.ts";
-import { findSubAgent } from "./provided-tools.ts";
+import { findSubAgent, toolName } from "./provided-tools.ts";
 
 export interface SubAgentOptions extends AcceptanceOptions {
   readonly agents: Agents;
@@ -57,7 +57,10 @@ export async function startSubAgent(
   const by = { signal, principal: scope?.principal ?? "" };
   const sessionId = sessionOfCall(callId);
   const standing = await findRunOfCall(options, callId);
-  if (standing !== undefined) return { kind: "run", runId: standing.runId };
+  if (standing !== undefined) {
+    refuseForeign(standing, request);
+    return { kind: "run", runId: standing.runId };
+  }
   const parent = await readState(options.log, scope?.runId ?? "");
   if (parent !== undefined && parent.accepted.sessionId !== scope?.sessionId)
     refuse("not_found", `session ${scope?.sessionId} has no run ${parent.runId}`, { reason: "RUN_NOT_FOUND" });
@@ -77,6 +80,18 @@ export async function startSubAgent(
   if (session === undefined) return { kind: "refused", result: errorResult(`there is no agent "${offered.agent}"`) };
   const state = await acceptRun(options, acceptedOf(request, { session, offered, caller, nowMs: options.clock.now() }));
   return { kind: "run", runId: state.runId };
+}
+
+/** One id is one call, and clients choose theirs: who comes with that of another call gets nothing of its run. */
+function refuseForeign({ accepted }: FoldedRun, { callId, tool, argumentsJson, scope }: ExecuteToolRequest): void {
+  const [asked] = accepted.input;
+  const isAsked = asked !== undefined && equals(ItemSchema, asked, inputFrom(argumentsJson));
+  const isOwn = accepted.principal === (scope?.principal ?? "") && toolName(accepted.agent) === tool;
+  if (isAsked && isOwn) return;
+  refuse("already_exists", `the call id ${callId} belongs to another call`, {
+    reason: "CALL_ID_REUSED",
+    metadata: { call_id: callId },
+  });
 }
 
 /** LOOP-12: why the called run could not be held to what is left, before it is created. */
@@ -100,7 +115,6 @@ function acceptedOf(
   call: { session: Session; offered: SubAgent; caller: Caller; nowMs: number },
 ): RunAccepted {
   const { session, offered, caller, nowMs } = call;
-  const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
   const timeLeftMs = deadline === undefined ? Number.POSITIVE_INFINITY : timestampMs(deadline) - nowMs;
   const { state } = caller;
   const ownCallId = state === undefined ? callId : callId.slice(routerCallId(state.runId, "").length);
@@ -111,13 +125,18 @@ function acceptedOf(
     agent: offered.agent,
     principal: scope?.principal ?? "",
     idempotencyKey: callId, // sub-agent-1
-    input: [create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(input) } } })],
+    input: [inputFrom(argumentsJson)],
     options: create(RunOptionsSchema, {
       limits: childLimits(offered.limits, caller, timeLeftMs),
       ...(callsLeft(caller) === 0 && { toolChoice: { choice: { case: "mode" as const, value: ToolChoiceMode.NONE } } }), // a limit of 0 is none
     }),
     parent: { runId: state?.runId ?? "", callId: ownCallId, depth },
   });
+}
+
+function inputFrom(argumentsJson: string): Item {
+  const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(input) } } });
 }
 
 async function readState(log: RunLog, runId: string): Promise<FoldedRun | undefined> {

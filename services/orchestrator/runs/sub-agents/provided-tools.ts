@@ -43,7 +43,7 @@ export function findSubAgent({ subAgents }: Agent, tool: string): SubAgent | und
   return subAgents.find(({ agent }) => toolName(agent) === tool);
 }
 
-function toolName(agent: string): string {
+export function toolName(agent: string): string {
   return `agent_${agent}`;
 }
 

@@ -77,7 +77,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
       case "gateway":
         return gateway.execute(
           entry,
-          { json: call.argumentsJson || "{}", idempotencyKey: call.callId },
+          { json: call.argumentsJson || "{}", idempotencyKey: idempotencyKeyOf(call) },
           deadline,
           control.signal,
         );
@@ -90,4 +90,9 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
         return providers.execute({ ...call, executor, argumentsJson: call.argumentsJson || "{}" }, control);
     }
   }
+}
+
+/** A run's calls have ids that nobody else's have. Clients choose theirs, and may choose the same. */
+function idempotencyKeyOf({ callId, scope }: PreparedCall): string {
+  return scope.runId === "" ? `${scope.sessionId}/${callId}` : callId;
 }
