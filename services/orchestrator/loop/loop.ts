@@ -24,7 +24,6 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import { callsFrom, type FoldedRun, openCallCount, openCalls } from "../log/state/fold.ts";
@@ -39,6 +38,7 @@ import { AgentSwitched } from "./errors/agent-switched.ts";
 import { retryWhileUnavailable } from "./errors/retry-while-unavailable.ts";
 import { RunFailed } from "./errors/run-failed.ts";
 import { takeEvents } from "./inbox/take-events.ts";
+import { openDeadline } from "./limits/deadline.ts";
 import { decideStop, hasSkipped, type Stop } from "./limits/stop-condition.ts";
 import { compactIfFull } from "./prompt/compaction.ts";
 import { createDeltaWriter, type DeltaWriter } from "./streaming/deltas.ts";
@@ -244,10 +244,4 @@ async function end(
   };
   await run.end(ending, context.lastText());
   return "ended";
-}
-
-function openDeadline(afterMs: number): Disposable & { signal: AbortSignal } {
-  const controller = new AbortController();
-  const abort = () => controller.abort(new Error("the run's deadline has passed"));
-  return { signal: controller.signal, [Symbol.dispose]: startTimer(Math.max(0, afterMs), abort) };
 }

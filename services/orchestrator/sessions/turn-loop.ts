@@ -10,6 +10,7 @@ import { attributesOfUsage, runSpan } from "#runtime/telemetry/conventions.ts";
 import type { InSpan, WorkSpan } from "#runtime/telemetry/in-span.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import type { RunLog } from "../log/journal.ts";
@@ -21,7 +22,9 @@ import { waitFor } from "../loop/errors/wait-for.ts";
 import type { Inbox } from "../loop/inbox/inbox.ts";
 import { readInbox } from "../loop/inbox/read-inbox.ts";
 import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
+import { openDeadline } from "../loop/limits/deadline.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
+import { endOfLate } from "../loop/limits/stop-condition.ts";
 import { type LoopOutcome, runLoop } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests/models.ts";
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
@@ -89,8 +92,11 @@ async function turn(
   try {
     const listed = listTools(run.state, options, listing.signal);
     listed.catch(() => {}); // the loop gets the error when it needs the tools
-    const context = { ...(await openContext(options, run, { ...active, listed }, signal)), listed };
-    return await runLoop(run, context);
+    const context = await openContextInTime(options, run, { ...active, listed }, signal);
+    if (context !== undefined) return await runLoop(run, { ...context, signal, listed });
+    await endShownCallsOfRun(endOfLate(run.state).endReason, run, options, signal);
+    await run.end(endOfLate);
+    return "ended";
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
     const endReason = error instanceof RunFailed ? error.endReason : RunEndReason.INTERNAL_ERROR;
@@ -106,12 +112,34 @@ async function turn(
 
 const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndReason.CURRENCY_MISMATCH } as const;
 
+/** Undefined if the run's time is over before: what a loop needs may be long away. */
+async function openContextInTime(
+  options: TurnLoopOptions,
+  run: ClaimedRun,
+  active: Listing,
+  signal: AbortSignal,
+): Promise<OpenedContext | undefined> {
+  const { acceptedAtMs, accepted } = run.state;
+  const { deadlineMs } = limitsFrom(undefined, accepted.options?.limits);
+  using deadline = openDeadline(acceptedAtMs + deadlineMs - options.clock.now());
+  using opening = openEnding(signal, deadline.signal);
+  try {
+    return await openContext(options, run, active, opening.signal);
+  } catch (error) {
+    if (signal.aborted || !deadline.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+type Listing = ActiveRun & { listed: Promise<ToolTable> };
+type OpenedContext = Omit<LoopContext, "signal">;
+
 async function openContext(
   options: TurnLoopOptions,
   run: ClaimedRun,
-  { entry, listed }: ActiveRun & { listed: Promise<ToolTable> },
+  { entry, listed }: Listing,
   signal: AbortSignal,
-): Promise<LoopContext> {
+): Promise<OpenedContext> {
   const { log, queues, router, clock, logger, checkpointMs, handover, toolMessages, onNotShown } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
@@ -134,7 +162,6 @@ async function openContext(
     inbox,
     router,
     clock,
-    signal,
     inSpan: options.inSpan,
     maxTurnBytes: log.maxEventBytes(runId),
     checkpointMs,
@@ -179,7 +206,10 @@ function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackMode
   }
 }
 
-/** A configuration that was read before is taken if the list of tools says that it is current; else the two are asked for together. */
+/** Sources that start may keep a list of tools waiting for a minute. */
+const LISTED_MS = 500;
+
+/** A configuration that was read before is taken if the list of tools soon says that it is current; else the two are asked for together. */
 async function getAgent(
   { agents, clock }: TurnLoopOptions,
   run: ClaimedRun,
@@ -191,6 +221,6 @@ async function getAgent(
   const read = (contextRevision: number) =>
     waitFor(options, () => agents.getAgent(name, { signal, principal, contextRevision }));
   if (!agents.knows(name)) return read(0);
-  const table = await listed.catch(() => undefined); // the loop gets the error
-  return read(table?.contextRevision ?? 0);
+  const isListed = await comesWithin(LISTED_MS, listed).catch(() => false); // the loop gets the error
+  return read(isListed ? (await listed).contextRevision : 0);
 }

@@ -31,6 +31,16 @@ function stopOfCanceled({ cancel }: FoldedRun): Stop {
   return { state: RunState.CANCELED, endReason };
 }
 
+/** How a run ends whose time was over before its loop began. */
+export function endOfLate(state: FoldedRun) {
+  return {
+    ...(state.cancel === undefined ? stopOfLate : stopOfCanceled(state)),
+    outputText: outputTextFromState(state),
+  };
+}
+
+const stopOfLate: Stop = { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE };
+
 export const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : stopOfCanceled(state));
 
 /** News started the run and another one took them. */
@@ -38,7 +48,7 @@ export const nothingToSay: StopCondition = (state) =>
   needsInbox(state) ? { state: RunState.COMPLETED, endReason: RunEndReason.INBOX_EMPTY } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
-  nowMs >= acceptedAtMs + deadlineMs ? { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE } : undefined;
+  nowMs >= acceptedAtMs + deadlineMs ? stopOfLate : undefined;
 
 export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
   accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
