@@ -106,6 +106,7 @@ export class Pins {
     const writes: Promise<void>[] = [];
     for (const entry of tools.byReference.values()) {
       const { pin, executor } = entry;
+      if (entry.isAwaited || entry.unavailable !== "") continue; // what it is is not known
       if (pin === undefined || pin.wanted !== "") {
         if (executor.kind === "provider" && entry.standing === "in use") this.#look(tools.agent, entry);
       } else if (pin.state === "unrecorded") writes.push(this.#record(tools.agent, entry.reference, pin.offered));

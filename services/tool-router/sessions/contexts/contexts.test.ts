@@ -4,16 +4,20 @@ import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
+import { catalogueOf, tool } from "../../testing/fakes/tools.ts";
 import { createOfferJudge } from "../offers/fitness/fitness.ts";
 import type { ProviderClient } from "../offers/provider-client.ts";
 import { Contexts } from "./contexts.ts";
 
+const COUNT_SCHEMA = '{"type":"object","required":["text"]}';
+
 /** Contexts of as many sessions as are asked for, whose only provider says of none that its offer is that of all. */
-function openContexts(startsAfter?: Promise<void>) {
+function openContexts(startsAfter?: Promise<void>, { answersAfter = Promise.resolve(), provider = "acme" } = {}) {
   const clock = createManualClock();
   const streams = { open: 0 };
   const client: ProviderClient = {
@@ -21,12 +25,18 @@ function openContexts(startsAfter?: Promise<void>) {
     async *watchTools(_, { signal }) {
       streams.open += 1;
       try {
+        await answersAfter;
         if (startsAfter !== undefined) {
           const sources = [{ source: "files", starting: true, reason: "it is starting" }];
           yield create(WatchProvidedToolsResponseSchema, { sources });
           await startsAfter;
         }
-        const tools = [{ tool: { name: "do" } }, { source: "files", tool: { name: "read" } }];
+        const count = { name: "count", executionType: ExecutionType.HOSTED, inputSchemaJson: COUNT_SCHEMA };
+        const tools = [
+          { tool: { name: "do" } },
+          ...(provider === "worker" ? [{ tool: count }] : []),
+          { source: "files", tool: { name: "read" } },
+        ];
         yield create(WatchProvidedToolsResponseSchema, { tools, sources: [{ source: "files", available: true }] });
         await ended(signal);
       } finally {
@@ -42,8 +52,8 @@ function openContexts(startsAfter?: Promise<void>) {
   const agent = create(AgentSchema, { name: "helper", tools: { use: ["*"] } });
   const catalogue: Partial<Catalogue> = {
     agent: () => ({ agent, revision: 1 }),
-    tools: new Map(),
-    providers: [create(ProviderSchema, { name: "acme", address: { case: "service", value: "acme" } })],
+    tools: provider === "acme" ? new Map() : catalogueOf(tool("count", { executionType: ExecutionType.HOSTED })),
+    providers: [create(ProviderSchema, { name: provider, address: { case: "service", value: "acme" } })],
     version: 1,
     pins: { settle: async () => {}, approval: () => undefined, isSettled: () => true } as unknown as Catalogue["pins"],
     caughtUp: async () => {},
@@ -125,4 +135,14 @@ test("ORCH-6 what is waited for is in use, however long a source takes to start"
   await clock.advance(2_000);
   contexts.closeIdle();
   await until(() => streams.open === 0);
+});
+
+test("KIND-1 a call of a catalogue's tool waits until the provider that runs it has said what arguments it takes", async () => {
+  const answer = Promise.withResolvers<void>();
+  const { contexts, find } = openContexts(undefined, { answersAfter: answer.promise, provider: "worker" });
+  const found = find("one", "count");
+  expect(await Promise.race([found, new Promise((resolve) => setTimeout(resolve, 50, "waits"))])).toBe("waits");
+  answer.resolve();
+  expect((await found).resolution).toMatchObject({ kind: "found", entry: { tool: { inputSchemaJson: COUNT_SCHEMA } } });
+  contexts[Symbol.dispose]();
 });

@@ -116,7 +116,7 @@ export class Contexts implements Disposable {
     const standing = this.#toolSet(open, context.agent);
     if (this.#options.catalogue.pins.isSettled(standing)) {
       const resolution = resolve(standing, name);
-      if (resolution.kind === "found") return { tools: standing, resolution };
+      if (isKnown(resolution)) return { tools: standing, resolution };
     }
     using _ = this.#waitingIn(open);
     const untilMs = this.#options.clock.now() + LONGEST_START_MS;
@@ -126,8 +126,9 @@ export class Contexts implements Disposable {
       const isSettled = offers.isSettled;
       const tools = await this.#pinned(open, context.agent);
       const resolution = resolve(tools, name);
-      if (resolution.kind === "found") return { tools, resolution };
-      const mayCome = offers.starting.some((source) => isOfSource(resolution.reference, source));
+      if (isKnown(resolution)) return { tools, resolution };
+      const mayCome =
+        resolution.kind !== "found" && offers.starting.some((source) => isOfSource(resolution.reference, source));
       if (isSettled && isFresh && mayCome && this.#options.clock.now() < untilMs) {
         await offers.nextChange(untilMs, signal);
         continue;
@@ -292,6 +293,11 @@ export class Contexts implements Disposable {
     open.offers[Symbol.dispose]();
     if (this.#open.get(key) === open) this.#open.delete(key);
   }
+}
+
+/** A tool that its provider has not described yet is waited for: nobody knows what arguments it takes. */
+function isKnown(resolution: Resolution): boolean {
+  return resolution.kind === "found" && !resolution.entry.isAwaited;
 }
 
 /** Undefined for a run that brings no sources. One that brought others under the same id has another context. */

@@ -58,7 +58,7 @@ export class OfferWatch {
     this.ask = ask;
     this.#options = options;
     const declared = new Map(ask.sources.map((source) => [source.name, source]));
-    this.#offer = { provider: ask.provider, declared, tools: [], sources: [], failure: "" };
+    this.#offer = { provider: ask.provider, declared, tools: [], sources: [], isAwaited: true, failure: "" };
     if (ask.client === undefined) this.#fail(`there is no provider ${JSON.stringify(ask.provider)}`);
   }
 
@@ -152,7 +152,7 @@ export class OfferWatch {
   }
 
   #settle(offer: Offer): void {
-    this.#offer = offer;
+    this.#offer = { ...offer, isAwaited: false };
     this.#isSettled = true;
     this.#options.onChange();
   }

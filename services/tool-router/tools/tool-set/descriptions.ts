@@ -5,6 +5,8 @@ import type { Offer } from "./offer.ts";
 /** A tool of the catalogue with what its provider says of it, and why that cannot be used; empty when it can. */
 export interface DescribedTool {
   tool: Tool;
+  /** Whether the provider has not said yet what it is. */
+  isAwaited: boolean;
   unavailable: string;
 }
 
@@ -16,12 +18,17 @@ export function createDescriptions(offers: readonly Offer[]): (tool: Tool, execu
   const own = offers.filter(({ declared }) => declared.size === 0);
 
   return (tool, executor) => {
-    if (executor.kind !== "provider" || !PROVIDER_BY_KIND.has(tool.executionType)) return { tool, unavailable: "" };
+    if (executor.kind !== "provider" || !PROVIDER_BY_KIND.has(tool.executionType))
+      return { tool, isAwaited: false, unavailable: "" };
     const offer = own.find(({ provider }) => provider === executor.provider);
     const described = offer?.tools.find(
       (one) => one.tool?.name === executor.tool && one.tool.executionType === tool.executionType,
     );
-    return { tool: described?.tool ? completed(tool, described.tool) : tool, unavailable: offer?.failure ?? "" };
+    return {
+      tool: described?.tool ? completed(tool, described.tool) : tool,
+      isAwaited: offer?.isAwaited ?? false,
+      unavailable: offer?.failure ?? "",
+    };
   };
 }
 

@@ -11,6 +11,8 @@ export interface Offer {
   readonly declared: ReadonlyMap<string, Source>;
   readonly tools: readonly OfferedTool[];
   readonly sources: readonly SourceStatus[];
+  /** Whether the provider has not answered yet, nor failed. */
+  readonly isAwaited?: boolean;
   /** Why the provider itself cannot be asked; empty when it can. */
   readonly failure: string;
   /** Since when, as a time of day. */

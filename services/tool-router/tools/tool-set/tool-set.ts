@@ -21,6 +21,8 @@ export interface ToolEntry {
   readonly isVisible: boolean;
   readonly effect: Effect;
   readonly standing: "built-in" | "caller" | "in use";
+  /** Whether its provider has not described it yet: its schemas, its effect and its pin are not known. */
+  readonly isAwaited: boolean;
   /** Why its source cannot be used; empty when it can. */
   readonly unavailable: string;
   /** Of one that the agent pins: how it stands to what was approved. */
@@ -105,6 +107,7 @@ interface Candidate {
   executor: Executor;
   standing: ToolEntry["standing"];
   isDeclared: boolean;
+  isAwaited: boolean;
   unavailable: string;
   fault?: string | undefined;
 }
@@ -138,6 +141,7 @@ function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Ca
       },
       standing,
       isDeclared,
+      isAwaited: false,
       unavailable: offer.failure || (reasons.get(name) ?? ""),
       fault: offer.faults?.get(one),
     });
@@ -153,7 +157,7 @@ function standingOf(provider: string, source: string, tool: string): ToolEntry["
 }
 
 function entryFrom(found: Candidate, policy: Policy): ToolEntry {
-  const { reference, tool, executor, standing, unavailable } = found;
+  const { reference, tool, executor, standing, isAwaited, unavailable } = found;
   return {
     reference,
     modelName: modelNameFromReference(reference, policy.aliases),
@@ -163,6 +167,7 @@ function entryFrom(found: Candidate, policy: Policy): ToolEntry {
     isVisible: standing !== "built-in" && isVisible(tool, executor),
     effect: effectOf(tool, executor),
     standing,
+    isAwaited,
     unavailable,
   };
 }

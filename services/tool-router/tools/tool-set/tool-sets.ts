@@ -35,8 +35,8 @@ export class ToolSets {
 }
 
 /** An offer that declares nothing and has nothing makes no difference. */
-function saysAnything({ declared, tools, sources, failure, unfit = "" }: Offer): boolean {
-  return declared.size + tools.length + sources.length > 0 || failure !== "" || unfit !== "";
+function saysAnything({ declared, tools, sources, isAwaited = false, failure, unfit = "" }: Offer): boolean {
+  return declared.size + tools.length + sources.length > 0 || isAwaited || failure !== "" || unfit !== "";
 }
 
 function areSame(some: readonly Offer[], others: readonly Offer[]): boolean {
