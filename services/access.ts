@@ -129,7 +129,5 @@ export const ACCESS = {
   },
 } as const satisfies Readonly<Record<string, Access>>;
 
-export type ProcessName = keyof typeof ACCESS;
-
 /** The services that answer when their process is asked as a provider. */
 export const providerService: DescService = ToolProviderService;

@@ -7,11 +7,6 @@ const KINDS = ["inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTo
 
 export const noTokens: Tokens = tokensFrom(() => 0n);
 
-/** Without what else the given has. */
-export function tokensOf(given: Partial<Tokens>): Tokens {
-  return tokensFrom((kind) => given[kind] ?? 0n);
-}
-
 export function plusTokens(one: Tokens, other: Partial<Tokens>): Tokens {
   return tokensFrom((kind) => one[kind] + (other[kind] ?? 0n));
 }

@@ -15,8 +15,6 @@ export interface RecordedTasksOptions {
   readonly answers: Answers;
 }
 
-export type RecordedTasks = ReturnType<typeof createRecordedTasks>;
-
 const PAGE = 100;
 /** The same for one that there never was, one that is not kept any more, and somebody else's. */
 const MISSING = new Set<string>(["not_found", "permission_denied", "invalid_argument"]);

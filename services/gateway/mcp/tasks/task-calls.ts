@@ -33,8 +33,6 @@ export interface BegunCall {
   readonly ended: Promise<Answer>;
 }
 
-export type TaskCalls = ReturnType<typeof createTaskCalls>;
-
 /** The calls behind tasks, which go on without those who asked for them. */
 export function createTaskCalls(options: TasksOptions) {
   const { asking, held, left } = options;
