@@ -47,8 +47,6 @@ export interface Link extends AsyncDisposable {
   readonly protocolVersion: string;
   readonly about: About;
   readonly era: KnownEra;
-  /** Whether the server keeps a session for this client, which it can forget. */
-  readonly hasSession: boolean;
   /** Resolves with the reason when the link is of no use any more; never rejects. */
   readonly ended: Promise<string>;
   /** Declares the link to be of no use. */
@@ -282,9 +280,6 @@ function createLink(
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
     about: aboutServer(client, server),
     era: isSse ? "sse" : isModern ? "modern" : "legacy",
-    get hasSession() {
-      return opened.transport.sessionId !== undefined;
-    },
     ended: ended.promise,
     end: (reason) => ended.resolve(reason),
     async list(signal) {

@@ -47,10 +47,6 @@ export class HostedRegistry {
     return modules.flatMap((module) => module.tools.map((tool) => ({ module, tool })));
   }
 
-  module(file: string): RegisteredModule | undefined {
-    return this.#modules.get(file);
-  }
-
   /** Registers and starts a module; one that cannot be started is not kept. */
   async initialize(module: RegisteredModule): Promise<void> {
     this.register(module);

@@ -92,10 +92,6 @@ export class Worker {
     return this.#phase === "open";
   }
 
-  get isGone(): boolean {
-    return this.#phase === "ended";
-  }
-
   get callsInFlight(): number {
     return this.#calls.size;
   }

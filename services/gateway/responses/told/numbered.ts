@@ -13,10 +13,6 @@ export class Numbered {
   #events: StreamEvent[] = [];
   #next = 0;
 
-  get next(): number {
-    return this.#next;
-  }
-
   tell(type: string, fields: object): void {
     this.#events.push({ type, sequence_number: this.#next, ...fields });
     this.#next += 1;

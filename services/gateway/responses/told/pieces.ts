@@ -4,13 +4,8 @@
  * text are larger.
  */
 export class Pieces {
-  /** How many were cut, and how much of the text they are. */
-  #count = 0;
+  /** How much of the text was cut. */
   #end = 0;
-
-  get count(): number {
-    return this.#count;
-  }
 
   /** The pieces of the text that it did not give before; the last one may be smaller once the text is whole. */
   *of(text: string, isWhole: boolean): Generator<string> {
@@ -19,7 +14,6 @@ export class Pieces {
       if (end === undefined && (!isWhole || this.#end >= text.length)) return;
       const piece = text.slice(this.#end, end);
       this.#end += piece.length;
-      this.#count += 1;
       yield piece;
     }
   }

@@ -45,10 +45,6 @@ export class Telling {
     return responseFrom({ ...this.#known(), output: this.#numbered.output });
   }
 
-  get hasEnded(): boolean {
-    return this.#run?.ended !== undefined;
-  }
-
   #known(): ToldRun {
     return this.#run ?? refuse("data_loss", "the beginning of the response is lost", { reason: "RECORD_LOST" });
   }
