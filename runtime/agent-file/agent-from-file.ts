@@ -2,6 +2,7 @@ import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { refuse, refuseField } from "../failure/failure.ts";
+import { isObject } from "../schema/json-object.ts";
 import { agentSpelling } from "./agent-spelling.ts";
 import { contractJson } from "./spelling.ts";
 
@@ -34,10 +35,6 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
 }
 
 function objectsOf(value: JsonValue, path: string): JsonObject[] {
-  if (Array.isArray(value) && value.every(isObject)) return value;
+  if (Array.isArray(value) && value.every((item) => isObject(item))) return value;
   return refuse("invalid_argument", `${path}: expected a list of objects`, { reason: "INVALID_REQUEST" });
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

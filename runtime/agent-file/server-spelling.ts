@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject } from "../schema/json-object.ts";
 import { itsOwn, type JsonSchema, type MessageSpelling } from "./spelling.ts";
 
 const text = (maxLength: number, description: string): JsonSchema => ({ type: "string", maxLength, description });
@@ -99,7 +100,7 @@ export interface TransportFault {
 export function faultOfTransport(server: JsonObject): TransportFault | undefined {
   const of = (arm: string, field: string) => {
     const value = server[arm];
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value[field] ?? "") : "";
+    return isObject(value) ? (value[field] ?? "") : "";
   };
   const command = of("stdio", "command");
   const url = of("http", "url") || of("custom", "url");

@@ -1,5 +1,6 @@
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isObject } from "../schema/json-object.ts";
 
 /** Whether a person is to answer a call that waits; else a program that watches for its tool. */
 export function isForPeople(call: Pick<ToolCall, "question" | "executionType">): boolean {
@@ -31,7 +32,7 @@ export function questionOf({
 function objectFrom(json: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return isObject(value) ? value : {};
   } catch {
     return {};
   }

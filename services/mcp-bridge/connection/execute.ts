@@ -7,6 +7,7 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import { errorResult } from "#runtime/results/error-result.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome/outcome.ts";
@@ -221,7 +222,7 @@ function parseArguments(argumentsJson: string): Record<string, unknown> {
       fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
     });
   }
-  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+  if (isObject(parsed)) return parsed;
   return refuse("invalid_argument", "the arguments are no JSON object", {
     reason: "INVALID_REQUEST",
     fieldViolations: [{ field: "arguments_json", message: "is no JSON object" }],

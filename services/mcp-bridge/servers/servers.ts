@@ -4,6 +4,7 @@ import type { StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { faultsOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import type { Changes } from "./changes.ts";
 import { parseServer } from "./source.ts";
 
@@ -75,6 +76,6 @@ export function sourceOfServer(server: McpServer, fromRun = false): Source {
     $typeName: "toolbus.tool.v1.Source",
     fromRun,
     name: server.name,
-    config: typeof config === "object" && config !== null && !Array.isArray(config) ? config : {},
+    config: isObject(config) ? config : {},
   };
 }

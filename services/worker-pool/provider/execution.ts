@@ -31,6 +31,7 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import { parseBounded } from "#runtime/schema/json-size.ts";
 import type { Builtins } from "../builtins/builtins.ts";
 import type { Answer } from "../calls/answer.ts";
@@ -177,7 +178,7 @@ function checkedArguments(text: string): string {
   if (text === "") return "{}";
   try {
     const value: unknown = parseBounded(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
+    if (isObject(value)) return text;
   } catch (error) {
     refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`, {
       reason: "INVALID_REQUEST",
