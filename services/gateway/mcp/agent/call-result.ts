@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { CallToolResult as Answer } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { errorTextOf } from "#runtime/results/error-result.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type BlockForm, begun, blocksFrom, MAX_TEXT, textBlock } from "./result-blocks.ts";
 
@@ -33,7 +34,7 @@ async function toldFrom(answer: Answer, form: ResultForm): Promise<CallToolResul
   }
   const structured = !isError && isObject(output) && !isOnlyBlocks(answer) && { structuredContent: output };
   if (content.length > 0) return { content: await blocksFrom(content, form), ...structured, ...failed };
-  const text = isError ? (errorTextOf(output) ?? outputJson) : typeof output === "string" ? output : outputJson;
+  const text = isError ? errorTextOf(outputJson) : typeof output === "string" ? output : outputJson;
   if (text.length > MAX_TEXT && !(await form.hasSchema()) && (await form.results.isKept(form.callId)))
     return { content: begun(text.slice(0, MAX_TEXT), { case: "callId", value: form.callId }, form), ...failed };
   return { content: [textBlock(text)], ...structured, ...failed };
@@ -47,10 +48,5 @@ function isOnlyBlocks({ content, outputJson }: Answer): boolean {
 /** As the contract tells of a result that is stored elsewhere. */
 function beginningOf(output: unknown, outputJson: string): string {
   if (isObject(output) && typeof output.beginning === "string") return output.beginning;
-  return errorTextOf(output) ?? outputJson;
-}
-
-/** KIND-4 */
-function errorTextOf(output: unknown): string | undefined {
-  return isObject(output) && typeof output.error === "string" ? output.error : undefined;
+  return errorTextOf(outputJson);
 }

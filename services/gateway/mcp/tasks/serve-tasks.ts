@@ -21,12 +21,13 @@ import {
 import { z } from "zod";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { errorTextOf } from "#runtime/results/error-result.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { until } from "#runtime/time/until.ts";
 import { teller } from "../calls/telling.ts";
 import { JSON_RPC } from "../http/refusals.ts";
-import { errorTextOf, isOver, POLL_MS, statusOf, taskFrom } from "./task.ts";
+import { isOver, POLL_MS, statusOf, taskFrom } from "./task.ts";
 import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
 
 /** Under this name the SDK is given calls that ask for a task: of `tools/call` it takes nothing but results of tools. */

@@ -2,7 +2,7 @@ import { durationMs, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt"
 import type { Task, TaskStatus } from "@modelcontextprotocol/server";
 import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { errorTextOf } from "#runtime/results/error-result.ts";
 
 /** How soon a client should look again. */
 export const POLL_MS = 1_000;
@@ -57,10 +57,4 @@ function messageOf(call: ToolCall): string {
   if (isOver(call)) return call.result?.isError ? errorTextOf(call.result.outputJson) : "";
   if (call.state === ToolCallState.STARTED || call.spaceId === "") return "";
   return `${call.tool} waits for an answer in the space ${call.spaceId}`;
-}
-
-/** KIND-4 */
-export function errorTextOf(outputJson: string): string {
-  const output: unknown = JSON.parse(outputJson || "null");
-  return isObject(output) && typeof output.error === "string" ? output.error : outputJson;
 }

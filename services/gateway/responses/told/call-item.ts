@@ -1,6 +1,6 @@
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { errorTextOf } from "#runtime/results/error-result.ts";
 import type { Numbered } from "./numbered.ts";
 import { Pieces } from "./pieces.ts";
 import type { OutputItem } from "./resource.ts";
@@ -59,9 +59,4 @@ export class AgentCall {
 export function textOf(outputJson: string): string {
   const output: unknown = JSON.parse(outputJson || "null");
   return typeof output === "string" ? output : outputJson;
-}
-
-function errorTextOf(outputJson: string): string {
-  const output: unknown = JSON.parse(outputJson || "null");
-  return isObject(output) && typeof output.error === "string" ? output.error : outputJson;
 }
