@@ -6,7 +6,7 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { LinkKeeper } from "../link-keeper.ts";
 import type { Outcome } from "../outcome/outcome.ts";
 import type { ReadyPhase } from "../phase/phase.ts";
-import { isUnderWay, pollMsOf, type Task } from "./tasks.ts";
+import { errorAnswer, isUnderWay, pollMsOf, type Task } from "./tasks.ts";
 
 export interface FollowedTask {
   readonly task: Task;
@@ -61,8 +61,4 @@ export async function followTask(followed: FollowedTask): Promise<{ answer: Call
 async function cancelTask({ link }: ReadyPhase, { taskId }: Task): Promise<void> {
   using limit = timeoutSignal(CANCEL_MS);
   await link.tasks.cancel(taskId, limit).catch(() => {}); // it has ended, or nobody can be told
-}
-
-function errorAnswer(text: string): CallToolResult {
-  return { isError: true, content: [{ type: "text", text }] };
 }

@@ -43,13 +43,13 @@ export function tasksOf(client: Client, optionsWith: (signal: AbortSignal) => Re
   return {
     get: async (taskId, signal) => taskSchema.parse(await ask("tasks/get", taskId, signal)),
     async result(task, signal) {
-      if (task.status === "cancelled") return failed("the server canceled it");
+      if (task.status === "cancelled") return errorAnswer("the server canceled it");
       if (!isModern) return resultIn(await ask("tasks/result", task.taskId, signal));
       if (task.status === "completed") return resultIn(task.result);
       const error = isObject(task.error) ? String(task.error.message) : (task.statusMessage ?? "");
-      if (task.status === "failed") return failed(error || "it failed without saying why");
+      if (task.status === "failed") return errorAnswer(error || "it failed without saying why");
       await ask("tasks/cancel", task.taskId, signal);
-      return failed("its task asks for what this client does not offer");
+      return errorAnswer("its task asks for what this client does not offer");
     },
     async cancel(taskId, signal) {
       await ask("tasks/cancel", taskId, signal);
@@ -97,6 +97,6 @@ function resultIn(value: unknown): CallToolResult {
   return heldIn(value, "answer") === undefined ? holding("answer", value) : (value as CallToolResult);
 }
 
-function failed(text: string): CallToolResult {
+export function errorAnswer(text: string): CallToolResult {
   return { isError: true, content: [{ type: "text", text }] };
 }
