@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, LoginState, type McpConnection, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { type InputKind, InputRequiredSchema, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
+import { InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -18,47 +18,42 @@ import { loginNeededIn } from "../servers/login-needed.ts";
 import { startTimeOf } from "../servers/start-time.ts";
 import { CallTime } from "./call-time.ts";
 import { type CallChannel, Calls, type Executed } from "./calls.ts";
-import { execute } from "./execute.ts";
+import { type Call, execute } from "./execute.ts";
 import { answerElicitation } from "./input/elicitation.ts";
 import { stateFrom } from "./input/required.ts";
 import { answerSampling } from "./input/sampling.ts";
 import type { Retention } from "./retention.ts";
 
-export interface ConnectionOptions {
-  server: McpServer;
-  holder: Holder;
+/** What all connections of an instance have in common. */
+export interface ConnectionSettings {
   instance: string;
   startupTimeoutMs: number;
   installTimeoutMs: number;
   /** The time of calls, where the operator has set it; the entry of a server stands above it. */
   toolTimeoutMs?: number | undefined;
   idleTimeoutMs: number;
-  logger: Logger;
-  redact: (text: string) => string;
-  retention: Retention;
-  authorization?: ServerAuthorization | undefined;
   /** Where browsers reach the gateway. */
   publicUrl?: URL | undefined;
+  logger: Logger;
+  /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */
+  redact: (text: string) => string;
+}
+
+export interface ConnectionOptions extends ConnectionSettings {
+  server: McpServer;
+  holder: Holder;
+  retention: Retention;
+  authorization?: ServerAuthorization | undefined;
   open: OpenLink;
   /** Nobody has held the connection for the idle time. */
   onIdle: () => void;
   onChange: () => void;
 }
 
-export interface ConnectionCall {
-  callId: string;
-  sessionId: string;
-  /** On whose behalf. */
-  principal: string;
-  tool: string;
-  argumentsJson: string;
+export interface ConnectionCall extends Call {
   deadlineMs: number;
   /** Where progress begins the call's time anew: when it is over all the same. */
   latestMs?: number | undefined;
-  /** What can be asked on the call's behalf. */
-  accepted: readonly InputKind[];
-  /** Answers to what it asked for. */
-  responses?: InputResponses | undefined;
   /** Ends this waiting; the call itself is canceled when nobody waits for it. */
   signal: AbortSignal;
 }

@@ -6,7 +6,7 @@ import type { ServerAuthorization } from "../auth/authorization.ts";
 import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import type { Authorization } from "../transport/module.ts";
-import { Connection, type ConnectionOptions } from "./connection.ts";
+import { Connection, type ConnectionOptions, type ConnectionSettings } from "./connection.ts";
 import { Retention } from "./retention.ts";
 import type { Starts } from "./starts.ts";
 
@@ -38,16 +38,7 @@ export interface OpenedConnection extends AskedConnection {
 /** A connection of this instance, held open until the hold is disposed, or the instance that has it. */
 export type Located = { kind: "here"; connection: Connection; hold: Disposable } | { kind: "there"; instance: string };
 
-export interface ConnectionsOptions {
-  instance: string;
-  startupTimeoutMs: number;
-  installTimeoutMs: number;
-  toolTimeoutMs?: number | undefined;
-  publicUrl?: URL | undefined;
-  idleTimeoutMs: number;
-  logger: ConnectionOptions["logger"];
-  /** Strikes the values of secrets out of what servers say of themselves and of calls that failed. */
-  redact: (text: string) => string;
+export interface ConnectionsOptions extends ConnectionSettings {
   openerOf: (asked: OpenedConnection) => ConnectionOptions["open"];
   /** Where the tokens of a connection come from; undefined for a server that takes none. */
   authorizationOf?: (asked: AskedConnection) => ServerAuthorization | undefined;

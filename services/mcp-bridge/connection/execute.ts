@@ -26,16 +26,21 @@ import { capabilitiesFor } from "./input/elicitation.ts";
 import { answersFrom, inputRequiredByUrls, inputRequiredFrom, isInputRequired, urlsIn } from "./input/required.ts";
 import { refusedSampling } from "./input/sampling.ts";
 
-export interface Execution {
-  server: McpServer;
-  tool: string;
+/** What is called, and on whose behalf. */
+export interface Call {
   callId: string;
-  argumentsJson: string;
   sessionId: string;
   principal: string;
-  /** What can be asked on the call's behalf, and what was answered. */
+  tool: string;
+  argumentsJson: string;
+  /** What can be asked on the call's behalf. */
   accepted: readonly InputKind[];
+  /** Answers to what it asked for. */
   responses?: InputResponses | undefined;
+}
+
+export interface Execution extends Call {
+  server: McpServer;
   time: CallTime;
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */

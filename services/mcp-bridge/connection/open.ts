@@ -1,9 +1,7 @@
-import type { Logger } from "pino";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
-import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -12,18 +10,15 @@ import type { Link } from "../link/link.ts";
 import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { withSecrets } from "../servers/secrets.ts";
 import { installerOf, type StartTime } from "../servers/start-time.ts";
+import type { TransportContext } from "../transport/module.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import type { OpenedConnection } from "./connections.ts";
 import type { Starts } from "./starts.ts";
 
-export interface OpenerOptions {
+export interface OpenerOptions
+  extends Pick<TransportContext, "environment" | "confinement" | "maxMessageBytes" | "logger" | "redact"> {
   findTransport: FindTransport;
   secrets: ReadonlyMap<string, string>;
-  environment: Readonly<Record<string, string>>;
-  confinement: Confinement | undefined;
-  maxMessageBytes: number;
-  logger: Logger;
-  redact: (text: string) => string;
   /** Servers that runs bring are reached only where it allows. */
   runGuard: AddressGuard;
   starts: Starts;
