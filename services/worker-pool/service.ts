@@ -98,12 +98,13 @@ export async function openWorkers(
   const inspector = createInspector({ uv, environment: config.installEnvironment, confinement });
   // Side by side, as each starts a process to read its files.
   const reading = openToolDirectory({ directory: config.directory, inspector, logger }).then((it) => stack.use(it));
-  const loading = openModules({ config, confinement, host, logs, redact, logger }).then((it) => stack.use(it));
+  const parts = { config, confinement, logs, redact, logger };
+  const loading = openModules(host, parts).then((it) => stack.use(it));
   await Promise.allSettled([reading, loading]);
   const [directory, hosted] = await Promise.all([reading, loading]);
   const files = () => directory.files();
   const find = (file: string) => directory.find(file);
-  const installations = stack.use(createInstallations({ uv, config, confinement, logs, redact, logger }));
+  const installations = stack.use(createInstallations(uv, parts));
   const pool = stack.use(
     new Pool({
       ...config,
@@ -111,13 +112,13 @@ export async function openWorkers(
       watchInstall: (file, onLine) => installations.watch(file, onLine),
       onLine: (source, line) => writeUnlabelled(logs, source, line),
       logger,
-      start: async (file, parts) =>
+      start: async (file, start) =>
         openWorker({
-          ...parts,
+          ...start,
           uv,
           file,
           redact,
-          python: await unlessAborted(installations.python(file), parts.signal),
+          python: await unlessAborted(installations.python(file), start.signal),
           limits: config.worker,
           confinement,
           environment: config.workerEnvironment,
@@ -176,16 +177,15 @@ function resourceLimitsFrom({ memoryBytes, processorSeconds }: WorkerLimits): Re
   return { ...(memoryBytes > 0 && { memoryBytes }), ...(processorSeconds > 0 && { processorSeconds }) };
 }
 
-interface ModulesParts {
+interface Parts {
   config: WorkerPoolConfig;
   confinement: Confinement | undefined;
-  host: Host;
   logs: LogHub;
   redact: (text: string) => string;
   logger: Pick<Logger, "info" | "warn">;
 }
 
-function openModules({ config, confinement, host, logs, redact, logger }: ModulesParts): Promise<HostedModules> {
+function openModules(host: Host, { config, confinement, logs, redact, logger }: Parts): Promise<HostedModules> {
   const { startMs, cancelGraceMs, backoffMs, maxBackoffMs } = config.times;
   return openHostedModules({
     ...config.hosted,
@@ -204,16 +204,7 @@ function openModules({ config, confinement, host, logs, redact, logger }: Module
   });
 }
 
-interface InstallationParts {
-  confinement: Confinement | undefined;
-  uv: string;
-  config: WorkerPoolConfig;
-  logs: LogHub;
-  redact: (text: string) => string;
-  logger: Pick<Logger, "info" | "warn">;
-}
-
-function createInstallations({ uv, config, confinement, logs, redact, logger }: InstallationParts): Installations {
+function createInstallations(uv: string, { config, confinement, logs, redact, logger }: Parts): Installations {
   const install = async (file: OfferedFile, onLine: (line: string) => void, signal: AbortSignal) => {
     const startedAtMs = performance.now();
     try {

@@ -16,11 +16,7 @@ export interface LogLine {
 }
 
 /** A line of a worker's stderr as it was written, before it is known whose call it belongs to. */
-export interface WrittenLine {
-  timeMs: number;
-  level: LogLevel;
-  message: string;
-  fieldsJson: string;
+export interface WrittenLine extends Pick<LogLine, "timeMs" | "level" | "message" | "fieldsJson"> {
   /** The protocol's id of the call. */
   id?: number;
 }

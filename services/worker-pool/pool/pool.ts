@@ -8,20 +8,17 @@ import type { WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
 import type { WorkerCallListener } from "../worker/call-in-flight.ts";
+import type { CallRequest } from "../worker/frames.ts";
+import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
 import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
 import { Place } from "./place.ts";
 
 /** A call as the pool runs it. */
-export interface PoolCall {
+export interface PoolCall extends CallRequest {
   source: string;
   file: string;
-  function: string;
-  argumentsJson: string;
-  configJson: string;
-  secretsJson: string;
-  idempotencyKey: string;
   /** How long it may take; undefined for the pool's own time. Installing and starting do not count. */
   timeoutMs: number | undefined;
   signal: AbortSignal;
@@ -41,11 +38,7 @@ export interface PoolOptions extends PoolConfig {
   logger: Pick<Logger, "warn">;
 }
 
-export interface StartParts {
-  onLine: (line: WrittenLine) => void;
-  onIdle: () => void;
-  signal: AbortSignal;
-}
+export type StartParts = Pick<OpenWorkerOptions, "onLine" | "onIdle" | "signal">;
 
 /** All workers of this process, one for each source that was called lately. */
 export class Pool implements AsyncDisposable {

@@ -7,10 +7,9 @@ import { delay } from "#runtime/time/delay.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerLimits } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
-import type { WrittenLine } from "../logs/log-line.ts";
-import { Worker } from "./worker.ts";
+import { Worker, type WorkerOptions } from "./worker.ts";
 
-export interface OpenWorkerOptions {
+export interface OpenWorkerOptions extends Pick<WorkerOptions, "cancelGraceMs" | "redact" | "onLine" | "onIdle"> {
   uv: string;
   /** The Python of the file's environment. */
   python: string;
@@ -19,12 +18,8 @@ export interface OpenWorkerOptions {
   confinement: Confinement | undefined;
   environment: Record<string, string>;
   startTimeoutMs: number;
-  cancelGraceMs: number;
   /** Gives the start up. */
   signal: AbortSignal;
-  redact: (text: string) => string;
-  onLine: (line: WrittenLine) => void;
-  onIdle: () => void;
 }
 
 const SDK = fileURLToPath(new URL("../../../sdk/python/toolbus_sdk", import.meta.url));
