@@ -49,17 +49,20 @@ export function jsonFromText(text: string, parse: Parse = JSON.parse): unknown {
 
 /** The body, in so many bytes at most, when it may be parsed. */
 export async function readText({ request, response, body }: Exchange, maxBytes: number): Promise<string> {
+  const text = await textOfBody(body, maxBytes, `the body is over the limit of ${maxBytes} bytes`);
+  await turnForJson(text, { sender: senderOf(request), signal: signalOf(response) });
+  return text;
+}
+
+export async function textOfBody(body: Exchange["body"], maxBytes: number, tooLong: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > maxBytes)
-      refuse("resource_exhausted", `the body is over the limit of ${maxBytes} bytes`, { reason: "MESSAGE_TOO_LARGE" });
+    if (bytes > maxBytes) refuse("resource_exhausted", tooLong, { reason: "MESSAGE_TOO_LARGE" });
     chunks.push(chunk);
   }
-  const text = Buffer.concat(chunks).toString("utf8");
-  await turnForJson(text, { sender: senderOf(request), signal: signalOf(response) });
-  return text;
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 export function answerJson(response: HttpResponse, status: number, value: unknown): void {

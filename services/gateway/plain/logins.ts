@@ -5,7 +5,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import type { Enter } from "../access/admission.ts";
-import { answerJson, type Exchange, valuesOf } from "./exchange.ts";
+import { answerJson, type Exchange, textOfBody, valuesOf } from "./exchange.ts";
 import { loginPage, type Page, resultPage } from "./login-pages.ts";
 
 /*
@@ -117,15 +117,7 @@ function cookieText({ protocol }: URL, value: string, maxAgeS: number): string {
 }
 
 async function readForm({ body }: Pick<Exchange, "body">): Promise<URLSearchParams> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_FORM_BYTES)
-      refuse("resource_exhausted", `the form is over ${MAX_FORM_BYTES} bytes`, { reason: "MESSAGE_TOO_LARGE" });
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString("utf8"));
+  return new URLSearchParams(await textOfBody(body, MAX_FORM_BYTES, `the form is over ${MAX_FORM_BYTES} bytes`));
 }
 
 function reply(response: HttpResponse, answer: Promise<Answer>): void {
