@@ -12,6 +12,7 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { Answer } from "../calls/answer.ts";
+import { requireFit } from "../calls/json-line.ts";
 import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
 import { CallInFlight, type WorkerCallListener } from "./call-in-flight.ts";
 import {
@@ -100,7 +101,8 @@ export class Worker {
     signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
-    const line = this.#checkedLine(lineFromRequest(id, request));
+    const line = lineFromRequest(id, request);
+    requireFit(line, this.#options.maxLineBytes);
     const call = new CallInFlight(listener);
     const onAbort = () => this.#giveUp(id, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
@@ -255,13 +257,6 @@ export class Worker {
     if (!this.#fault) this.#faultDetail = this.#options.redact(detail);
     this.#fault ||= `the worker of ${this.#options.file} broke the protocol: ${reason}`;
     void this.#child.kill();
-  }
-
-  #checkedLine(line: string): string {
-    const bytes = Buffer.byteLength(line);
-    if (bytes <= this.#options.maxLineBytes) return line;
-    const message = `the arguments of the call have ${bytes} bytes, over the limit of ${this.#options.maxLineBytes}`;
-    return refuse("resource_exhausted", message, { reason: "MESSAGE_TOO_LARGE" });
   }
 
   #write(line: string): void {

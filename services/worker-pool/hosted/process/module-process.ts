@@ -13,6 +13,7 @@ import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Answer } from "../../calls/answer.ts";
+import { requireFit } from "../../calls/json-line.ts";
 import { LEVELS, type WrittenLine } from "../../logs/log-line.ts";
 import { createLastWords } from "../../worker/last-words.ts";
 import type { HostedCall } from "./host.ts";
@@ -104,7 +105,8 @@ export class ModuleProcess {
     call.signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the module ${this.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
-    const line = this.#checkedLine(lineFromCall(id, call));
+    const line = lineFromCall(id, call);
+    requireFit(line, this.#options.maxLineBytes);
     const inFlight = openInFlightCall(call);
     this.#calls.set(id, inFlight);
     const onAbort = () => this.#giveUp(id, inFlight);
@@ -278,14 +280,6 @@ export class ModuleProcess {
 
   #write(line: string): void {
     this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
-  }
-
-  #checkedLine(line: string): string {
-    const bytes = Buffer.byteLength(line);
-    const { maxLineBytes } = this.#options;
-    if (bytes <= maxLineBytes) return line;
-    const text = `the arguments of the call have ${bytes} bytes, over the limit of ${maxLineBytes}`;
-    return refuse("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
   }
 
   #line(level: WrittenLine["level"], message: string, fieldsJson: string): WrittenLine {
