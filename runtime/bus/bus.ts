@@ -6,7 +6,7 @@ import { LocalFailure } from "../failure/local-failure.ts";
 import { saveOnWriters } from "../schema/protobuf-patches/scratch-writer.ts";
 import { delay } from "../time/delay.ts";
 import { retryWhile } from "../time/retry/retry.ts";
-import { connectOnce } from "./credentials/connect.ts";
+import { type ConnectOptions, connectOnce } from "./credentials/connect.ts";
 import type { BusLogin } from "./credentials/login.ts";
 import type { StoreAccess, StoreName, StoresAccess } from "./credentials/permissions.ts";
 import type { ReadTrustList } from "./credentials/trust/trust-list.ts";
@@ -51,16 +51,11 @@ export type BusStatus =
   | { kind: "denied"; operation: "publish" | "subscription"; subject: string }
   | ({ kind: "unreadable" } & Unreadable);
 
-export interface BusOptions {
-  /** One server, or several of a cluster with commas between. */
-  url: string;
-  login: BusLogin;
+export interface BusOptions extends ConnectOptions {
   /** Unless told, nobody's. */
   trust?: ReadTrustList | undefined;
   /** What is stored by or read of whom: only that is created. Everything unless told, for a login that may do everything. */
   stores?: StoresAccess | undefined;
-  /** What the server's monitoring shows. */
-  name: string;
   /** Ends the waiting for the server; a bus that is open is closed by disposing. */
   signal?: AbortSignal | undefined;
   /** Copies of each store: 1 on one machine, 3 in a cluster. Unless told, what stands is kept, and 1 is created. */

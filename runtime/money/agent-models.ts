@@ -26,8 +26,9 @@ export interface Question {
 
 /** The call on whose behalf a model is asked. */
 export interface AskingCall extends RunShare {
+  /** When its time is over. */
   readonly deadlineMs: number;
-  /** Grows with what the model used. */
+  /** Grows with each thing that is done on its behalf. */
   readonly used: Used;
   readonly signal: AbortSignal;
 }

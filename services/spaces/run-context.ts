@@ -1,4 +1,4 @@
-import type { InstructionPart } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import type { GetRunContextResponse, InstructionPart } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Inbox } from "./inbox/inbox.ts";
@@ -7,14 +7,7 @@ import type { Memory } from "./memory/memory.ts";
 import type { Owner } from "./owners/owner.ts";
 import type { Membership } from "./space/membership.ts";
 
-export interface RunContext {
-  parts: InstructionPart[];
-  /** For an agent that has all built-ins. */
-  instructions: string;
-  events: InboxEvent[];
-  /** Empty if there is none. */
-  spaceId: string;
-}
+export type RunContext = Omit<GetRunContextResponse, "$typeName" | "$unknown">;
 
 export interface RunContextParts {
   membership: Pick<Membership, "activeSpace">;

@@ -47,7 +47,7 @@ const HANGS = `there was no answer within ${HANGING_MS} ms; this machine may be 
 /** Why no answer was found. */
 export class Unanswered extends Error {}
 
-interface Asker {
+export interface Asker {
   /** On whose behalf it is asked: his questions are answered one at a time. */
   readonly by: string;
   /** Ends the waiting for that. */

@@ -2,7 +2,7 @@ import { HEAVY_VALUES } from "#runtime/collections/own-turn.ts";
 import { type Cost, costOfCheap, isCheap } from "../cost.ts";
 import { hasMoreValues, isTooDeep, maxLevels, maxToolValues, maxValues, tooMany } from "../json-size.ts";
 import { cannotCheck, faultOf, leftOf, parsed, type Question } from "./checker.ts";
-import { askThread, Unanswered } from "./checker-pool.ts";
+import { type Asker, askThread, Unanswered } from "./checker-pool.ts";
 import { type Compiled, Dialects } from "./dialects.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 
@@ -132,10 +132,7 @@ function openCheap(isLenient: boolean) {
   };
 }
 
-interface Asking {
-  readonly by: string;
-  readonly signal?: AbortSignal | undefined;
-  readonly isPatient?: boolean;
+interface Asking extends Asker {
   /** V3; what is told where there is no answer. */
   readonly told?: (why: string) => string;
 }

@@ -1,6 +1,10 @@
 import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import type { McpContentService, SessionSource } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import type {
+  ListPromptsRequest,
+  McpContentService,
+  SessionSource,
+} from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Ending } from "#runtime/time/ending.ts";
@@ -20,11 +24,7 @@ export interface ContentRoutes {
   readonly lasting: (context: HandlerContext) => Ending;
 }
 
-interface ListRequest {
-  readonly source?: SessionSource | undefined;
-  readonly pageSize: number;
-  readonly pageToken: string;
-}
+type ListRequest = Pick<ListPromptsRequest, "source" | "pageSize" | "pageToken">;
 
 export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpContentService> {
   const { content, resources, requireSession, askerOf, lasting } = routes;

@@ -46,12 +46,8 @@ export interface SourceOfSession {
   readonly source: string;
 }
 
-interface SourcesOptions {
+interface SourcesOptions extends Pick<AgentSources, "content" | "options" | "answering" | "sessionId"> {
   readonly tools: Tools;
-  readonly content: Content;
-  readonly options: CallOptions;
-  readonly answering: Answering;
-  readonly sessionId: () => Promise<string>;
   /** Whether the client is told how long it may keep an answer, as since 2026-07-28. */
   readonly tellsTtl: boolean;
 }

@@ -1,18 +1,13 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { RunShare, Used } from "#runtime/money/run-share.ts";
+import type { AskingCall as CallOfModel } from "#runtime/money/agent-models.ts";
 import type { Answer } from "../../calls/answer.ts";
 import type { CallListener } from "../../worker/call-in-flight.ts";
 import type { Ask } from "./messages.ts";
 
 /** The call in which a hosted tool asks for something. */
-export interface AskingCall extends RunShare {
+export interface AskingCall extends CallOfModel {
   readonly callId: string;
   readonly scope: Scope | undefined;
-  /** When its time is over. */
-  readonly deadlineMs: number;
-  /** Grows with each thing that is done on its behalf. */
-  readonly used: Used;
-  readonly signal: AbortSignal;
 }
 
 /** What hosted tools reach through the service: the agent's tools and models, on behalf of the session that called. */
