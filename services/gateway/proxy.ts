@@ -22,7 +22,7 @@ type Messages = AsyncIterable<MessageShape<DescMessage>>;
 export function createProxy<S extends DescService>(
   service: S,
   transport: Transport,
-  stopping?: AbortSignal,
+  stopping: AbortSignal,
 ): ServiceImpl<S> {
   const methods = service.methods.map(
     (method) => [method.localName, proxyMethod(method, transport, stopping)] as const,

@@ -48,7 +48,7 @@ export interface Bucket<T> {
   /** Of the last change of any key of this kind; 0 before the first. */
   lastRevision(signal?: AbortSignal): Promise<number>;
   /** What stands, then each change, in order, until the signal aborts, which ends it quietly. */
-  follow(options?: FollowOptions): AsyncIterable<Change<T>>;
+  follow(options: FollowOptions): AsyncIterable<Change<T>>;
 }
 
 export interface Stored<T> {

@@ -9,7 +9,7 @@ export interface RunOptions {
 }
 
 /** Runs a program to its end and gives its stdout. Throws when it fails, with the end of what it wrote to stderr. */
-export async function runToEnd(command: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
+export async function runToEnd(command: string, args: readonly string[], options: RunOptions): Promise<string> {
   const { searchPath, signal } = options;
   await using child = await openChildProcess({
     command,

@@ -185,12 +185,7 @@ export async function firstAfter(
 const LATEST_MS = 9_223_372_036_000;
 
 /** The first message of a subject that was stored at a time or after it, read from the stream's leader; null when there is none. */
-export async function firstSince(
-  bus: Bus,
-  subject: string,
-  time: Date,
-  limits: ReadLimits = {},
-): Promise<StoredMsg | null> {
+export async function firstSince(bus: Bus, subject: string, time: Date, limits: ReadLimits): Promise<StoredMsg | null> {
   const heldMs = Math.min(Math.max(time.getTime(), 0), LATEST_MS);
   // the server takes a time in the place of a sequence, which the client's type does not name
   const query = { start_time: new Date(heldMs).toISOString(), next_by_subj: subject } as object as MsgRequest;

@@ -16,7 +16,7 @@ const MAX_PIECE_LENGTH = 64 * 1024;
  * Drains a child's stderr from the first moment on, since a child whose stderr is full stands still, and keeps its end.
  * Gives a function that tells the tail as it is now.
  */
-export function drainStderr(stderr: Readable, options: StderrOptions = {}): () => string {
+export function drainStderr(stderr: Readable, options: StderrOptions): () => string {
   const { tailBytes = 16 * 1024, onLine, onChunk } = options;
   let tail = Buffer.alloc(0);
   const lines = onLine && splitLines(onLine);

@@ -23,7 +23,7 @@ export function runIdOf(responseId: string, field = "response_id"): string {
   return runId ?? refuseUnknown(responseId, undefined, field);
 }
 
-export function refuseUnknown(responseId: string, cause?: unknown, field = "response_id"): never {
+export function refuseUnknown(responseId: string, cause: unknown, field = "response_id"): never {
   return refuse("not_found", `there is no response ${responseId.slice(0, 128)}`, {
     reason: "RUN_NOT_FOUND",
     fieldViolations: [{ field, message: "names no response" }],

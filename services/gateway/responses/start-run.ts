@@ -18,7 +18,7 @@ export interface Starting {
 }
 
 /** Starts the run of a response, and gives its id. */
-export async function startRun(asking: Asking, body: CreateBody, starting: Starting = {}): Promise<string> {
+export async function startRun(asking: Asking, body: CreateBody, starting: Starting): Promise<string> {
   const { parallel_tool_calls: parallel, max_tool_calls: maxToolCalls } = body;
   const before = await previousRun(asking, body, starting);
   const input = inputFrom(body);

@@ -143,7 +143,7 @@ function isTemporary({ code }: OAuthError): boolean {
 }
 
 /** What went wrong, without anything secret: authorization servers may repeat what they were sent. */
-export function textOfFault(error: unknown, secrets: readonly (string | undefined)[] = []): string {
+export function textOfFault(error: unknown, secrets: readonly (string | undefined)[]): string {
   const isOther = error instanceof OAuthError && error.code === OAuthErrorCode.ServerError;
   const text = isOther ? "its answer is no answer of OAuth" : textOf(error);
   return withoutTokens(text, secrets).slice(0, 500);
