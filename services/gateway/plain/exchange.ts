@@ -1,6 +1,6 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { type Failure, type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
@@ -72,10 +72,11 @@ export function answerJson(response: HttpResponse, status: number, value: unknow
 }
 
 export function answerFailure(response: HttpResponse, error: unknown): void {
-  const { code, message, reason, fieldViolations, metadata } = failureFromConnectError(error);
-  const isShare = reason === "SHARE_EXCEEDED";
-  if (isShare) response.setHeader("retry-after", String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000)));
-  answerJson(response, isShare ? 429 : (STATUSES[code] ?? 500), {
+  const failure = failureFromConnectError(error);
+  const { code, message, reason, fieldViolations } = failure;
+  const retryAfter = retryAfterOf(failure);
+  if (retryAfter !== undefined) response.setHeader("retry-after", retryAfter);
+  answerJson(response, statusOf(failure), {
     code,
     message,
     reason,
@@ -83,8 +84,18 @@ export function answerFailure(response: HttpResponse, error: unknown): void {
   });
 }
 
+/** The header that tells when a share has room again; undefined for any other failure. */
+export function retryAfterOf({ reason, metadata }: Failure): string | undefined {
+  if (reason !== "SHARE_EXCEEDED") return undefined;
+  return String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000));
+}
+
+export function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
+  return reason === "SHARE_EXCEEDED" ? 429 : (STATUSES[code] ?? 500);
+}
+
 /** What HTTP says of a refusal, where it has a word. */
-export const STATUSES: Partial<Record<FailureCode, number>> = {
+const STATUSES: Partial<Record<FailureCode, number>> = {
   invalid_argument: 400,
   unauthenticated: 401,
   permission_denied: 403,

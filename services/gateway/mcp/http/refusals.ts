@@ -1,7 +1,7 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
-import { STATUSES } from "../../plain/exchange.ts";
+import { retryAfterOf, statusOf } from "../../plain/exchange.ts";
 
 /** Codes of JSON-RPC, and those that MCP adds. */
 export const JSON_RPC = {
@@ -48,12 +48,11 @@ export function refusalResponse(error: unknown, id: string | number | null, chal
     return Response.json({ jsonrpc: "2.0", id, error: { code, message, data } }, { status: 400 });
   }
   const failure = failureFromConnectError(error);
-  const { code, reason, metadata } = failure;
-  const isShare = reason === "SHARE_EXCEEDED";
-  const status = isSessionGone(failure) ? 404 : isShare ? 429 : (STATUSES[code] ?? 500);
+  const status = isSessionGone(failure) ? 404 : statusOf(failure);
   const headers = new Headers();
-  if (code === "unauthenticated") headers.set("www-authenticate", challenge);
-  if (isShare) headers.set("retry-after", String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000)));
+  if (failure.code === "unauthenticated") headers.set("www-authenticate", challenge);
+  const retryAfter = retryAfterOf(failure);
+  if (retryAfter !== undefined) headers.set("retry-after", retryAfter);
   return Response.json({ jsonrpc: "2.0", id, error: rpcFailureFrom(failure) }, { status, headers });
 }
 

@@ -1,7 +1,6 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import type { Failure } from "#runtime/failure/failure.ts";
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { answerJson, STATUSES } from "../../plain/exchange.ts";
+import { answerJson, retryAfterOf, statusOf } from "../../plain/exchange.ts";
 
 /** An error in the specification's form: `code` is our reason, but where the specification names one itself. */
 export interface ToldError {
@@ -23,10 +22,8 @@ export function toldErrorFrom(error: unknown): ToldError {
 
 export function answerRefusal(response: HttpResponse, error: unknown): void {
   const failure = failureFromConnectError(error);
-  if (failure.reason === "SHARE_EXCEEDED") {
-    const waitMs = Number(failure.metadata?.retry_after_ms ?? 1_000);
-    response.setHeader("retry-after", String(Math.ceil(waitMs / 1_000)));
-  }
+  const retryAfter = retryAfterOf(failure);
+  if (retryAfter !== undefined) response.setHeader("retry-after", retryAfter);
   answerJson(response, statusOf(failure), { error: toldErrorFrom(failure) });
 }
 
@@ -34,10 +31,6 @@ export function answerRefusal(response: HttpResponse, error: unknown): void {
 export function answerMethodRefusal(response: HttpResponse, message: string): void {
   const error: ToldError = { type: "invalid_request_error", code: "PROTOCOL_UNSUPPORTED", message, param: "" };
   answerJson(response, 405, { error });
-}
-
-export function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
-  return reason === "SHARE_EXCEEDED" ? 429 : (STATUSES[code] ?? 500);
 }
 
 const TYPES: Readonly<Record<number, string>> = {
