@@ -21,9 +21,9 @@ export function libraryEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 }
 
 /** For a program that fetches other programs, and ends then. */
-export function installerEnvironment(env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
+export function installerEnvironment(): NodeJS.ProcessEnv {
   const patterns = [PLATFORM, OF_LIBRARIES, OF_INSTALLERS];
-  return matching(env, (name) => patterns.some((pattern) => pattern.test(name)));
+  return matching(process.env, (name) => patterns.some((pattern) => pattern.test(name)));
 }
 
 function matching(env: NodeJS.ProcessEnv, isWanted: (name: string) => boolean): NodeJS.ProcessEnv {

@@ -24,9 +24,9 @@ function policyFor(origins: readonly string[]): string {
 const LOGIN_PATH = "/console/login.json";
 
 /** Reads the files into memory: a suite that is upgraded under a running gateway changes nothing that this one serves. */
-export async function readConsoleFiles(folder = built): Promise<ReadonlyMap<string, ServedFile>> {
-  const names = (await readdir(folder)).filter((name) => contentTypes[extname(name)] !== undefined);
-  const files = await Promise.all(names.map(async (name) => [pathOf(name), await readOne(folder, name)] as const));
+export async function readConsoleFiles(): Promise<ReadonlyMap<string, ServedFile>> {
+  const names = (await readdir(built)).filter((name) => contentTypes[extname(name)] !== undefined);
+  const files = await Promise.all(names.map(async (name) => [pathOf(name), await readOne(name)] as const));
   return new Map(files);
 }
 
@@ -34,8 +34,8 @@ function pathOf(name: string): string {
   return name === "index.html" ? "/" : `/console/${name}`;
 }
 
-async function readOne(folder: string, name: string): Promise<ServedFile> {
-  return servedFile(contentTypes[extname(name)] ?? "", await readFile(join(folder, name)));
+async function readOne(name: string): Promise<ServedFile> {
+  return servedFile(contentTypes[extname(name)] ?? "", await readFile(join(built, name)));
 }
 
 export interface ConsoleParts {

@@ -53,8 +53,8 @@ export class LoginRecords {
     });
   }
 
-  async read(key: string, signal?: AbortSignal): Promise<KeptRecord | undefined> {
-    const found = await this.#parts.bucket.read(key, signal);
+  async read(key: string): Promise<KeptRecord | undefined> {
+    const found = await this.#parts.bucket.read(key);
     const record = found && this.#open(found.value, key);
     return record && { key, record, revision: found.revision };
   }
@@ -63,19 +63,14 @@ export class LoginRecords {
   async update(
     key: string,
     decide: (record: LoginRecord | undefined) => LoginRecord | undefined,
-    signal?: AbortSignal,
   ): Promise<KeptRecord & { hasChanged: boolean }> {
     const sealing = this.#parts.sealing ?? refuseUnkept();
-    const result = await this.#parts.bucket.update(
-      key,
-      (standing) => {
-        const decided = decide(standing && this.#open(standing, key));
-        if (decided !== undefined && standing === undefined) this.#requireRoom(key);
-        return decided && sealing.seal(JSON.stringify(decided), key);
-      },
-      signal,
-    );
-    if (result.hasChanged) await this.#parts.view.reached(result.revision, signal);
+    const result = await this.#parts.bucket.update(key, (standing) => {
+      const decided = decide(standing && this.#open(standing, key));
+      if (decided !== undefined && standing === undefined) this.#requireRoom(key);
+      return decided && sealing.seal(JSON.stringify(decided), key);
+    });
+    if (result.hasChanged) await this.#parts.view.reached(result.revision);
     const record = (result.value && this.#open(result.value, key)) ?? { server: null };
     return { key, record, revision: result.revision, hasChanged: result.hasChanged };
   }
