@@ -74,8 +74,13 @@ export function refuse(code: FailureCode, message: string, options: FailureOptio
 
 /** Throws the `Failure` for a request of which one field is at fault. */
 export function refuseField(field: string, message: string, cause?: unknown): never {
-  const fieldViolations = [{ field, message }];
-  throw new Failure("invalid_argument", `${field}: ${message}`, { reason: "INVALID_REQUEST", fieldViolations, cause });
+  return refuseRequest(`${field}: ${message}`, { field, message }, cause);
+}
+
+/** As `refuseField`, with a message of its own. */
+export function refuseRequest(message: string, violation: FieldViolation, cause?: unknown): never {
+  const fieldViolations = [violation];
+  throw new Failure("invalid_argument", message, { reason: "INVALID_REQUEST", fieldViolations, cause });
 }
 
 /** The message of whatever was thrown, for logs, states and messages that name a cause: a peer may have chosen it. */

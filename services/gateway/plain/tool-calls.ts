@@ -11,7 +11,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
@@ -130,10 +130,7 @@ async function stream(
 function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
   const tools = query.getAll("tool");
   if (tools.length === 0)
-    refuse("invalid_argument", "name the tools: ?tool=NAME&tool=NAME", {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "tool", message: "is required" }],
-    });
+    refuseRequest("name the tools: ?tool=NAME&tool=NAME", { field: "tool", message: "is required" });
   const watch = create(WatchToolCallsRequestSchema, { tools, watcherId: query.get("watcher") ?? randomUUID() });
   const { error, violations } = contractValidator.validate(WatchToolCallsRequestSchema, watch);
   return error === undefined
@@ -182,10 +179,7 @@ function fieldsOf(body: unknown): Record<string, unknown> {
 function textOf(value: unknown, name: string): string {
   return typeof value === "string"
     ? value
-    : refuse("invalid_argument", `${name} must be a text`, {
-        reason: "INVALID_REQUEST",
-        fieldViolations: [{ field: name, message: "must be a text" }],
-      });
+    : refuseRequest(`${name} must be a text`, { field: name, message: "must be a text" });
 }
 
 /** A segment of a path, as it was before it was written into one. */

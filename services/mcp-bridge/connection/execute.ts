@@ -3,7 +3,7 @@ import type { Progress } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { InputKind, type InputRequired, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
@@ -222,16 +222,13 @@ function parseArguments(argumentsJson: string): Record<string, unknown> {
   try {
     parsed = argumentsJson === "" ? {} : parseExactly(argumentsJson);
   } catch (error) {
-    refuse("invalid_argument", `the arguments are no JSON: ${messageFromUnknown(error)}`, {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
+    refuseRequest(`the arguments are no JSON: ${messageFromUnknown(error)}`, {
+      field: "arguments_json",
+      message: "is no JSON text",
     });
   }
   if (isObject(parsed)) return parsed;
-  return refuse("invalid_argument", "the arguments are no JSON object", {
-    reason: "INVALID_REQUEST",
-    fieldViolations: [{ field: "arguments_json", message: "is no JSON object" }],
-  });
+  return refuseRequest("the arguments are no JSON object", { field: "arguments_json", message: "is no JSON object" });
 }
 
 function progressFrom({ progress, total = 0, message = "" }: Progress) {

@@ -14,7 +14,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
@@ -81,9 +81,9 @@ export class Provider {
 
   async *callTool(request: ExecuteToolRequest, asker: Asker): AsyncGenerator<ExecuteToolResponse> {
     const {
-      source = refuse("invalid_argument", "a tool of an MCP server is called with its source", {
-        reason: "INVALID_REQUEST",
-        fieldViolations: [{ field: "source", message: "is required" }],
+      source = refuseRequest("a tool of an MCP server is called with its source", {
+        field: "source",
+        message: "is required",
       }),
       scope,
     } = request;

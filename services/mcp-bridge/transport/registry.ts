@@ -1,6 +1,6 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseRequest } from "#runtime/failure/failure.ts";
 import { http } from "./http/http.ts";
 import { sse } from "./http/sse.ts";
 import type { TransportModule } from "./module.ts";
@@ -22,9 +22,9 @@ export function createTransportRegistry(others: readonly TransportModule[] = [])
 
   function refuseUnknown(what: string): never {
     const known = modules.map((module) => module.name).join(", ");
-    return refuse("invalid_argument", `there is no such thing as ${what}; known are ${known}`, {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "transport", message: `must be one of ${known}` }],
+    return refuseRequest(`there is no such thing as ${what}; known are ${known}`, {
+      field: "transport",
+      message: `must be one of ${known}`,
     });
   }
 }

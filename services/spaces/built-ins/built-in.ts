@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import type { ResultStore } from "#runtime/results/store/store.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Memory } from "../memory/memory.ts";
@@ -69,11 +69,11 @@ function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer
   try {
     value = JSON.parse(json === "" ? "{}" : json);
   } catch (cause) {
-    return refuse("invalid_argument", "the arguments are no JSON text", {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
+    return refuseRequest(
+      "the arguments are no JSON text",
+      { field: "arguments_json", message: "is no JSON text" },
       cause,
-    });
+    );
   }
   const parsed = schema.safeParse(value);
   return parsed.success

@@ -3,7 +3,7 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { refuse, refuseField, refuseRequest } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 
 /** What an agent chose to remember in a session. One record an agent, so that a change is whole or not at all. */
@@ -93,16 +93,13 @@ function refuseUnfit(entry: MemoryEntry): void {
   refuseUnknownKind(entry.kind);
   if (entry.key === "") refuseField("entries.key", "must not be empty");
   if (entry.dueTime && entry.kind !== MemoryKind.PLAN) {
-    refuse("invalid_argument", `entry "${entry.key}" has a time, which only plans may have`, {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "entries.due_time", message: "only plans may have one" }],
+    refuseRequest(`entry "${entry.key}" has a time, which only plans may have`, {
+      field: "entries.due_time",
+      message: "only plans may have one",
     });
   }
   if (entry.dueTime && !isTime(entry.dueTime))
-    refuse("invalid_argument", `entry "${entry.key}" has a time that is none`, {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "entries.due_time", message: "is no time" }],
-    });
+    refuseRequest(`entry "${entry.key}" has a time that is none`, { field: "entries.due_time", message: "is no time" });
 }
 
 function isTime(time: NonNullable<MemoryEntry["dueTime"]>): boolean {

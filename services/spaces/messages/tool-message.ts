@@ -20,7 +20,7 @@ import {
   ToolMessageSchema,
   ToolMessageState,
 } from "#gen/toolbus/space/v1/space_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 
 /** Ids of people's messages hold no colon, so that the two never meet. */
 export function idOfToolMessage(callId: string): string {
@@ -89,10 +89,7 @@ function eventFrom(before: ToolMessageState | undefined, after: ToolMessageState
     case ToolMessageState.ERROR:
       return { case: "toolError", value };
     default:
-      return refuse("invalid_argument", "message.state is not set", {
-        reason: "INVALID_REQUEST",
-        fieldViolations: [{ field: "message.state", message: "is required" }],
-      });
+      return refuseRequest("message.state is not set", { field: "message.state", message: "is required" });
   }
 }
 

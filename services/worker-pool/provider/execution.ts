@@ -28,7 +28,7 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuseRequest } from "#runtime/failure/failure.ts";
 import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -180,13 +180,13 @@ function checkedArguments(text: string): string {
     const value: unknown = parseBounded(text);
     if (isObject(value)) return text;
   } catch (error) {
-    refuse("invalid_argument", `arguments_json is not JSON: ${messageFromUnknown(error)}`, {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "arguments_json", message: "is no JSON text" }],
+    refuseRequest(`arguments_json is not JSON: ${messageFromUnknown(error)}`, {
+      field: "arguments_json",
+      message: "is no JSON text",
     });
   }
-  return refuse("invalid_argument", "arguments_json must be a JSON object", {
-    reason: "INVALID_REQUEST",
-    fieldViolations: [{ field: "arguments_json", message: "is no JSON object" }],
+  return refuseRequest("arguments_json must be a JSON object", {
+    field: "arguments_json",
+    message: "is no JSON object",
   });
 }

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuseRequest } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import { isModuleFileName } from "../hosted/module-names.ts";
@@ -21,10 +21,7 @@ const FIELDS = new Set(["file", "secrets", "config"]);
 /** Throws `invalid_argument`, which names the source and the field. */
 export function parseSourceConfig(source: string, given: JsonObject = {}): SourceConfig {
   const fault = (words: string) =>
-    refuse("invalid_argument", `source "${source}": ${words}`, {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "source.config", message: words }],
-    });
+    refuseRequest(`source "${source}": ${words}`, { field: "source.config", message: words });
   for (const field of Object.keys(given)) {
     if (!FIELDS.has(field)) fault(`unknown field "${field}"; known are file, secrets, config`);
   }
