@@ -123,7 +123,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
   const transport = new Transport({
     ...(isNew && { sessionIdGenerator: () => headerFromSession(served) }),
-    ...(call && { eventStore: placeOf(eventIdOfCall({ ...call, ...calledBy(own, call) })) }),
+    ...(call && { eventStore: placeOf({ ...call, ...calledBy(own, call) }) }),
     enableJsonResponse: !isStream,
   });
   await server.connect(transport);
@@ -137,9 +137,9 @@ function withTasks(body: unknown): unknown {
 }
 
 /** Whoever comes back with it asks for the same call (mcp-2). */
-function placeOf(eventId: string): EventStore {
+function placeOf(call: PlacedCall): EventStore {
   const replayEventsAfter = () => refuse("internal", "streams are resumed by their calls", { reason: "INTERNAL" });
-  return { storeEvent: async () => eventId, replayEventsAfter };
+  return { storeEvent: async () => eventIdOfCall(call), replayEventsAfter };
 }
 
 type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "task">;

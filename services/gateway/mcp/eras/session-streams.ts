@@ -1,5 +1,6 @@
 import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport } from "@modelcontextprotocol/server";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
@@ -8,6 +9,7 @@ import { followResources } from "../agent/resource-changes.ts";
 import { createStoredResults } from "../agent/stored-results.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
+import { JSON_RPC } from "../http/refusals.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./ids/event-ids.ts";
@@ -38,8 +40,9 @@ async function resumeCall(
   { sessionId, call }: { sessionId: string; call: PlacedCall },
 ): Promise<Response> {
   const { id, name, progressToken } = call;
-  const argumentsJson =
-    call.argumentsJson ?? (await argumentsOf(parts, exchange, callIdIn(parts, exchange, { sessionId, id })));
+  const callId = callIdIn(parts, exchange, { sessionId, id });
+  const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callId));
+  if (argumentsJson === undefined) return streamOf({ jsonrpc: "2.0", id, error: NOT_KEPT });
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
   const task = call.task ? `"task":${JSON.stringify(call.task)},` : "";
   const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
@@ -53,14 +56,32 @@ async function resumeCall(
   return postToSession(parts, { ...exchange, request, body: JSON.parse(bodyText), bodyText, isResumed: true });
 }
 
-/** Of a call whose arguments are too long for the place of its stream. */
-async function argumentsOf({ calls, maxBytes }: McpParts, { caller }: McpExchange, callId: string): Promise<string> {
+/** Of a call whose arguments are too long for the place of its stream; undefined where nobody has kept them. */
+async function argumentsOf(
+  { calls, maxBytes }: McpParts,
+  { caller }: McpExchange,
+  callId: string,
+): Promise<string | undefined> {
   const options = optionsFor(caller);
-  const { call } = await calls.getToolCall({ callId }, options);
-  const whole = call && (await recordedArguments(call, createStoredResults(calls, options, maxBytes)));
-  if (whole !== undefined) return whole;
-  const text = "the arguments of the call are not kept: send it again, with the id that it had";
-  return refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
+  try {
+    const { call } = await calls.getToolCall({ callId }, options);
+    return call && (await recordedArguments(call, createStoredResults(calls, options, maxBytes)));
+  } catch (error) {
+    if (failureFromConnectError(error).code === "not_found") return undefined; // a call that may be repeated has no record
+    throw error;
+  }
+}
+
+const NOT_KEPT = {
+  code: JSON_RPC.refused,
+  message: "the stream of the call was lost, and its arguments are not kept: send it again, with the id that it had",
+  data: { code: "unavailable", reason: "OUTCOME_UNKNOWN" },
+};
+
+/** The answer to a request, for a client that waits for it: whoever is refused the stream goes on waiting. */
+function streamOf(answer: object): Response {
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
+  return new Response(`event: message\ndata: ${JSON.stringify(answer)}\n\n`, { headers });
 }
 
 async function followSession(

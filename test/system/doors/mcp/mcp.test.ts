@@ -219,6 +219,22 @@ describe("DOOR-1 a session of a client, as a session of the suite,", () => {
     expect(door.work.log.filter((line) => line === "began l1")).toHaveLength(1);
   });
 
+  it("tells a client that lost the stream of a call which nobody has kept, by an answer to its request", async () => {
+    const headers = { "mcp-session-id": await begin(here), "mcp-protocol-version": "2025-11-25" };
+    const params = { name: "note", arguments: { padding: "x".repeat(3_000) } };
+    const events = await Array.fromAsync(
+      eventsOf(await send(here, { jsonrpc: "2.0", id: 1, method: "tools/call", params }, headers)),
+    );
+    const ids = events.map(({ id }) => id);
+    expect(new Set(ids).size, "each has an id of its own").toBe(2);
+    const again = await ask(there(), "GET", { ...headers, "last-event-id": ids[0]! });
+    const [told] = await Array.fromAsync(eventsOf(again));
+    expect(JSON.parse(told!.data)).toMatchObject({
+      id: 1,
+      error: { message: expect.stringContaining("send it again") },
+    });
+  });
+
   it("outlives the gateway that serves a call of it", async () => {
     await using third = await openTestSuite(door.gatewayOptions);
     const headers = {

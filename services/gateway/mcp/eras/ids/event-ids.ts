@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { ProgressToken } from "@modelcontextprotocol/server";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { AskedCall } from "../../agent/agent-server.ts";
@@ -23,11 +24,16 @@ const MAX_ARGUMENTS = 2_048;
 export function eventIdOfCall({ id, name, argumentsJson = "", progressToken, task }: PlacedCall): string {
   const isShort = argumentsJson.length <= MAX_ARGUMENTS;
   const place = { id, name, progressToken, task, ...(isShort && { argumentsJson }) };
-  return `call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`;
+  return unique(`call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`);
 }
 
 export function eventIdOfTools(digest: string): string {
-  return `tools.${digest}`;
+  return unique(`tools.${digest}`);
+}
+
+/** Each event of a session has an id of its own, also two at one place. */
+function unique(place: string): string {
+  return `${place}.${randomBytes(6).toString("base64url")}`;
 }
 
 /** Undefined for what is no place of a stream of this door. */
