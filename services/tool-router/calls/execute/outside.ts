@@ -4,7 +4,8 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import { type Answer, failure, success } from "../answers/answer.ts";
+import { type Answer, failure } from "../answers/answer.ts";
+import { pending, timedOut } from "../answers/told-answer.ts";
 import { endWait } from "../due-work/due-work.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { isExternal } from "../records/record/states.ts";
@@ -40,12 +41,13 @@ export class Outside {
     const { callId, createTime: createdAt } = opened.record;
     if (isAsync) {
       await this.#enqueue(opened, State.PENDING);
-      const refused = (await store.readCached(callId))?.result;
-      return refused ?? success({ status: "pending", pendingToolCallId: callId });
+      const record = await store.readCached(callId);
+      const refused = record?.resolvedLate ? undefined : record?.result;
+      return refused ?? pending(callId);
     }
     const createdAtMs = createdAt === undefined ? clock.now() : timestampMs(createdAt);
     const leftMs = Math.min(deadline.at, createdAtMs + deadline.timeoutMs) - clock.now();
-    if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline);
+    if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline.timeoutMs);
     return this.#wait(opened, deadline, leftMs, signal);
   }
 
@@ -69,7 +71,7 @@ export class Outside {
       const answer = (await endWait(store, record.callId, audit))?.result;
       if (signal.aborted && answer === undefined) throw signal.reason;
       if (!ends.aborted) throw error;
-      return answer ?? timedOut(deadline);
+      return answer ?? timedOut(deadline.timeoutMs);
     } finally {
       leaveAbsence();
       end(OVER);
@@ -121,7 +123,3 @@ export class Outside {
 
 /** Made once: nobody reads the stack of an error that each wait would make. */
 const OVER = new Error("the wait is over");
-
-function timedOut({ timeoutMs }: Deadline): Answer {
-  return failure(`Tool timed out after ${timeoutMs}ms`, "DEADLINE_EXCEEDED");
-}

@@ -8,6 +8,7 @@ import { isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
+import { toldAnswer } from "../answers/told-answer.ts";
 import type { CallControl } from "../in-flight.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./record/call-record.ts";
@@ -114,14 +115,14 @@ export class Records {
     if (standing === undefined) return undefined;
     if (isCanceledForAll(standing)) return standing.result;
     if (!isCallOf(standing, call)) return undefined;
-    return standing.state === State.STARTED ? this.#follow(call.callId, { signal }) : standing.result;
+    return standing.state === State.STARTED ? this.#follow(call.callId, { signal }) : toldAnswer(standing);
   }
 
   /** How a call ends that is repeated after a crash and not admitted any more; undefined for one that was not begun. */
   async endBegun(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await this.#store.read(call.callId);
     if (standing === undefined || isTombstone(standing) || !isCallOf(standing, call)) return undefined;
-    if (standing.state !== State.STARTED) return standing.result;
+    if (standing.state !== State.STARTED) return toldAnswer(standing);
     const answer = await this.#follow(call.callId, { signal }); // another router may have gone on with it
     return answer ?? this.finish(call.callId, outcomeUnknown(ROUTER_LOST));
   }
@@ -190,7 +191,8 @@ export class Records {
       const answer = await this.#follow(callId, control);
       return answer === undefined ? this.#takeOver(standing, record, control) : { kind: "resolved", answer };
     }
-    return result ? { kind: "resolved", answer: result } : { kind: "open", record: standing, isMine: false };
+    const told = toldAnswer(standing);
+    return told ? { kind: "resolved", answer: told } : { kind: "open", record: standing, isMine: false };
   }
 
   /** R3, R5 */

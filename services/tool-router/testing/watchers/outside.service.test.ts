@@ -129,6 +129,29 @@ describe("calls that somebody outside answers, on the bus", () => {
     expect(calls.map(({ callId }) => callId)).toEqual(["ordered"]);
   });
 
+  test.each([
+    ["an asynchronous call", "asked-0", { isAsync: true }, { status: "pending", pendingToolCallId: "asked-0" }],
+    [
+      "a call whose time was over",
+      "asked-1",
+      { timeout: durationFromMs(300) },
+      { error: "Tool timed out after 300ms" },
+    ],
+  ])(
+    "TOOL-9 a run that asks again for %s is told what it was told, and its result by the inbox alone",
+    async (_, callId, more, told) => {
+      const tool = { name: callId, executionType: ExecutionType.EXTERNAL, visible: false, ...more };
+      await suite.clients.catalogue.applyCatalogTool({ tool });
+      await suite.clients.agents.applyAgent({ agent: { name: "asker", tools: { use: ["asked-0", "asked-1"] } } });
+      const asked = { sessionId: await suite.openSession("asker"), runId: `run-${callId}`, name: callId, callId };
+      expect((await suite.clients.call(asked)).output).toEqual(told);
+      await suite.clients.calls.submitToolResult({ callId, outcome: { case: "resultJson", value: '"shipped"' } });
+      expect((await suite.clients.call({ ...asked, recovering: true })).output).toEqual(told);
+      const event = await until(() => suite.spaces.inbox.get(`tr:${callId}`));
+      expect(event.event.value).toMatchObject({ result: { outputJson: '"shipped"' } });
+    },
+  );
+
   test("TOOL-6 TOOL-8 arguments that cannot be recorded whole are refused instead of being shown as a digest to whoever answers", async () => {
     const { call, calls, catalogue, agents } = suite.clients;
     const whole = { executionType: ExecutionType.EXTERNAL, visible: false, timeout: durationFromMs(2_000) };

@@ -1,0 +1,23 @@
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { CallRecord } from "../records/record/call-record.ts";
+import { type Answer, failure, success } from "./answer.ts";
+
+/** What a caller is told of a call whose answer comes later, to the inbox. */
+export function pending(callId: string): Answer {
+  return success({ status: "pending", pendingToolCallId: callId });
+}
+
+export function timedOut(timeoutMs: number): Answer {
+  return failure(`Tool timed out after ${timeoutMs}ms`, "DEADLINE_EXCEEDED");
+}
+
+/**
+ * What a run is told of a call that it asks for again after a crash: what was told the first time. What came late is in the inbox, and
+ * told there alone (TOOL-9). Others ask again for the result.
+ */
+export function toldAnswer(record: CallRecord): Answer | undefined {
+  const { callId, runId, createTime, waitExpireTime, result, resolvedLate } = record;
+  if (!resolvedLate || runId === "") return result;
+  if (waitExpireTime === undefined || createTime === undefined) return pending(callId);
+  return timedOut(timestampMs(waitExpireTime) - timestampMs(createTime));
+}
