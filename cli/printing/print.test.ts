@@ -32,9 +32,10 @@ test.each([
   [[4, 60, 10], 40, [4, 22, 10]],
   [[4, 60, 90], 44, [4, 18, 18]],
   [[60, 60], undefined, [60, 60]],
-  [[60, 60], 3, [4, 4]],
+  [[60, 60], 3, [60, 4]],
+  [[30, 60, 60], 80, [30, 23, 23]],
 ])(
-  "columns that need %j have in %s of a terminal %j: the widest give way, and all stay readable",
+  "columns that need %j have in %s of a terminal %j: the widest but the first give way, and all stay readable",
   (needed, columns, widths) => {
     expect(fittingWidths(needed, columns)).toEqual(widths);
   },

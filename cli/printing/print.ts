@@ -10,7 +10,7 @@ export function printMessage<D extends DescMessage>(schema: D, message: MessageS
   printJson(toJson(schema, message) as object);
 }
 
-/** Columns as wide as they need be, as long as the terminal has room for them: then the widest are cut. */
+/** Columns as wide as they need be, as long as the terminal has room for them: then the widest are cut, but never the first one. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   printLines(linesOfTable(head, rows));
   if (rows.length === 0) printNote("there is none yet");
@@ -30,19 +30,22 @@ export function linesOfTable(head: readonly string[], rows: readonly (readonly s
 
 const GAP = "  ";
 
-/** The widths of columns that need so much, in a terminal that has so much; the widest give way first, each to the same width. */
-export function fittingWidths(needed: readonly number[], columns = Number.POSITIVE_INFINITY): number[] {
-  let room = columns - GAP.length * (needed.length - 1);
+/**
+ * The widths of columns that need so much, in a terminal that has so much. The first one, which names what a row is of, is never cut:
+ * other commands are given it. Of the others the widest give way first, each to the same width.
+ */
+export function fittingWidths([first = 0, ...others]: readonly number[], columns = Number.POSITIVE_INFINITY): number[] {
+  let room = columns - first - GAP.length * others.length;
   let most = Number.POSITIVE_INFINITY;
-  for (const [index, width] of needed.toSorted((a, b) => a - b).entries()) {
-    const share = Math.max(4, Math.floor(room / (needed.length - index)));
+  for (const [index, width] of others.toSorted((a, b) => a - b).entries()) {
+    const share = Math.max(4, Math.floor(room / (others.length - index)));
     if (width > share) {
       most = share;
       break;
     }
     room -= width;
   }
-  return needed.map((width) => Math.min(width, most));
+  return [first, ...others.map((width) => Math.min(width, most))];
 }
 
 /** Text that fits into a table's cell. */

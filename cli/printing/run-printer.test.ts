@@ -54,6 +54,12 @@ describe("a run for people", () => {
     expect(text).toBe(`Look:\n→ repeat {"text": "x"}\n${outputText}\n`);
   });
 
+  test("an answer that another process starts again is said to be one, also where only its text tells so", () => {
+    const of = (attempt: number, text: string) => ({ delta: { turn: 1, attempt, text } });
+    const text = written(createRunPrinter, of(1, "one "), of(1, "two "), of(1025, "one "), of(1025, "two three"));
+    expect(text).toBe("one two \n(the model starts this answer again)\none two three");
+  });
+
   test("an answer that the model starts again is said to be one", () => {
     const text = written(createRunPrinter, delta("Hal"), { replaced: {} }, delta("Hello"), turn(message("Hello")));
     expect(text).toBe("Hal\n(the model starts this answer again)\nHello");

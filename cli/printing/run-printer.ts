@@ -25,6 +25,8 @@ export function createJsonRunPrinter(print: (value: JsonValue) => void): RunPrin
 export function createRunPrinter(write: Write, { saysCompleted = true } = {}): RunPrinter {
   /** Text of the turn that was shown as deltas, and need not be shown again when the turn is committed. */
   let shown = "";
+  /** The attempt at the turn of which that is. */
+  let shownAttempt = 0;
   const line = (text: string) => {
     write(`${shown === "" || shown.endsWith("\n") ? "" : "\n"}${text}\n`);
     shown = "";
@@ -34,8 +36,16 @@ export function createRunPrinter(write: Write, { saysCompleted = true } = {}): R
     shown += piece;
   };
 
-  const showDelta = ({ delta }: RunDelta) => {
-    if (delta.case === "text") text(delta.value);
+  const startAgain = () => {
+    if (shown !== "") line(colors.dim("(the model starts this answer again)"));
+  };
+
+  const showDelta = ({ delta, attempt }: RunDelta) => {
+    if (delta.case === "text") {
+      if (attempt !== shownAttempt) startAgain(); // its watch missed the end of the one before
+      shownAttempt = attempt;
+      text(delta.value);
+    }
     if (delta.case === "progress") {
       const { callId, progress } = delta.value;
       line(colors.dim(`    ${callId} ${progress === undefined ? "" : progressText(progress)}`));
@@ -46,7 +56,8 @@ export function createRunPrinter(write: Write, { saysCompleted = true } = {}): R
   /** What continues the text that stands there is added to it. */
   const showReplaced = (replaced: RunTextReplaced) => {
     const continues = replaced.text !== "" && shown !== "" && replaced.text.startsWith(shown);
-    if (shown !== "" && !continues) line(colors.dim("(the model starts this answer again)"));
+    if (!continues) startAgain();
+    shownAttempt = replaced.attempt;
     text(replaced.text.slice(shown.length));
   };
 

@@ -67,7 +67,10 @@ try {
   await end(error);
 }
 // A stream that was left in its middle may keep its socket open, which must not keep a command that is done.
-process.stdout.write("", () => process.exit());
+process.stdout.write("", () => {
+  if (process.stdout.errored) endWithoutReader(process.stdout.errored);
+  process.exit();
+});
 
 /** What is given as an option stands above what the environment says, and a context above the variables of address and key. */
 async function takeContext(): Promise<void> {
@@ -115,10 +118,11 @@ async function end(error: unknown): Promise<void> {
   process.exitCode = exitCode;
 }
 
-/** `toolbus watch … | head` has read enough: that is no failure. */
+/** `toolbus watch … | head` has read enough: that is no failure. A disk that is full is one. */
 function endWithoutReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(exitCodes.success);
+  if (error.code === "EPIPE") process.exit(exitCodes.success);
+  printError(`${colors.red("toolbus:")} the output cannot be written: ${error.message}`);
+  process.exit(exitCodes.failure);
 }
 
 function httpUrl(text: string): string {

@@ -1,8 +1,13 @@
 // The command `toolbus` when it cannot do what it is asked: it says so, and its exit code tells why.
 
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSuite } from "../../../cli/suite/suite.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
@@ -118,4 +123,14 @@ describe("the address", () => {
     const fromEnvironment = { env: { TOOLBUS_API_KEY: key } };
     expect(await runCommand(["--url", locked.url, "agents"], fromEnvironment)).toMatchObject({ exitCode: 0 });
   });
+});
+
+it.runIf(existsSync("/dev/full"))("who cannot write what was asked for says so, and exits with 1", async () => {
+  const full = openSync("/dev/full", "w");
+  const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
+  const command = spawn(process.execPath, [main, "--help"], { stdio: ["ignore", full, "pipe"] });
+  closeSync(full);
+  const [said, [code]] = await Promise.all([text(command.stderr ?? []), once(command, "exit")]);
+  expect(said).toMatch(/^toolbus: the output cannot be written: ENOSPC: .*\n$/);
+  expect(code).toBe(1);
 });

@@ -106,7 +106,7 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
 /** A client that names an agent and gets the answers of another one would never learn of it. */
 function refuseOtherAgent({ sessionId, agent }: CreateRunRequest, actual: string): void {
   if (sessionId === "" || agent === "" || agent === actual) return;
-  refuseField("agent", `session ${sessionId} has agent ${actual}, not ${agent}; leave agent out for the session's`);
+  refuseField("agent", `session ${sessionId} has agent ${actual}, not ${agent}: name ${actual}`);
 }
 
 /** The session that the request names, or its key; empty for one that is to be opened. */

@@ -73,7 +73,8 @@ export type BuiltinPolicy = Message<"toolbus.tool.v1.BuiltinPolicy"> & {
   builtin: Builtin;
 
   /**
-   * Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing.
+   * Directories (absolute) below which fs_read and fs_write touch files, and where a command begins and, confined, writes; symbolic links
+   * and `..` are resolved before comparing. What a command reads is not bounded by them.
    *
    * @generated from field: repeated string allowed_paths = 2;
    */

@@ -366,7 +366,8 @@ type BuiltinPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which built-in the tool is.
 	Builtin Builtin `protobuf:"varint,1,opt,name=builtin,proto3,enum=toolbus.tool.v1.Builtin" json:"builtin,omitempty"`
-	// Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing.
+	// Directories (absolute) below which fs_read and fs_write touch files, and where a command begins and, confined, writes; symbolic links
+	// and `..` are resolved before comparing. What a command reads is not bounded by them.
 	AllowedPaths []string `protobuf:"bytes,2,rep,name=allowed_paths,json=allowedPaths,proto3" json:"allowed_paths,omitempty"`
 	// Commands that BUILTIN_SHELL_EXEC may start, compared with argv[0] exactly. Empty permits nothing.
 	AllowedCommands []string `protobuf:"bytes,3,rep,name=allowed_commands,json=allowedCommands,proto3" json:"allowed_commands,omitempty"`

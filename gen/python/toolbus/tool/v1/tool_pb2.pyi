@@ -244,7 +244,9 @@ class BuiltinPolicy(_message.Message):
     """Which built-in the tool is."""
     @_builtins.property
     def allowed_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Directories (absolute) below which files may be touched; symbolic links and `..` are resolved before comparing."""
+        """Directories (absolute) below which fs_read and fs_write touch files, and where a command begins and, confined, writes; symbolic links
+        and `..` are resolved before comparing. What a command reads is not bounded by them.
+        """
 
     @_builtins.property
     def allowed_commands(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
