@@ -39,6 +39,11 @@ export function sharedPatienceMs(): number | undefined {
   return leftMs < patienceMs ? Math.max(Math.round(leftMs), 0) : undefined;
 }
 
+/** Whether the running call has waited for the bus as long as it may. */
+export function isPatienceOver(): boolean {
+  return (waiting.getStore()?.leftMs ?? patienceMs) <= 0;
+}
+
 /** Counts what the running call has waited since then, for a bus that did not answer at once. */
 export function countWaiting(sinceMs: number): void {
   const call = waiting.getStore();

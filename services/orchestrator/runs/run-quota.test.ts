@@ -15,7 +15,7 @@ test("SEC-6 who has its share of runs in flight is refused the next, until one h
   const runs = createRunQuota({ last }, 40);
   const append = (runId: string, body: EventBody) => createJournal(log, runId, systemClock).append(() => body);
   const accept = async (principal: string, runId: string) => {
-    await runs.requireRoom(principal);
+    using _ = await runs.requireRoom(principal);
     await append(runId, { case: "accepted", value: { sessionId: "s", agent: "a", principal } });
     runs.add(principal, runId);
   };
@@ -33,4 +33,14 @@ test("SEC-6 who has its share of runs in flight is refused the next, until one h
   await expect(accept("mallory", "more"), "it asks for others first").resolves.toBeUndefined();
   await accept("mallory", "yet more");
   for (let n = 0; n < 3; n++) await expect(accept("mallory", "too many")).rejects.toMatchObject(refused);
+});
+
+test("SEC-6 the runs that one creates at once are no more than its share", async () => {
+  const runs = createRunQuota(createMemoryRunLog(), 2);
+  const creations = await Promise.allSettled(Array.from({ length: 10 }, () => runs.requireRoom("mallory")));
+  const places = creations.flatMap((creation) => (creation.status === "fulfilled" ? [creation.value] : []));
+  expect(places).toHaveLength(2);
+  await expect(runs.requireRoom("mallory")).rejects.toMatchObject({ reason: "SHARE_EXCEEDED" });
+  for (const place of places) place[Symbol.dispose]();
+  using _ = await runs.requireRoom("mallory");
 });

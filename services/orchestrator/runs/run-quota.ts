@@ -8,8 +8,8 @@ import type { RunLog } from "../log/journal.ts";
  */
 export interface RunQuota {
   add(principal: string, runId: string): void;
-  /** Refuses a principal that has its share. */
-  requireRoom(principal: string): Promise<void>;
+  /** The place of a run that is being created, until it is disposed. Refuses a principal that has its share. */
+  requireRoom(principal: string): Promise<Disposable>;
 }
 
 /** So many at most are asked for each new run, so that no refusal costs much. */
@@ -23,6 +23,20 @@ export function createRunQuota(
   stored: Pick<Crowding, "requireRoom"> = { requireRoom: () => {} },
 ): RunQuota {
   const runsByPrincipal = new Map<string, Set<string>>();
+  const placesByPrincipal = new Map<string, number>();
+
+  const hasRoom = (principal: string) =>
+    (runsByPrincipal.get(principal)?.size ?? 0) + (placesByPrincipal.get(principal) ?? 0) < limit;
+
+  function takePlace(principal: string): Disposable {
+    const change = (by: number) => {
+      const places = (placesByPrincipal.get(principal) ?? 0) + by;
+      if (places > 0) placesByPrincipal.set(principal, places);
+      else placesByPrincipal.delete(principal);
+    };
+    change(1);
+    return { [Symbol.dispose]: () => change(-1) };
+  }
 
   /** The oldest first, in turns: who still goes on is asked again after all others. */
   async function forgetEnded(runs: Set<string>): Promise<void> {
@@ -42,11 +56,10 @@ export function createRunQuota(
     },
     async requireRoom(principal) {
       stored.requireRoom(principal);
-      const runs = runsByPrincipal.get(principal);
-      if (runs === undefined || runs.size < limit) return;
-      await forgetEnded(runs);
-      if (runs.size < limit) return;
-      refuseShare(principal, { of: "this orchestrator", share: "runs in flight", limit, retryMs: RETRY_MS });
+      if (hasRoom(principal)) return takePlace(principal);
+      await forgetEnded(runsByPrincipal.get(principal) ?? new Set());
+      if (hasRoom(principal)) return takePlace(principal);
+      return refuseShare(principal, { of: "this orchestrator", share: "runs in flight", limit, retryMs: RETRY_MS });
     },
   };
 }

@@ -6,6 +6,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -130,7 +131,7 @@ it.runIf(existsSync("/dev/full"))("who cannot write what was asked for says so, 
   const main = fileURLToPath(new URL("../../../cli/main.ts", import.meta.url));
   const command = spawn(process.execPath, [main, "--help"], { stdio: ["ignore", full, "pipe"] });
   closeSync(full);
-  const [said, [code]] = await Promise.all([text(command.stderr ?? []), once(command, "exit")]);
+  const [said, [code]] = await Promise.all([text(Readable.from(command.stderr ?? [])), once(command, "exit")]);
   expect(said).toMatch(/^toolbus: the output cannot be written: ENOSPC: .*\n$/);
   expect(code).toBe(1);
 });

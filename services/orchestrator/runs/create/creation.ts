@@ -50,7 +50,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const repeated = await findRepeated(options, { ...request, input }, by);
   if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);
-  await options.runQuota?.requireRoom(by.principal);
+  using _ = await options.runQuota?.requireRoom(by.principal);
   const session = await openSession(options, request, by);
   refuseOtherAgent(request, standingOf(session).agent);
   await refuseUncounted(options.agents, session, request.options, by);

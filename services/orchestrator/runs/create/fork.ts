@@ -37,7 +37,7 @@ export async function forkRun(
     refuseOther(repeated, asked);
     return repeated;
   }
-  await options.runQuota?.requireRoom(by.principal);
+  using _ = await options.runQuota?.requireRoom(by.principal);
   if (atSequence > last) {
     refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, {
       reason: "RUN_EVENT_NOT_FOUND",

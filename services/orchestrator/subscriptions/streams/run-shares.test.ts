@@ -21,7 +21,7 @@ test("SEC-6 a principal whose runs take the most is refused the next while room 
   const runs = createRunQuota(log, 1_000, stored);
   const input = [{ item: { case: "message", value: { content: textContent("x".repeat(400_000)) } } } as const];
   const accept = async (principal: string, runId: string) => {
-    await runs.requireRoom(principal);
+    using _ = await runs.requireRoom(principal);
     const value = { sessionId: "s", agent: "a", principal, input };
     await createJournal(log, runId, systemClock).append(() => ({ case: "accepted", value }));
   };

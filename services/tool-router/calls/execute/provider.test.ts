@@ -8,6 +8,7 @@ import {
   ScopeSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { countWaiting, whileWaitedFor } from "#runtime/bus/link/waited.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
@@ -156,6 +157,17 @@ describe("calls of providers", () => {
     expect((await call(Effect.IDEMPOTENT, [fails(lost), fails(refusal)])).text).toContain("outcome_unknown");
     expect((await call(Effect.IDEMPOTENT, [fails(refusal), fails(lost)])).text).toContain("outcome_unknown");
     expect(await call(Effect.IDEMPOTENT, [fails(refusal), succeeds])).toEqual({ text: '"ok"', made: 2 });
+  });
+
+  test("BUS-6 what was refused because the bus is away is not repeated once the call has waited as long as it may", async () => {
+    const refusal = new Failure("unavailable", "the bus does not answer", { reason: "BUS_UNAVAILABLE" });
+    expect(await call(Effect.PURE, [fails(refusal), succeeds])).toEqual({ text: '"ok"', made: 2 });
+    const waited: Attempt = (...given) => {
+      countWaiting(performance.now() - 7_000);
+      return fails(refusal)(...given);
+    };
+    const told = await whileWaitedFor(() => call(Effect.PURE, [waited, succeeds]));
+    expect(told).toEqual({ text: expect.stringContaining("the bus does not answer"), made: 1 });
   });
 
   describe("CTR-7 that outlive the instance which holds them", () => {

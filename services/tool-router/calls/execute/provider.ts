@@ -6,6 +6,7 @@ import { ExecuteToolRequestSchema, type Scope } from "#gen/toolbus/provider/v1/t
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { isPatienceOver } from "#runtime/bus/link/waited.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -171,14 +172,19 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   }
   const isResumed = isResumable(call.executor) && isUnavailable(cause) && !wasNotStarted;
   if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
+  const ended = (why: string, isUntouched: boolean) => {
+    if (isUntouched) return failure(`nothing was started: ${why}`);
+    return call.entry.effect === Effect.PURE ? failure(why) : outcomeUnknown(why);
+  };
+  const isVain = cause instanceof Failure && cause.reason === "BUS_UNAVAILABLE" && isPatienceOver();
+  if (isVain && !isResumed) return ended(text, wasNotStarted);
   try {
     if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);
     return await tryOnce();
   } catch (error) {
     if (signal.aborted) throw error;
     const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
-    if (wasNotStarted && startedNothing(error)) return failure(`nothing was started: ${text}`);
-    return call.entry.effect === Effect.PURE ? failure(text) : outcomeUnknown(text);
+    return ended(text, wasNotStarted && startedNothing(error));
   }
 }
 
