@@ -50,6 +50,7 @@ const ROUTES: readonly { method: string; route: string; kind: "calls" | "streams
   { method: "GET", route: "/v1/models/{id}", kind: "calls", answer: getModel },
 ];
 
+const OFFERED = "agents answer at /v1/responses and /v1/chat/completions, and /v1/models lists them";
 const served = ROUTES.map((each) => ({ ...each, pattern: patternOfRoute(each.route) }));
 
 export function createResponsesDoor(parts: ResponsesParts): Door {
@@ -57,7 +58,7 @@ export function createResponsesDoor(parts: ResponsesParts): Door {
     routes: ROUTES.map(({ route }) => route),
     takes(request, response, body) {
       const [path = "", query] = (request.url ?? "/").split("?", 2);
-      if (!/^\/v1\/(responses|models|chat)(\/|$)/.test(path)) return false;
+      if (!path.startsWith("/v1/")) return false;
       const asked = { path: path.replace(/(?<=.)\/$/, ""), query: new URLSearchParams(query) };
       answer(parts, { request, response, body }, asked).catch((error: unknown) => {
         if (failureFromConnectError(error).code === "internal") parts.onFault(error);
@@ -90,7 +91,7 @@ async function answer(
 function refuseRoute({ request, response }: Exchange, path: string): void {
   const allowed = served.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
   if (allowed.length === 0)
-    refuse("not_found", `there is no ${request.method} ${path} here`, { reason: "PATH_NOT_FOUND" });
+    refuse("not_found", `there is no ${request.method} ${path} here: ${OFFERED}`, { reason: "PATH_NOT_FOUND" });
   response.setHeader("allow", allowed.join(", "));
   answerMethodRefusal(response, `${path} takes ${allowed.join(" and ")}, not ${request.method}`);
 }

@@ -232,8 +232,11 @@ describe("LOOP-18 of a completion is refused", () => {
     const response = await ask(here, "GET /v1/chat/completions");
     const told = [response.status, response.headers.get("allow"), await response.json()];
     expect(told).toMatchObject([405, "POST", { error: { code: "PROTOCOL_UNSUPPORTED" } }]);
-    const nowhere = await ask(here, "GET /v1/chat/nothing");
-    expect([nowhere.status, await nowhere.json()]).toMatchObject([404, { error: { code: "PATH_NOT_FOUND" } }]);
+    for (const path of ["GET /v1/chat/nothing", "POST /v1/embeddings"]) {
+      const nowhere = await ask(here, path);
+      const error = { code: "PATH_NOT_FOUND", message: expect.stringContaining("agents answer at /v1/responses") };
+      expect([nowhere.status, await nowhere.json()]).toMatchObject([404, { error }]);
+    }
   });
 });
 
