@@ -15,6 +15,7 @@ import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldEvent, foldLog } from "../../log/state/fold.ts";
 import { listedFrom } from "../../log/state/listed.ts";
@@ -162,17 +163,7 @@ function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
 
   return {
     recent,
-    async more(signal: AbortSignal): Promise<void> {
-      signal.throwIfAborted();
-      const aborted = Promise.withResolvers<never>();
-      const onAbort = () => aborted.reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      try {
-        await Promise.race([news.promise, aborted.promise]);
-      } finally {
-        signal.removeEventListener("abort", onAbort);
-      }
-    },
+    more: (signal: AbortSignal) => unlessAborted(news.promise, signal),
     close() {
       deletions[Symbol.dispose]();
       closing.abort();

@@ -1,4 +1,5 @@
 import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /** Waiters for changes of recorded calls in this process. */
 export interface Waiters {
@@ -37,18 +38,15 @@ export function createWaiters(): Waiters {
     async until(callId, read, signal) {
       let changed = Promise.withResolvers<void>();
       const unregister = register(callId, () => changed.resolve());
-      const onAbort = () => changed.resolve();
-      signal.addEventListener("abort", onAbort, { once: true });
       try {
         for (;;) {
           signal.throwIfAborted();
           changed = Promise.withResolvers<void>();
           const found = await read();
           if (found !== undefined) return found;
-          if (!signal.aborted) await changed.promise;
+          await unlessAborted(changed.promise, signal);
         }
       } finally {
-        signal.removeEventListener("abort", onAbort);
         unregister();
       }
     },

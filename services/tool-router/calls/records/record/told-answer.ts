@@ -1,6 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import type { CallRecord } from "../records/record/call-record.ts";
-import { type Answer, failure, success } from "./answer.ts";
+import { type Answer, failure, success } from "../../answers/answer.ts";
+import type { CallRecord } from "./call-record.ts";
 
 /** What a caller is told of a call whose answer comes later, to the inbox. */
 export function pending(callId: string): Answer {

@@ -5,9 +5,9 @@ import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_se
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { createFakeRouter } from "../fakes/fake-router.ts";
-import { createFakeSpaces } from "../fakes/fake-spaces.ts";
-import { openWorld, userItem, type World } from "../test-orchestrator.ts";
+import { createFakeRouter } from "../testing/fakes/fake-router.ts";
+import { createFakeSpaces } from "../testing/fakes/fake-spaces.ts";
+import { openWorld, userItem, type World } from "../testing/test-orchestrator.ts";
 
 const takes = { toolsMs: 0, inboxMs: 0 };
 const TOO_LONG_MS = 8_000;
