@@ -1,6 +1,9 @@
 import type { SessionWake } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 
+/** After so long a wake-up comes again that came before its events. */
+export const againMs = 50;
+
 /** A wake-up in the hands of this process, which keeps it alive until it is put down in one of three ways. */
 export interface Wake {
   readonly message: SessionWake;

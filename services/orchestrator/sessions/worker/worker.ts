@@ -42,7 +42,7 @@ import type { RunJournal } from "../../log/journal.ts";
 import { type FoldedRun, isRunnable } from "../../log/state/fold.ts";
 import { findActiveRun } from "../queue.ts";
 import { createHeldElsewhere } from "../wakes/held-elsewhere.ts";
-import type { HolderAnswer, Wake } from "../wakes/wake.ts";
+import { againMs, type HolderAnswer, type Wake } from "../wakes/wake.ts";
 import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
 import { claimAndRun } from "./claim-and-run.ts";
 import { createReleasedRuns } from "./released-runs.ts";
@@ -87,7 +87,7 @@ export function createSessionWorker(given: WorkerOptions): SessionWorker {
   async function decide(wake: Wake, kept: Wake[]): Promise<WakeOutcome> {
     const { sessionId } = wake.message;
     let known = await findAcceptedHere(options, wake);
-    if (known === undefined && !(await areEventsStored(options, wake))) return { kind: "later", delayMs: 50 }; // worker-3
+    if (known === undefined && !(await areEventsStored(options, wake))) return { kind: "later", delayMs: againMs }; // worker-3
     const answered = holdsBySession.has(sessionId) ? undefined : await elsewhere.askAgain(sessionId, wake.id); // worker-10
     if (answered !== undefined) return answered;
     const held = answer(sessionId, wake.id);

@@ -5,7 +5,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { publishWork } from "#runtime/bus/streams/publish-work.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { openWorkQueue, type Work } from "#runtime/bus/work-queue/work-queue.ts";
-import type { Wake, WakeQueue } from "../../sessions/wakes/wake.ts";
+import { againMs, type Wake, type WakeQueue } from "../../sessions/wakes/wake.ts";
 import { runSubjects } from "../run-subjects.ts";
 
 const stream = "TOOLBUS_WAKES";
@@ -50,6 +50,8 @@ export function wakeFrom(bus: Bus, { subject, seq: sequence, data }: JsMsg): Ses
   });
 }
 
-function wakeFromWork({ message: { seq, time }, done, later, leave }: Work, message: SessionWake): Wake {
-  return { message, id: seq, ageMs: Date.now() - time.getTime(), done, later, leave };
+/** A clock that is ahead of the broker's makes no wake-up old: its age is at most what its deliveries took. */
+function wakeFromWork({ message: { seq, time, info }, done, later, leave }: Work, message: SessionWake): Wake {
+  const ageMs = Math.min(Date.now() - time.getTime(), info.deliveryCount * againMs);
+  return { message, id: seq, ageMs, done, later, leave };
 }
