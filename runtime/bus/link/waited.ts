@@ -11,15 +11,24 @@ const patienceMs = 6_500;
 /** The time that one answer may take. */
 export const attemptMs = 1_000;
 
-/** What is left of a call's patience. */
-const waiting = new AsyncLocalStorage<{ leftMs: number }>();
+/** After so long without waiting, what is waited for is another outage. */
+const restedMs = 10_000;
+
+/** What is left of a call's patience, and when it waited last. */
+const waiting = new AsyncLocalStorage<{ leftMs: number; waitedAtMs: number }>();
+
+function patienceOfCall() {
+  const call = waiting.getStore();
+  if (call && performance.now() - call.waitedAtMs > restedMs) call.leftMs = patienceMs;
+  return call;
+}
 
 /**
  * Does the work of a call, whose caller waits: what the bus does not answer in time ends it. What a service does by itself waits on.
  * A caller that has waited already waits for less.
  */
 export function whileWaitedFor<T>(work: () => T, callerLeftMs = patienceMs): T {
-  return waiting.run({ leftMs: Math.min(callerLeftMs, patienceMs) }, work);
+  return waiting.run({ leftMs: Math.min(callerLeftMs, patienceMs), waitedAtMs: performance.now() }, work);
 }
 
 /** Does what outlives the call that began it. */
@@ -29,25 +38,36 @@ export function whileNobodyWaits<T>(work: () => T): T {
 
 /** How long the running call may still wait for the bus; without limit outside of a call. */
 export function patienceLeftMs(): number {
-  const call = waiting.getStore();
+  const call = patienceOfCall();
   return call === undefined ? Number.POSITIVE_INFINITY : Math.max(call.leftMs, attemptMs);
 }
 
 /** Likewise, where it has waited already: who is asked next shares what is left. */
 export function sharedPatienceMs(): number | undefined {
-  const leftMs = waiting.getStore()?.leftMs ?? patienceMs;
+  const leftMs = patienceOfCall()?.leftMs ?? patienceMs;
   return leftMs < patienceMs ? Math.max(Math.round(leftMs), 0) : undefined;
 }
 
 /** Whether the running call has waited for the bus as long as it may. */
 export function isPatienceOver(): boolean {
-  return (waiting.getStore()?.leftMs ?? patienceMs) <= 0;
+  return (patienceOfCall()?.leftMs ?? patienceMs) <= 0;
 }
 
 /** Counts what the running call has waited since then, for a bus that did not answer at once. */
 export function countWaiting(sinceMs: number): void {
-  const call = waiting.getStore();
-  if (call !== undefined) call.leftMs -= performance.now() - sinceMs;
+  const call = patienceOfCall();
+  if (call === undefined) return;
+  call.leftMs -= performance.now() - sinceMs;
+  call.waitedAtMs = performance.now();
+}
+
+/** Whether the promise comes in time for the running call, which waits for it as long as it takes if the bus has not kept it waiting. */
+export async function comesInTime(promise: Promise<unknown>): Promise<boolean> {
+  if (sharedPatienceMs() === undefined) return promise.then(() => true);
+  const sinceMs = performance.now();
+  const came = !isPatienceOver() && (await comesWithin(patienceLeftMs(), promise));
+  countWaiting(sinceMs);
+  return came;
 }
 
 /** The promise, and in a call `unavailable` when it does not come in time. */

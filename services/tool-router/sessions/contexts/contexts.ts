@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { comesInTime } from "#runtime/bus/link/waited.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { isOfSource } from "../../tools/names.ts";
@@ -135,7 +136,7 @@ export class Contexts implements Disposable {
       }
       if (isSettled && isFresh) return { tools, resolution };
       if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
-      else await changed;
+      else if (!(await comesInTime(changed))) return { tools, resolution };
       isFresh = isSettled;
       signal.throwIfAborted();
     }
