@@ -12,12 +12,15 @@ export function timedOut(timeoutMs: number): Answer {
 }
 
 /**
- * What a run is told of a call that it asks for again after a crash: what was told the first time. What came late is in the inbox, and
- * told there alone (TOOL-9). Others ask again for the result.
+ * What a run is told of a call that it asks for again after a crash: what was told the first time. What came after its time is in the
+ * inbox, and told there alone (TOOL-9). Others ask again for the result, and so does a run that had put its call down.
  */
 export function toldAnswer(record: CallRecord): Answer | undefined {
-  const { callId, runId, createTime, waitExpireTime, result, resolvedLate } = record;
+  const { callId, runId, createTime, updateTime, waitExpireTime, result, resolvedLate } = record;
   if (!resolvedLate || runId === "") return result;
-  if (waitExpireTime === undefined || createTime === undefined) return pending(callId);
-  return timedOut(timestampMs(waitExpireTime) - timestampMs(createTime));
+  if (waitExpireTime === undefined) return pending(callId);
+  const [from = 0, until = 0, answeredAt = 0] = [createTime, waitExpireTime, updateTime].map(
+    (at) => at && timestampMs(at),
+  );
+  return answeredAt < until ? result : timedOut(until - from);
 }
