@@ -9,23 +9,15 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { unlessStalled } from "#runtime/bus/link/storage.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
-import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
-import type { Audit } from "../catalogue/audit/audit.ts";
 import { Catalogue, type CatalogueKind } from "../catalogue/catalogue.ts";
 import type { OwnSources } from "../catalogue/checks/check-agent.ts";
-import type { ServerCheck } from "../catalogue/checks/check-server.ts";
-import { CatalogueEditor } from "../catalogue/editor.ts";
+import { CatalogueEditor, type EditorParts } from "../catalogue/editor.ts";
 import { Pins } from "../catalogue/pins/pins.ts";
 
-export interface CatalogueNeeds {
+export interface CatalogueNeeds extends Pick<EditorParts, "validator" | "audit" | "servers" | "secrets"> {
   /** Providers beside those of the suite, by configuration. */
   providers: readonly { name: string; address: { case: "service" | "url"; value: string } }[];
-  validator: Validator;
-  audit: Audit;
-  servers: ServerCheck;
-  /** By name, for headers of gateway tools. */
-  secrets: ReadonlyMap<string, string>;
   ownSources: OwnSources;
   onFault: (fault: string) => void;
 }

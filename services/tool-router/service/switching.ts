@@ -1,38 +1,25 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
-import type { Clock } from "#runtime/time/clock.ts";
-import type { Audit } from "../catalogue/audit/audit.ts";
-import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { decideAsks } from "../sessions/offers/asks.ts";
 import type { FindProvider } from "../sessions/offers/provider-client.ts";
-import type { SessionChanges } from "../sessions/session-changes.ts";
-import type { Sessions } from "../sessions/sessions.ts";
 import { createContextBuild } from "../sessions/switch/context-build.ts";
 import { SessionDrain } from "../sessions/switch/drain.ts";
 import { createScopeRelease } from "../sessions/switch/scope-release.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
-import { Switching } from "../sessions/switch/switching.ts";
+import { Switching, type SwitchingParts } from "../sessions/switch/switching.ts";
 import { openTakeover } from "../sessions/switch/takeover.ts";
 import { openRouters } from "../subscriptions/sessions/routers.ts";
 import { openSessionRuns } from "../subscriptions/sessions/runs.ts";
 import { followSessions } from "../subscriptions/sessions/sessions.ts";
 
-export interface SwitchingNeeds {
-  /** This router, unlike every other one and every former one. */
-  self: string;
-  catalogue: Catalogue;
-  sessions: Sessions;
+export interface SwitchingNeeds
+  extends Omit<SwitchingParts, "routers" | "release" | "build" | "cancelRuns" | "signal"> {
   contexts: Contexts;
-  changes: SessionChanges;
   sessionCalls: SessionCalls;
   find: FindProvider;
-  drainMs: number;
   /** How long a context may take until its agent can be used without the sources that have not answered. */
   buildMs: number;
-  clock: Clock;
-  audit: Audit;
-  logger: { warn(facts: object, message: string): void };
   telemetry: Pick<Telemetry, "clientTracing">;
   onFault: (fault: string) => void;
 }

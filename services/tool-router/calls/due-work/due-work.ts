@@ -1,13 +1,12 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, failure } from "../answers/answer.ts";
 import type { Messages } from "../messages.ts";
 import { auditedFacts, type CallRecord } from "../records/record/call-record.ts";
 import { hasExpired, isExternal, isOpen } from "../records/record/states.ts";
 import type { RunningCalls } from "../records/running.ts";
-import type { CallStore } from "../records/store.ts";
+import type { CallStore, RecordingParts } from "../records/store.ts";
 import type { LostWatchers } from "../watchers/lost-watchers.ts";
 import type { CallQueue } from "../watchers/ports.ts";
 import { heldCheckAt, isWaitOver, nextCheckAt } from "./due.ts";
@@ -18,14 +17,11 @@ export interface DueWorker {
   check(callId: string, signal: AbortSignal): Promise<number | undefined>;
 }
 
-export interface DueWorkerParts {
-  store: CallStore;
+export interface DueWorkerParts extends RecordingParts {
   running: Pick<RunningCalls, "isHeld">;
   messages: Pick<Messages, "showResultOnce" | "deliver">;
   queue: CallQueue;
   lostWatchers: LostWatchers;
-  audit: Audit;
-  clock: Clock;
 }
 
 export function createDueWorker({

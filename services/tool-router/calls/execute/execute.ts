@@ -1,36 +1,18 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
-import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { create } from "@bufbuild/protobuf";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { TOOL_ERROR, toolSpan } from "#runtime/telemetry/conventions.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { executionBy } from "../../tools/tool-set/executor.ts";
-import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import type { Answer } from "../answers/answer.ts";
 import type { CallControl } from "../in-flight.ts";
-import type { Begun } from "../records/records.ts";
-import type { Deadline } from "./deadline.ts";
 import type { Gateway } from "./http/gateway.ts";
-import type { CallersAnswers } from "./input/question.ts";
 import { executeInternal } from "./internal.ts";
 import type { Outside } from "./outside.ts";
 import type { ProviderCall } from "./provider.ts";
 
 /** A call that was resolved, permitted, validated and recorded. */
-export interface PreparedCall {
-  callId: string;
-  entry: ToolEntry;
-  argumentsJson: string;
-  deadline: Deadline;
-  /** What whoever calls has answered on the call's behalf. */
-  answers: CallersAnswers;
-  runDeadline: number | undefined;
-  /** What its run leaves to it, and allows: for whatever calls further tools on its behalf. */
-  context: MessageInitShape<typeof RunContextSchema>;
-  scope: Scope;
-  begun: Exclude<Begun, { kind: "resolved" }>;
-}
+export type PreparedCall = Omit<ProviderCall, "executor">;
 
 export interface Execution {
   execute(call: PreparedCall, control: CallControl): Promise<Answer>;

@@ -1,16 +1,14 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, failure } from "../answers/answer.ts";
 import { endWait } from "../due-work/due-work.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { isExternal } from "../records/record/states.ts";
 import { pending, timedOut } from "../records/record/told-answer.ts";
 import type { Begun } from "../records/records.ts";
-import type { CallStore } from "../records/store.ts";
+import type { RecordingParts } from "../records/store.ts";
 import type { Waiters } from "../records/waiters.ts";
 import { ABSENCE_GRACE_MS, type Absence } from "../watchers/absence.ts";
 import type { CallQueue } from "../watchers/ports.ts";
@@ -19,13 +17,10 @@ import type { Deadline } from "./deadline.ts";
 /** A recorded call, and whether it was recorded by this execution. */
 export type Opened = Pick<Extract<Begun, { kind: "open" }>, "record" | "isMine">;
 
-export interface OutsideParts {
-  store: CallStore;
+export interface OutsideParts extends RecordingParts {
   waiters: Waiters;
   queue: CallQueue;
   absence: Absence;
-  audit: Audit;
-  clock: Clock;
 }
 
 /** TOOL-4 and TOOL-8: calls that a person in the space or an external service answers. */

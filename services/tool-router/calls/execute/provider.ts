@@ -29,9 +29,11 @@ export interface ProviderCall {
   entry: ToolEntry;
   executor: Extract<Executor, { kind: "provider" }>;
   scope: Scope;
+  /** What its run leaves to it, and allows: for whatever calls further tools on its behalf. */
   context: MessageInitShape<typeof RunContextSchema>;
   argumentsJson: string;
   deadline: Deadline;
+  /** What whoever calls has answered on the call's behalf. */
   answers: CallersAnswers;
   /** The run's deadline, which nothing outlasts. */
   runDeadline: number | undefined;

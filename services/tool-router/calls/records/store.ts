@@ -1,4 +1,6 @@
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import type { Audit } from "../../catalogue/audit/audit.ts";
 import type { CallRecord } from "./record/call-record.ts";
 
 /** The bucket of recorded calls, and the events that tell routers of its changes. */
@@ -14,6 +16,13 @@ export interface CallStore {
   list(signal: AbortSignal, part?: CallsPart): AsyncIterable<Stored<CallRecord>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
+}
+
+/** What whoever changes recorded calls needs. */
+export interface RecordingParts {
+  store: CallStore;
+  audit: Audit;
+  clock: Clock;
 }
 
 export interface CallsPart {

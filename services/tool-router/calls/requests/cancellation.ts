@@ -4,14 +4,12 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, canceled, failure } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord, callRecord } from "../records/record/call-record.ts";
 import { cancelersOf, isExternal, isOpen, isTombstone } from "../records/record/states.ts";
 import type { RunningCalls } from "../records/running.ts";
-import type { CallStore } from "../records/store.ts";
+import type { RecordingParts } from "../records/store.ts";
 import type { CallQueue } from "../watchers/ports.ts";
 
 /*
@@ -33,12 +31,9 @@ export interface Cancellation {
   cancel(request: CancelToolCallRequest, caller: Caller): Promise<boolean>;
 }
 
-export interface CancellationParts {
-  store: CallStore;
+export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
   queue: CallQueue;
-  audit: Audit;
-  clock: Clock;
 }
 
 export function createCancellation({ store, running, queue, audit, clock }: CancellationParts): Cancellation {

@@ -7,12 +7,11 @@ import { isOwner } from "#runtime/failure/session-owner.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/results/submission.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord } from "../records/record/call-record.ts";
 import { hasExpired, isExternal, isOpen, isTombstone } from "../records/record/states.ts";
-import type { CallStore } from "../records/store.ts";
+import type { RecordingParts } from "../records/store.ts";
 import type { Presence } from "../watchers/ports.ts";
 import type { Answerers } from "./answerers.ts";
 import { ruleOf } from "./call-keys.ts";
@@ -32,14 +31,11 @@ export interface Submitter {
   signal: AbortSignal;
 }
 
-export interface SubmissionParts {
-  store: CallStore;
+export interface SubmissionParts extends RecordingParts {
   validator: Validator;
-  clock: Clock;
   answers: Pick<Answers, "bound" | "recorded">;
   answerers: Pick<Answerers, "requireSubmitter">;
   presence: Pick<Presence, "isWatchedBy">;
-  audit: Audit;
   /** Whether the principal may have calls of the external tool. */
   mayWatch: (principal: string, tool: string) => boolean;
 }

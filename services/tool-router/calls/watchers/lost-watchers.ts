@@ -1,24 +1,19 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Clock } from "#runtime/time/clock.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import { outcomeUnknown } from "../answers/answer.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { isOpen } from "../records/record/states.ts";
-import type { CallStore } from "../records/store.ts";
+import type { RecordingParts } from "../records/store.ts";
 import { watcherOf } from "./delivery-id.ts";
 import type { CallQueue, Presence } from "./ports.ts";
 
 /** How long a watcher whose stream has ended may take to open another one. */
 export const RETURN_MS = 2_000;
 
-export interface LostWatcherParts {
-  store: CallStore;
+export interface LostWatcherParts extends RecordingParts {
   queue: CallQueue;
   presence: Presence;
-  audit: Audit;
-  clock: Clock;
 }
 
 export interface LostWatchers {

@@ -1,15 +1,10 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { CALLER_PROVIDER, type Offer } from "../../tools/tool-set/offer.ts";
-import type { JudgeOffer } from "./fitness/fitness.ts";
-import { type Ask, OfferWatch } from "./offer-watch.ts";
+import { type Ask, OfferWatch, type OfferWatchOptions } from "./offer-watch.ts";
 import type { SharedOffer, SharedOffers } from "./shared-offers.ts";
 
-export interface ScopeOffersOptions {
-  clock: Clock;
-  startupMs: number;
-  judge: JudgeOffer;
+export interface ScopeOffersOptions extends Pick<OfferWatchOptions, "clock" | "startupMs" | "judge"> {
   /** Offers that are followed once for all scopes; by default none. */
   shared?: SharedOffers;
   /** Called for each provider or source that turns unavailable, or some of whose tools do, with the reason. */

@@ -11,7 +11,7 @@ import { type StepParts, SwitchSteps } from "./steps.ts";
 export interface SwitchingParts extends Omit<StepParts, "bucket"> {
   sessions: Sessions;
   changes: SessionChanges;
-  /** This router, among the routers. */
+  /** This router, unlike every other one and every former one. */
   self: string;
   /** How long calls in flight may take unless the request says otherwise. */
   drainMs: number;

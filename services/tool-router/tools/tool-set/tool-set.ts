@@ -6,7 +6,7 @@ import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES, READ_RESULT } from "#runtime/agent-file/built-ins.ts";
 import { modelNameFromReference, parseReference, reachesInto, referenceFrom } from "../names.ts";
 import { blockedAsOffered, createPolicy, type Decision, type Policy } from "../policy.ts";
-import { createDescriptions, isDescriptionOnly } from "./descriptions.ts";
+import { createDescriptions, type DescribedTool, isDescriptionOnly } from "./descriptions.ts";
 import { type Executor, executorOfCatalogueTool, isByNameOnly, isVisible } from "./executor.ts";
 import { CALLER_PROVIDER, type Offer, SPACES_PROVIDER } from "./offer.ts";
 import type { PinnedTool } from "./pins/pinned-tool.ts";
@@ -101,14 +101,8 @@ export function createToolSet(
   };
 }
 
-interface Candidate {
-  reference: string;
-  tool: Tool;
-  executor: Executor;
-  standing: ToolEntry["standing"];
+interface Candidate extends DescribedTool, Pick<ToolEntry, "reference" | "executor" | "standing"> {
   isDeclared: boolean;
-  isAwaited: boolean;
-  unavailable: string;
   fault?: string | undefined;
 }
 

@@ -10,15 +10,13 @@ import {
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import type { Audit } from "../../../catalogue/audit/audit.ts";
 import type { Spaces } from "../../../sessions/spaces.ts";
 import { failure } from "../../answers/answer.ts";
 import type { Messages } from "../../messages.ts";
 import { auditedFacts, type CallRecord } from "../../records/record/call-record.ts";
 import { expiryMs, isOpen } from "../../records/record/states.ts";
-import type { CallStore } from "../../records/store.ts";
+import type { RecordingParts } from "../../records/store.ts";
 import type { Waiters } from "../../records/waiters.ts";
 import type { ProviderStream, Told } from "./provider-stream.ts";
 import {
@@ -45,15 +43,12 @@ import {
  * Q4  While a person is asked, the call's time stands still. The question has its own, and the run's end caps it.
  */
 
-export interface QuestionsParts {
+export interface QuestionsParts extends RecordingParts {
   /** By which all routers give questions their ids. */
   key: KeyObject;
-  store: CallStore;
   waiters: Waiters;
   messages: Pick<Messages, "show">;
   spaces: Pick<Spaces, "activeSpace">;
-  audit: Audit;
-  clock: Clock;
   /** How long a person may take. */
   questionMs: number;
 }
