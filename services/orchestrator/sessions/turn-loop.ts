@@ -4,12 +4,10 @@ import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { attributesOfUsage, runSpan } from "#runtime/telemetry/conventions.ts";
-import type { InSpan, WorkSpan } from "#runtime/telemetry/in-span.ts";
+import type { WorkSpan } from "#runtime/telemetry/in-span.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
@@ -19,8 +17,7 @@ import type { FoldedRun } from "../log/state/fold.ts";
 import type { LoopContext } from "../loop/context.ts";
 import { RunFailed } from "../loop/errors/run-failed.ts";
 import { waitFor } from "../loop/errors/wait-for.ts";
-import type { Inbox } from "../loop/inbox/inbox.ts";
-import { readInbox } from "../loop/inbox/read-inbox.ts";
+import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";
 import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
 import { openDeadline } from "../loop/limits/deadline.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
@@ -31,7 +28,7 @@ import type { DeltaWriter } from "../loop/streaming/deltas.ts";
 import { endShownCallsOfRun } from "../loop/streaming/end-shown-calls.ts";
 import type { ToolMessageParts } from "../loop/streaming/shown-calls.ts";
 import { listTools } from "../loop/tools/list-tools.ts";
-import type { RememberedAgents, ToolRouter } from "../loop/tools/tool-router.ts";
+import type { RememberedAgents } from "../loop/tools/tool-router.ts";
 import type { ToolTable } from "../loop/tools/tool-table.ts";
 import type { ModelSource } from "../model/providers/model-source.ts";
 import { historyTokens, readHistory } from "./history/history.ts";
@@ -39,21 +36,16 @@ import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
 import { isTransient } from "./worker/is-transient.ts";
 
-export interface TurnLoopOptions extends ToolMessageParts {
+type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan">;
+
+export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInboxOptions {
   readonly log: RunLog;
   readonly queues: SessionQueues;
   readonly agents: RememberedAgents;
-  readonly inbox: Inbox;
-  readonly router: ToolRouter;
   readonly modelOf: ModelSource;
-  readonly clock: Clock;
-  readonly logger: OperatorLog;
   readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
-  readonly checkpointMs: number;
-  readonly handover: AbortSignal;
-  readonly inSpan: InSpan;
 }
 
 /** The run goes on in the trace of whoever created it, with a span for each process that works on it. */

@@ -1,24 +1,18 @@
-import { type FunctionCall, RunMode, type RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
 import { parseBounded } from "#runtime/schema/json-size.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
-import type { Spent } from "../../log/state/spent.ts";
 import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
-import { boundsOf } from "../limits/budget.ts";
-import type { RunLimits } from "../limits/limits.ts";
+import { boundsOf, type Place } from "../limits/budget.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 
-export interface TurnRules {
+export interface TurnRules extends Omit<Place, "call"> {
   readonly table: ToolTable;
-  readonly options: RunOptions | undefined;
-  readonly turn: number;
-  /** How many calls the run made before this turn, and what it had spent with it. */
+  /** How many calls the run made before this turn; `spent` is what it had spent with it. */
   readonly callsBefore: number;
-  readonly spent: Spent;
-  readonly limits: RunLimits;
   readonly principal: string;
 }
 

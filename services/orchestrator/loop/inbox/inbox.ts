@@ -1,4 +1,5 @@
 import type { InstructionPart } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 
 /** The inbox of an agent in a session, which spaces keep: each request may fail. */
@@ -10,11 +11,7 @@ export interface Inbox {
   acknowledge(recipient: Recipient, eventIds: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
-export interface Recipient {
-  readonly sessionId: string;
-  readonly agent: string;
-  readonly principal: string;
-}
+export type Recipient = Pick<RunAccepted, "sessionId" | "agent" | "principal">;
 
 export interface InboxContents {
   /** Whoever asks an older release of spaces gets one part, for all agents. */

@@ -112,12 +112,9 @@ export async function takeTurn(
   }
 }
 
-interface Question {
+interface Question extends Pick<TurnTaken, "table" | "turn" | "deltas"> {
   model: AgentModel;
   state: FoldedRun;
-  table: ToolTable;
-  turn: number;
-  deltas: DeltaWriter;
   drafts: CallDisplay;
   signal: AbortSignal;
   onBroken: (used: Used) => void;

@@ -13,12 +13,11 @@ import { randomBytes } from "node:crypto";
 import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
-import type { Clock } from "#runtime/time/clock.ts";
-import { createJournal, openJournal, type RunLog } from "../../log/journal.ts";
+import { createJournal, openJournal } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { enqueue, type SessionQueues } from "../../sessions/queue.ts";
-import type { WakeQueue } from "../../sessions/wakes/wake.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
+import type { ExistingRunOptions } from "../existing-run.ts";
 import type { RunQuota } from "../run-quota.ts";
 
 export interface RunKeys {
@@ -28,12 +27,9 @@ export interface RunKeys {
   find(sessionId: string, key: string): Promise<string | undefined>;
 }
 
-export interface AcceptanceOptions {
-  readonly log: RunLog;
+export interface AcceptanceOptions extends ExistingRunOptions {
   readonly queues: SessionQueues;
-  readonly wakes: Pick<WakeQueue, "send">;
   readonly keys: RunKeys;
-  readonly clock: Clock;
   /** For the worker of the same process; without it, the worker reads the log. */
   readonly acceptedHere?: Pick<AcceptedHere, "open">;
   /** What principals have in flight; without it, nobody counts. */

@@ -1,16 +1,11 @@
-import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
-import type { Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { ListRunsRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { runFromState, statusFromState } from "../../log/state/view.ts";
 
 /** What is asked of runs, by who lists or follows them. */
-export interface AskedRuns {
-  readonly states: readonly RunState[];
-  readonly agent: string;
-  readonly tool: string;
-  readonly startTime?: Timestamp | undefined;
-  readonly endTime?: Timestamp | undefined;
-}
+export type AskedRuns = Pick<ListRunsRequest, "states" | "agent" | "tool" | "startTime" | "endTime">;
 
 export interface RunFilter {
   readonly startMs: number;

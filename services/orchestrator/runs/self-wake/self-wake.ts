@@ -12,7 +12,7 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { type AuditEvent, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -34,13 +34,7 @@ export interface SelfWakeOptions extends AcceptanceOptions {
   readonly audit: (event: Refusal) => void;
 }
 
-export interface Refusal {
-  readonly kind: AuditKind;
-  readonly agent: string;
-  readonly sessionId: string;
-  readonly rule: string;
-  readonly message: string;
-}
+export type Refusal = Pick<AuditEvent, "kind" | "agent" | "sessionId" | "rule" | "message">;
 
 export const defaultMaxSelfWakes = 10;
 
