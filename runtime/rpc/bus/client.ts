@@ -5,7 +5,7 @@ import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { createCallerSender, type WhoAsks } from "../access/callers.ts";
 import { issuerOf } from "../access/tokens/issuer.ts";
 import { clientInterceptors } from "../interceptors.ts";
-import { createNatsTransport } from "../nats/client/transport.ts";
+import { createNatsTransport, type NatsTransportOptions } from "../nats/client/transport.ts";
 import { clientOver } from "./client-over.ts";
 
 /** A connection, and who signs in by it: without that, its requests are nobody's. */
@@ -14,15 +14,12 @@ export interface SignedBus {
   readonly login?: BusLogin;
 }
 
-export interface BusClientOptions {
+export interface BusClientOptions extends Pick<NatsTransportOptions, "defaultTimeoutMs" | "sendsExpiry"> {
   /** The process that is called, by its name on the bus. */
   process: string;
   /** `clientInterceptors()` unless told, which pass on the trace and make no spans. */
   interceptors?: Interceptor[];
-  defaultTimeoutMs?: number;
   caller?: WhoAsks;
-  /** As that of the transport. */
-  sendsExpiry?: boolean;
 }
 
 /** To a process on the bus, with a token of who asks. */

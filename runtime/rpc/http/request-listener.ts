@@ -18,7 +18,7 @@ import { leaveBody } from "./body/leave-body.ts";
 import { type BodyLimits, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
 import { headerOf, urlOf } from "./connect/exchange.ts";
-import { type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
+import { type Admitted, type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
 import { liftLongTimeouts } from "./connect/long-timeouts.ts";
 import { signalOf } from "./connect/reply.ts";
 import { countedBody, countOf } from "./large-messages/counted-messages.ts";
@@ -146,11 +146,7 @@ interface Handlers {
   readonly maxBytes: number;
 }
 
-interface Exchange {
-  readonly request: HttpRequest;
-  readonly response: HttpResponse;
-  readonly body: RequestBody;
-}
+type Exchange = Omit<Admitted, "values">;
 
 async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: Exchange): Promise<void> {
   const { request, response, body } = exchange;

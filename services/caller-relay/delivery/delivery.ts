@@ -32,10 +32,9 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { recordedAnswer } from "../requests/answered-requests.ts";
+import type { AnswersParts } from "../requests/answers.ts";
 import type { TellCall } from "../requests/calls.ts";
-import type { Holders } from "../requests/holders.ts";
-import type { LateRequests } from "../requests/late-requests.ts";
-import { keyOfRecord, keyOfRequest, type OpenRequest, type Requests } from "../requests/requests.ts";
+import { keyOfRecord, keyOfRequest, type OpenRequest } from "../requests/requests.ts";
 import type { CallerStream } from "../streams/stream-record.ts";
 import {
   type Sending,
@@ -65,11 +64,7 @@ export interface HeldCall {
   tell: TellCall;
 }
 
-export interface DeliveryParts extends SendingParts {
-  requests: Requests;
-  holders: Holders;
-  late: LateRequests;
-}
+export interface DeliveryParts extends SendingParts, Pick<AnswersParts, "requests" | "holders" | "late"> {}
 
 type Outcome = Sent | { kind: "timed_out" };
 

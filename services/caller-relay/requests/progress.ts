@@ -1,14 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import type { ReportProgressRequest } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuseUnknown } from "./answers.ts";
-import type { Holders } from "./holders.ts";
-import { keyOfRequest, type Requests } from "./requests.ts";
+import { type AnswersParts, refuseUnknown } from "./answers.ts";
+import { keyOfRequest } from "./requests.ts";
 
-export interface ProgressParts {
-  instance: string;
-  requests: Requests;
-  holders: Holders;
+export interface ProgressParts extends Pick<AnswersParts, "instance" | "requests" | "holders"> {
   /** Tells the instance that holds the call; false when it does not. */
   forward: (instance: string, report: ReportProgressRequest) => Promise<boolean>;
 }

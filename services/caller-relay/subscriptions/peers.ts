@@ -127,8 +127,6 @@ async function isKnownTo(asked: Promise<unknown>): Promise<boolean> {
   }
 }
 
-export type Peers = ReturnType<typeof createPeers>;
-
 export function reasonOfCancellation(why: unknown): CallerToolCancellationReason {
   const isDeadline = failureFromConnectError(why).code === "deadline_exceeded";
   return isDeadline ? CallerToolCancellationReason.DEADLINE : CallerToolCancellationReason.CANCELED;
