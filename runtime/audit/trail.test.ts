@@ -106,7 +106,9 @@ test("an event that cannot be stored in time is told, and hinders nobody", async
   await using bus = await openTestBus();
   const lost: string[] = [];
   {
-    await using trail = openAuditTrail(bus, "bad subject", { onLost: ({ message }) => lost.push(message) });
+    await using trail = openAuditTrail(bus, "bad subject", {
+      error: (details) => lost.push((details as { event: AuditEvent }).event.message),
+    });
     trail.record({ kind: AuditKind.BLOCKED, message: "nowhere to go" });
   }
   expect(lost).toEqual(["nowhere to go"]);

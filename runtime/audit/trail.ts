@@ -17,6 +17,7 @@ import { boundsOf, followLog } from "../bus/streams/follow/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";
 import { requireReached } from "../failure/sequence.ts";
+import type { OperatorLog } from "../lifecycle/logger.ts";
 import { openSlices } from "../rpc/handling/messages/slices.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
 import { enumWord } from "../schema/enum-word.ts";
@@ -37,11 +38,6 @@ export interface AuditTrail extends AsyncDisposable {
   record(event: MessageInitShape<typeof AuditEventSchema>, principal?: string): void;
 }
 
-export interface AuditTrailOptions {
-  /** Told of an event that could not be stored within its time. */
-  onLost?: (event: AuditEvent, error: unknown) => void;
-}
-
 interface Batch {
   readonly kind: AuditEvent["kind"];
   readonly principal: string;
@@ -59,7 +55,9 @@ const FULL_BYTES = 128 * 1_024;
 const PLACES_PER_MESSAGE = 1_000;
 const ALL_EVENTS = "toolbus.audit.>";
 
-export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOptions = {}): AuditTrail {
+/** The logger is told of each event that could not be stored within its time. */
+export function openAuditTrail(bus: Bus, service: string, logger?: Pick<OperatorLog, "error">): AuditTrail {
+  const onLost = (event: AuditEvent, err: unknown) => logger?.error({ event, err }, "an audit event was lost");
   const storing = new Set<Promise<void>>();
   let unstored = 0;
   const batches = new Map<string, Batch>();
@@ -70,7 +68,7 @@ export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOpt
       const subject = `toolbus.audit.${service}.${enumWord(AuditKindSchema, kind)}${holderToken(principal)}`;
       await appendOnce(bus, { subject, payload: lines.join("\n"), messageId: nuid.next() });
     } catch (error) {
-      for (const event of events) options.onLost?.(event, error);
+      for (const event of events) onLost(event, error);
     }
     unstored -= events.length;
   }
@@ -106,7 +104,7 @@ export function openAuditTrail(bus: Bus, service: string, options: AuditTrailOpt
       const filled = { ...init, message, service, createTime: timestampFromMs(Date.now()) };
       const event = wellFormed(create(AuditEventSchema, filled));
       if (unstored < MAX_UNSTORED) gather(event, principal);
-      else options.onLost?.(event, new Error(`${MAX_UNSTORED} events wait to be stored`));
+      else onLost(event, new Error(`${MAX_UNSTORED} events wait to be stored`));
     },
     async [Symbol.asyncDispose]() {
       sendAll();

@@ -35,8 +35,7 @@ export async function openService(
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS["caller-relay"].stores));
-  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
-  const trail = stack.use(openAuditTrail(bus, name, { onLost }));
+  const trail = stack.use(openAuditTrail(bus, name, logger));
   const { declared, late, answered, results, records, holders } = createStores(bus, instance);
   const changesOfDeclarations = createChanges();
   const declarations = createDeclarations(declared, changesOfDeclarations);

@@ -58,8 +58,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const allow = config.authAllow;
   const logins = new Logins({ ...config, records, renewals, subjects, allow, applied });
   const onError = (error: unknown) => logger.error({ err: error }, `a connection: ${messageFromUnknown(error)}`);
-  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
-  const trail = stack.use(openAuditTrail(bus, name, { onLost }));
+  const trail = stack.use(openAuditTrail(bus, name, logger));
   const starts = stack.use(new Starts());
   const connections = new Connections({
     ...config,

@@ -66,8 +66,7 @@ export async function openOrchestrator(
   const heartbeatMs = config.takeoverMs / 3;
   const wakes = await openStreamWakes(bus, { ackWaitMs: config.takeoverMs, heartbeatMs, maxInHand: 100_000 });
   stack.use(await openDueTimers(bus, wakes, logger));
-  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
-  const audit = stack.use(openAuditTrail(bus, name, { onLost })).record;
+  const audit = stack.use(openAuditTrail(bus, name, logger)).record;
   const holders = createHolders(bus);
   const acceptedHere = createAcceptedHere();
   const onFault = (fault: string) => logger.warn(fault);

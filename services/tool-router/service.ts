@@ -64,8 +64,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS["tool-router"].stores));
-  const onLost = (event: unknown, error: unknown) => logger.error({ event, err: error }, "an audit event was lost");
-  const trail = stack.use(openAuditTrail(bus, name, { onLost }));
+  const trail = stack.use(openAuditTrail(bus, name, logger));
   const audit: Audit = (event, principal) => trail.record(event, principal);
   stack.use(openAuditRoom(bus, (fault) => logger.warn(fault)));
   const validator = createValidator();
