@@ -1,6 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type BusClientOptions, clientOnBus } from "#runtime/rpc/bus/client.ts";
+import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { isOfSuite, processOf } from "./processes.ts";
 
 export interface ClientForOptions extends Partial<BusClientOptions> {}
@@ -13,4 +15,13 @@ export function clientFor<S extends DescService>(
 ): Client<S> {
   const process = options.process ?? processOf(service);
   return clientOnBus(bus, service, { ...options, process, sendsExpiry: !isOfSuite(process) });
+}
+
+/** Has a service ask another one on its own behalf, whoever asked it; what the other refuses is a `Failure`. */
+export async function askOnOwnBehalf<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await withoutPrincipal(ask);
+  } catch (error) {
+    throw failureFromConnectError(error);
+  }
 }

@@ -4,13 +4,11 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
-import { clientFor } from "../../clients.ts";
+import { askOnOwnBehalf, clientFor } from "../../clients.ts";
 import type { LateResult } from "../requests/answers.ts";
 import type { ReadSession } from "../sessions.ts";
 
@@ -27,12 +25,8 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
   const inboxes = clientFor(bus, InboxDeliveryService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
 
   const readSession: ReadSession = async (sessionId) => {
-    try {
-      const { session } = await withoutPrincipal(() => sessions.getSession({ sessionId }));
-      return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
-    } catch (error) {
-      throw failureFromConnectError(error);
-    }
+    const { session } = await askOnOwnBehalf(() => sessions.getSession({ sessionId }));
+    return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
   };
   const tellInbox = async ({ sessionId, requestId, agent, tool, result }: LateResult): Promise<boolean> => {
     const event = create(InboxEventSchema, {
@@ -41,22 +35,14 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
       agent,
       event: { case: "toolResult", value: { callId: requestId, tool, result } },
     });
-    try {
-      return !(await withoutPrincipal(() => inboxes.deliverEvent({ event }))).duplicate;
-    } catch (error) {
-      throw failureFromConnectError(error);
-    }
+    return !(await askOnOwnBehalf(() => inboxes.deliverEvent({ event }))).duplicate;
   };
   const toolsOf = async (sessionId: string): Promise<readonly ModelTool[]> => {
-    try {
-      const scope = { case: "session", value: { sessionId } } as const;
-      const pages = await withoutPrincipal(() =>
-        allPages((pageToken) => tools.listTools({ scope, pageToken, pageSize: 1_000 })),
-      );
-      return pages.flatMap((page) => page.tools);
-    } catch (error) {
-      throw failureFromConnectError(error);
-    }
+    const scope = { case: "session", value: { sessionId } } as const;
+    const pages = await askOnOwnBehalf(() =>
+      allPages((pageToken) => tools.listTools({ scope, pageToken, pageSize: 1_000 })),
+    );
+    return pages.flatMap((page) => page.tools);
   };
   return { readSession, tellInbox, toolsOf };
 }

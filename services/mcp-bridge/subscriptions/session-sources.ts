@@ -3,11 +3,9 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
-import { clientFor } from "../../clients.ts";
+import { askOnOwnBehalf, clientFor } from "../../clients.ts";
 import type { SessionSources } from "../provider/session-sources.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
 
@@ -53,16 +51,12 @@ export function createSessionSources(bus: Bus, interceptors: Interceptor[]): Ses
 
   return {
     find: (sessionId, name, purpose, signal) =>
-      withoutPrincipal(async () => {
-        try {
-          const [found] = await Promise.all([
-            read(sessionId, name, signal),
-            purpose === "read" ? requireReading(sessionId, name, signal) : requireUse(sessionId, name, signal),
-          ]);
-          return found;
-        } catch (error) {
-          throw failureFromConnectError(error);
-        }
+      askOnOwnBehalf(async () => {
+        const [found] = await Promise.all([
+          read(sessionId, name, signal),
+          purpose === "read" ? requireReading(sessionId, name, signal) : requireUse(sessionId, name, signal),
+        ]);
+        return found;
       }),
   };
 }

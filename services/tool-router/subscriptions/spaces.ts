@@ -3,10 +3,10 @@ import { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { withoutPrincipal, withPrincipal } from "#runtime/rpc/identity.ts";
+import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
-import { clientFor } from "../../clients.ts";
+import { askOnOwnBehalf, clientFor } from "../../clients.ts";
 import type { ForgetSession, IsForPrincipal, Spaces } from "../sessions/spaces.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -26,7 +26,7 @@ export function createSpaces(
   const options = { timeoutMs: TIMEOUT_MS };
   return {
     activeSpace: async (sessionId, agent) =>
-      (await asked(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
+      (await askOnOwnBehalf(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
     async isFor(spaceId, principal) {
       try {
         await withPrincipal(principal, () => spaces.getSpace({ spaceId }, options));
@@ -37,16 +37,9 @@ export function createSpaces(
         throw failure;
       }
     },
-    recordToolMessage: async (request) => void (await asked(() => toolMessages.recordToolMessage(request, options))),
-    forgetSession: async (request) => (await asked(() => inbox.forgetSession(request, options))).forgotten,
-    deliverEvent: async (request) => void (await asked(() => inbox.deliverEvent(request, options))),
+    recordToolMessage: async (request) =>
+      void (await askOnOwnBehalf(() => toolMessages.recordToolMessage(request, options))),
+    forgetSession: async (request) => (await askOnOwnBehalf(() => inbox.forgetSession(request, options))).forgotten,
+    deliverEvent: async (request) => void (await askOnOwnBehalf(() => inbox.deliverEvent(request, options))),
   };
-}
-
-async function asked<T>(ask: () => Promise<T>): Promise<T> {
-  try {
-    return await withoutPrincipal(ask);
-  } catch (error) {
-    throw failureFromConnectError(error);
-  }
 }

@@ -2,12 +2,10 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { clientFor } from "../../../clients.ts";
+import { askOnOwnBehalf, clientFor } from "../../../clients.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../sessions/session-record.ts";
 import type { ForgetSession } from "../../sessions/spaces.ts";
 
@@ -49,11 +47,6 @@ export function unusedSessions(
 export function createHasRuns(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">) {
   const interceptors = clientInterceptors({ telemetry });
   const runs = clientFor(bus, RunService, { interceptors, defaultTimeoutMs: TIMEOUT_MS });
-  return async (sessionId: string): Promise<boolean> => {
-    try {
-      return (await withoutPrincipal(() => runs.listRuns({ sessionId, pageSize: 1 }))).runs.length > 0;
-    } catch (error) {
-      throw failureFromConnectError(error);
-    }
-  };
+  return async (sessionId: string): Promise<boolean> =>
+    (await askOnOwnBehalf(() => runs.listRuns({ sessionId, pageSize: 1 }))).runs.length > 0;
 }
