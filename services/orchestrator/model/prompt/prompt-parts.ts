@@ -11,6 +11,7 @@ import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
+import { isObject } from "#runtime/schema/json-object.ts";
 import { namelessCall } from "../providers/openai-compatible/nameless-calls.ts";
 import { outputFromResult, parsedOr } from "./result-output.ts";
 
@@ -69,12 +70,8 @@ function fittingName(name: string): string {
 /** What a provider said of a part by the way, which it wants back. */
 function optionsFrom(metadataJson: string): { providerOptions?: SharedV4ProviderMetadata } {
   const metadata = parsedOr(metadataJson, undefined);
-  const isMetadata = isJSONObject(metadata) && [metadata, ...Object.values(metadata)].every(isPlainObject);
+  const isMetadata = isJSONObject(metadata) && [metadata, ...Object.values(metadata)].every(isObject);
   return isMetadata ? { providerOptions: metadata as SharedV4ProviderMetadata } : {};
-}
-
-function isPlainObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function resultPart({ call, shownId }: ShownCall, results: ReadonlyMap<string, ToolResult>) {
