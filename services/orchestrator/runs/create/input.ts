@@ -5,7 +5,7 @@ import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Taker } from "#runtime/collections/own-turn.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
+import { type ReasonName, refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import { faultOfOutcome, submissionFrom } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import type { RunLog } from "../../log/journal.ts";
@@ -15,11 +15,7 @@ import type { SessionQueues } from "../../sessions/queue.ts";
 import { resultFromOutcome } from "../answer/outputs.ts";
 
 export function refuseEmptyInput(input: readonly Item[]): void {
-  if (input.length === 0)
-    refuse("invalid_argument", "a run needs input", {
-      reason: "INVALID_REQUEST",
-      fieldViolations: [{ field: "input", message: "is empty" }],
-    });
+  if (input.length === 0) refuseRequest("a run needs input", { field: "input", message: "is empty" });
 }
 
 /** The input as it stands in the conversation. */
