@@ -132,7 +132,10 @@ export function requiredCalls(state: FoldedRun): FunctionCall[] {
 /** The text of the last turn, which is the answer when the run ends with it; what was said of it, when it ends in the middle. */
 export function outputTextFromState({ turns, draft }: FoldedRun): string {
   if (draft !== undefined) return draft.text;
-  const items = turns.at(-1)?.committed.items ?? [];
+  return textOfItems(turns.at(-1)?.committed.items ?? []);
+}
+
+export function textOfItems(items: readonly Item[]): string {
   return items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : "")).join("");
 }
 

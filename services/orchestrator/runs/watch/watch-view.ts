@@ -1,9 +1,8 @@
 /** What one watcher has seen of a run, and what it is to be shown next. `watch.ts` has the rules (watch-…). */
 
 import { create } from "@bufbuild/protobuf";
-import type { RunEvent, TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { textOfContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireReached } from "#runtime/failure/sequence.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
@@ -11,6 +10,7 @@ import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
 import { gapUpdate, startUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { type Draft, draftAfter, replacedFromDraft } from "../../log/state/draft/draft.ts";
 import type { LogRecord } from "../../log/state/log-record.ts";
+import { textOfItems } from "../../log/state/view.ts";
 import {
   type DeltaCursor,
   type Step,
@@ -117,7 +117,7 @@ export class WatchView {
       case "turnCommitted":
         this.#draft = undefined;
         this.#committedTurns = body.value.turn;
-        return stepFromCommit(this.#cursor, body.value.turn, body.value.attempt, textOfTurn(body.value));
+        return stepFromCommit(this.#cursor, body.value.turn, body.value.attempt, textOfItems(body.value.items));
       case "ended":
         this.hasEnded = true;
         return stepFromEnd(this.#cursor, this.#draft && replacedFromDraft(this.#draft), this.#committedTurns); // watch-8
@@ -143,8 +143,4 @@ export class WatchView {
 function responseFrom(update: Shape, came?: WatchRunResponse): WatchRunResponse {
   if (came?.update.value === update.value) return came;
   return create(WatchRunResponseSchema, { update });
-}
-
-function textOfTurn({ items }: TurnCommitted): string {
-  return items.map(({ item }) => (item.case === "message" ? textOfContent(item.value.content) : "")).join("");
 }
