@@ -170,11 +170,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
         changes: stored.changes,
         tasks: createTasks({ store: recorded.store, tasks: recorded.taskIndex, clock }),
         submissions: createSubmissions({ ...recorded, answerers, mayWatch, validator: lenient, clock, answers, audit }),
-        results: createResults({
-          ...{ ownership },
-          calls: recorded.store,
-          store: resultStore,
-        }),
+        results: createResults({ ownership, calls: recorded.store, store: resultStore }),
         audit: auditReader(bus),
         stopping: stopping.signal,
       }),
