@@ -61,10 +61,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
   await takeEvents(run, context.inbox);
   for (;;) {
     const stop = decideStop(run.state, context.limits, context.clock.now());
-    if (stop !== undefined) {
-      if (run.state.cancel !== undefined) await cancelCallsPatiently(run, context);
-      return end(run, context, stop);
-    }
+    if (stop !== undefined) return stopRun(run, context, stop);
     if (context.handover.aborted) {
       await run.pending;
       return "handed_over";
@@ -204,15 +201,18 @@ async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: Abo
 const cancelingMs = 30_000;
 
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
-async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: LoopContext): Promise<void> {
+async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: EndingParts): Promise<void> {
   if (callsToCancel(run.state).length === 0) return;
   const cancel = () => cancelOpenCalls(router, run.state, signal);
   await retryWhileUnavailable({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
 }
 
-interface RunningContext extends LoopContext {
+interface LastText {
   /** The text that watchers got of the last turn. */
   lastText(): RunTextReplaced | undefined;
+}
+
+interface RunningContext extends LoopContext, LastText {
   /** Lists the tools; the first time, those that were listed when the run was claimed. */
   list(state: FoldedRun, signal: AbortSignal): Promise<ToolTable>;
 }
@@ -232,9 +232,18 @@ function runningContext(context: LoopContext): RunningContext {
   return { ...context, setDeltas, lastText: () => last?.snapshot(), list };
 }
 
+type PartsOfEnd = "router" | "clock" | "signal" | "toolMessages" | "onNotShown";
+type EndingParts = Pick<LoopContext, PartsOfEnd> & Partial<LastText>;
+
+/** Ends a run that is over before its next step; one that is canceled once its calls are. */
+export async function stopRun(run: ClaimedRun, parts: EndingParts, stop: Stop): Promise<LoopOutcome> {
+  if (run.state.cancel !== undefined) await cancelCallsPatiently(run, parts);
+  return end(run, parts, stop);
+}
+
 async function end(
   run: ClaimedRun,
-  context: RunningContext,
+  context: EndingParts,
   { state, endReason, error = "", outputText }: Stop,
 ): Promise<LoopOutcome> {
   if (run.state.cancel === undefined) await run.pending;
@@ -242,6 +251,6 @@ async function end(
   const ending = (folded: FoldedRun) => {
     return { state, endReason, error, outputText: outputText ?? outputTextFromState(folded) };
   };
-  await run.end(ending, context.lastText());
+  await run.end(ending, context.lastText?.());
   return "ended";
 }

@@ -7,6 +7,7 @@ import type { RunLog } from "../log/journal.ts";
  * ended is asked of its log, only once a principal seems to have its share.
  */
 export interface RunQuota {
+  /** In one of the places that are held for its principal, if there is one. */
   add(principal: string, runId: string): void;
   /** The place of a run that is being created, until it is disposed. Refuses a principal that has its share. */
   requireRoom(principal: string): Promise<Disposable>;
@@ -23,19 +24,23 @@ export function createRunQuota(
   stored: Pick<Crowding, "requireRoom"> = { requireRoom: () => {} },
 ): RunQuota {
   const runsByPrincipal = new Map<string, Set<string>>();
-  const placesByPrincipal = new Map<string, number>();
+  const placesByPrincipal = new Map<string, Set<Disposable>>();
 
   const hasRoom = (principal: string) =>
-    (runsByPrincipal.get(principal)?.size ?? 0) + (placesByPrincipal.get(principal) ?? 0) < limit;
+    (runsByPrincipal.get(principal)?.size ?? 0) + (placesByPrincipal.get(principal)?.size ?? 0) < limit;
 
   function takePlace(principal: string): Disposable {
-    const change = (by: number) => {
-      const places = (placesByPrincipal.get(principal) ?? 0) + by;
-      if (places > 0) placesByPrincipal.set(principal, places);
-      else placesByPrincipal.delete(principal);
-    };
-    change(1);
-    return { [Symbol.dispose]: () => change(-1) };
+    const place = { [Symbol.dispose]: () => leave(principal, place) };
+    placesByPrincipal.set(principal, (placesByPrincipal.get(principal) ?? new Set()).add(place));
+    return place;
+  }
+
+  /** All places of a principal are alike: a run takes any of them. */
+  function leave(principal: string, place: Disposable | undefined): void {
+    const places = placesByPrincipal.get(principal);
+    if (place === undefined || places === undefined) return;
+    places.delete(place);
+    if (places.size === 0) placesByPrincipal.delete(principal);
   }
 
   /** The oldest first, in turns: who still goes on is asked again after all others. */
@@ -53,6 +58,7 @@ export function createRunQuota(
     add(principal, runId) {
       const runs = runsByPrincipal.get(principal) ?? new Set();
       runsByPrincipal.set(principal, runs.add(runId));
+      leave(principal, placesByPrincipal.get(principal)?.values().next().value);
     },
     async requireRoom(principal) {
       stored.requireRoom(principal);

@@ -21,8 +21,8 @@ import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";
 import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
 import { openDeadline } from "../loop/limits/deadline.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
-import { endOfLate } from "../loop/limits/stop-condition.ts";
-import { type LoopOutcome, runLoop } from "../loop/loop.ts";
+import { stopOfLate } from "../loop/limits/stop-condition.ts";
+import { type LoopOutcome, runLoop, stopRun } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests/models.ts";
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
 import { endShownCallsOfRun } from "../loop/streaming/end-shown-calls.ts";
@@ -86,9 +86,8 @@ async function turn(
     listed.catch(() => {}); // the loop gets the error when it needs the tools
     const context = await openContextInTime(options, run, { ...active, listed }, signal);
     if (context !== undefined) return await runLoop(run, { ...context, signal, listed });
-    await endShownCallsOfRun(endOfLate(run.state).endReason, run, options, signal);
-    await run.end(endOfLate);
-    return "ended";
+    const ownLimits = limitsFrom(undefined, run.state.accepted.options?.limits);
+    return await stopRun(run, { ...options, signal }, stopOfLate(run.state, ownLimits));
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
     const endReason = error instanceof RunFailed ? error.endReason : RunEndReason.INTERNAL_ERROR;

@@ -5,6 +5,7 @@
 //      └── the time is over          └── crash
 //      └───── backed off ◀───────────┘  after the third in a row
 
+import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -177,7 +178,7 @@ export class Place {
     const start = this.starts;
     const abort = new AbortController();
     const onIdle = () => (this.#options.isCrowded() ? this.#endIfIdle() : this.#startIdling());
-    const opened = this.#options.open(file, onIdle, abort.signal);
+    const opened = whileNobodyWaits(() => this.#options.open(file, onIdle, abort.signal)); // for later calls, too
     this.state = { kind: "starting", digest: file.digest, opened, abort };
     opened.then(
       (worker) => this.#take(worker, start),

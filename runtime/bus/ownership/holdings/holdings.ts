@@ -1,6 +1,6 @@
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
-import { inTime } from "../../link/waited.ts";
+import { inTime, whileNobodyWaits } from "../../link/waited.ts";
 import { readEntry, removeEntry } from "../entries/entry.ts";
 import type { OwnerState } from "../entries/ping.ts";
 import type { Here, OwnershipOptions } from "../options.ts";
@@ -99,7 +99,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   #verify(holding: Holding<R>): Promise<boolean> {
     const running = this.#verifications.get(holding);
     if (running) return running;
-    const verifying = this.#isOwn(holding).finally(() => this.#verifications.delete(holding));
+    const verifying = whileNobodyWaits(() => this.#isOwn(holding)).finally(() => this.#verifications.delete(holding));
     this.#verifications.set(holding, verifying);
     return verifying;
   }

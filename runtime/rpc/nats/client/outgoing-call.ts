@@ -33,7 +33,8 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   readonly request: R;
   readonly #route: MethodRoute;
   readonly #deadlineMs: number | undefined;
-  readonly #startedAtMs = performance.now();
+  /** Since when it may be kept waiting: its start, or the last that was heard of it. */
+  #quietSinceMs = performance.now();
 
   constructor(init: CallInit<DescMethod>, stream: R["stream"], message: R["message"]) {
     const { method, route, timeoutMs } = init;
@@ -66,12 +67,17 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
     };
   }
 
+  /** An answer has come, and others may. */
+  hear(): void {
+    this.#quietSinceMs = performance.now();
+  }
+
   /** Ends the call with what was thrown, or with what gave it up before. */
   fail(thrown: unknown): ConnectError {
     const { aborted } = this.signal;
     const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
     this.signal.end(error);
-    if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) countWaiting(this.#startedAtMs); // whoever is asked next waits for less
+    if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) countWaiting(this.#quietSinceMs); // whoever is asked next waits for less
     return error;
   }
 }

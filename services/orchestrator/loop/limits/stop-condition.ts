@@ -31,15 +31,7 @@ function stopOfCanceled({ cancel }: FoldedRun): Stop {
   return { state: RunState.CANCELED, endReason };
 }
 
-/** How a run ends whose time was over before its loop began. */
-export function endOfLate(state: FoldedRun) {
-  return {
-    ...(state.cancel === undefined ? stopOfLate : stopOfCanceled(state)),
-    outputText: outputTextFromState(state),
-  };
-}
-
-const stopOfLate: Stop = { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE };
+const atDeadline: Stop = { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE };
 
 export const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : stopOfCanceled(state));
 
@@ -48,7 +40,7 @@ export const nothingToSay: StopCondition = (state) =>
   needsInbox(state) ? { state: RunState.COMPLETED, endReason: RunEndReason.INBOX_EMPTY } : undefined;
 
 export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
-  nowMs >= acceptedAtMs + deadlineMs ? stopOfLate : undefined;
+  nowMs >= acceptedAtMs + deadlineMs ? atDeadline : undefined;
 
 export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
   accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
@@ -141,4 +133,10 @@ export function decideStop(state: FoldedRun, limits: RunLimits, nowMs: number): 
     if (stop !== undefined) return stop;
   }
   return undefined;
+}
+
+/** How a run is over whose time has passed before its loop began: as its log says, else by its time, as nobody has read its inbox. */
+export function stopOfLate(state: FoldedRun, limits: RunLimits): Stop {
+  const stop = decideStop(state, limits, Number.POSITIVE_INFINITY);
+  return stop === undefined || stop.endReason === RunEndReason.INBOX_EMPTY ? atDeadline : stop;
 }

@@ -136,7 +136,9 @@ function acceptedOf(
 
 function inputFrom(argumentsJson: string): Item {
   const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(input) } } });
+  return create(ItemSchema, {
+    item: { case: "message", value: { role: Role.USER, content: textContent(input.toWellFormed()) } },
+  });
 }
 
 async function readState(log: RunLog, runId: string): Promise<FoldedRun | undefined> {

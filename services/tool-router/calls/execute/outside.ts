@@ -6,7 +6,7 @@ import { type Answer, failure } from "../answers/answer.ts";
 import { endWait } from "../due-work/due-work.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { isExternal } from "../records/record/states.ts";
-import { pending, timedOut } from "../records/record/told-answer.ts";
+import { pending, timedOut, toldAnswer } from "../records/record/told-answer.ts";
 import type { Begun } from "../records/records.ts";
 import type { RecordingParts } from "../records/store.ts";
 import type { Waiters } from "../records/waiters.ts";
@@ -36,13 +36,11 @@ export class Outside {
     const { callId, createTime: createdAt } = opened.record;
     if (isAsync) {
       await this.#enqueue(opened, State.PENDING);
-      const record = await store.readCached(callId);
-      const refused = record?.resolvedLate ? undefined : record?.result;
-      return refused ?? pending(callId);
+      return toldOf(await store.readCached(callId)) ?? pending(callId);
     }
     const createdAtMs = createdAt === undefined ? clock.now() : timestampMs(createdAt);
     const leftMs = Math.min(deadline.at, createdAtMs + deadline.timeoutMs) - clock.now();
-    if (leftMs <= 0) return (await endWait(store, callId, audit))?.result ?? timedOut(deadline.timeoutMs);
+    if (leftMs <= 0) return toldOf(await endWait(store, callId, audit)) ?? timedOut(deadline.timeoutMs);
     return this.#wait(opened, deadline, leftMs, signal);
   }
 
@@ -63,7 +61,7 @@ export class Outside {
       return await waiters.until(record.callId, () => this.#read(record.callId), ends);
     } catch (error) {
       await offered.catch(() => {}); // its due work enqueues it again
-      const answer = (await endWait(store, record.callId, audit))?.result;
+      const answer = toldOf(await endWait(store, record.callId, audit));
       if (signal.aborted && answer === undefined) throw signal.reason;
       if (!ends.aborted) throw error;
       return answer ?? timedOut(deadline.timeoutMs);
@@ -77,11 +75,11 @@ export class Outside {
   async #read(callId: string): Promise<Answer | undefined> {
     const { store } = this.#parts;
     const record = await store.readCached(callId);
-    if (record?.state !== State.PENDING) return record?.result;
+    if (record?.state !== State.PENDING) return toldOf(record);
     const updated = await store.update(callId, (standing) =>
       standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
     );
-    return updated?.record.result;
+    return toldOf(updated?.record);
   }
 
   /** W1: done by the router that created the record. For an older record its due work does it. */
@@ -114,6 +112,10 @@ export class Outside {
     store.announce(record.callId);
     await queue.remove(record).catch(() => {}); // a router that gets it from there reads that it is resolved
   }
+}
+
+function toldOf(record: CallRecord | undefined): Answer | undefined {
+  return record && toldAnswer(record);
 }
 
 /** Made once: nobody reads the stack of an error that each wait would make. */

@@ -6,6 +6,7 @@ import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ToolApproval } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -49,7 +50,7 @@ export class Pins {
   settle(tools: ToolSet): Promise<void> {
     const standing = this.#settling.get(tools);
     if (standing !== undefined) return standing;
-    const settling = this.#settle(tools).then(
+    const settling = whileNobodyWaits(() => this.#settle(tools)).then(
       () => void this.#settled.add(tools),
       (error: unknown) => {
         this.#settling.delete(tools);

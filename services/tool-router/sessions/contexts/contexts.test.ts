@@ -5,6 +5,7 @@ import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { countWaiting, whileWaitedFor } from "#runtime/bus/link/waited.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -144,5 +145,22 @@ test("KIND-1 a call of a catalogue's tool waits until the provider that runs it 
   expect(await Promise.race([found, new Promise((resolve) => setTimeout(resolve, 50, "waits"))])).toBe("waits");
   answer.resolve();
   expect((await found).resolution).toMatchObject({ kind: "found", entry: { tool: { inputSchemaJson: COUNT_SCHEMA } } });
+  contexts[Symbol.dispose]();
+});
+
+test("BUS-6 a call that has waited for the bus is refused for now while nobody has listed its tool", async () => {
+  const { contexts, find } = openContexts(undefined, { answersAfter: new Promise(() => {}), provider: "worker" });
+  const looked = (name: string) =>
+    whileWaitedFor(() => {
+      countWaiting(performance.now() - 7_000);
+      return find("one", name);
+    });
+  const refusal = {
+    code: "unavailable",
+    reason: "BUS_UNAVAILABLE",
+    message: expect.stringContaining("not listed yet"),
+  };
+  await expect(looked("count"), "which its provider has not described").rejects.toMatchObject(refusal);
+  await expect(looked("@files/read")).rejects.toMatchObject(refusal);
   contexts[Symbol.dispose]();
 });

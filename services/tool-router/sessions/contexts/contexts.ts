@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { comesInTime } from "#runtime/bus/link/waited.ts";
-import { refuseField } from "#runtime/failure/failure.ts";
+import { comesInTime, inTime } from "#runtime/bus/link/waited.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { isOfSource } from "../../tools/names.ts";
 import { type Resolution, resolve } from "../../tools/resolve.ts";
@@ -136,7 +136,7 @@ export class Contexts implements Disposable {
       }
       if (isSettled && isFresh) return { tools, resolution };
       if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
-      else if (!(await comesInTime(changed))) return { tools, resolution };
+      else if (!(await comesInTime(changed))) refuseUnlisted(context);
       isFresh = isSettled;
       signal.throwIfAborted();
     }
@@ -275,7 +275,7 @@ export class Contexts implements Disposable {
   async #pinned(open: Open, agent: Agent): Promise<ToolSet> {
     for (;;) {
       const tools = this.#toolSet(open, agent);
-      await this.#options.catalogue.pins.settle(tools);
+      await inTime(`pinning the tools of agent ${agent.name}`, this.#options.catalogue.pins.settle(tools));
       if (this.#toolSet(open, agent) === tools) return tools;
     }
   }
@@ -294,6 +294,12 @@ export class Contexts implements Disposable {
     open.offers[Symbol.dispose]();
     if (this.#open.get(key) === open) this.#open.delete(key);
   }
+}
+
+/** What nobody has listed may be there: that it is not known is no answer about the tool. */
+function refuseUnlisted({ agent }: AgentContext): never {
+  const text = `the tools of agent ${agent.name} are not listed yet: the bus did not answer for a while, try again`;
+  return refuse("unavailable", text, { reason: "BUS_UNAVAILABLE" });
 }
 
 /** A tool that its provider has not described yet is waited for: nobody knows what arguments it takes. */

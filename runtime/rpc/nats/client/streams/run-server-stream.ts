@@ -65,6 +65,7 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
           try {
             const result = await iterator.next();
             isOver = result.done === true;
+            call.hear();
             if (isOver) signal.end();
             return result;
           } catch (thrown) {
