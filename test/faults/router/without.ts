@@ -54,12 +54,12 @@ export const withouts: Readonly<Record<string, Without>> = {
       {
         file: file("calls/records/waiters.ts"),
         from: "          changed = Promise.withResolvers<void>();\n          const found = await read();",
-        to: "          await changed.promise;\n          changed = Promise.withResolvers<void>();\n          const found = await read();",
+        to: "          await unlessAborted(changed.promise, signal);\n          changed = Promise.withResolvers<void>();\n          const found = await read();",
       },
       {
         file: file("calls/records/waiters.ts"),
-        from: "          if (!signal.aborted) await changed.promise;\n",
-        to: "",
+        from: "return found;\n          await unlessAborted(changed.promise, signal);\n",
+        to: "return found;\n",
       },
       {
         file: file("subscriptions/calls/due-work.ts"),
