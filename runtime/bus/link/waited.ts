@@ -48,9 +48,9 @@ export function sharedPatienceMs(): number | undefined {
   return leftMs < patienceMs ? Math.max(Math.round(leftMs), 0) : undefined;
 }
 
-/** Whether the running call has waited for the bus as long as it may. */
+/** Whether the running call has waited for the bus so long that another attempt has no time. */
 export function isPatienceOver(): boolean {
-  return (patienceOfCall()?.leftMs ?? patienceMs) <= 0;
+  return (patienceOfCall()?.leftMs ?? patienceMs) < attemptMs;
 }
 
 /** Counts what the running call has waited since then, for a bus that did not answer at once. */
@@ -63,9 +63,10 @@ export function countWaiting(sinceMs: number): void {
 
 /** Whether the promise comes in time for the running call, which waits for it as long as it takes if the bus has not kept it waiting. */
 export async function comesInTime(promise: Promise<unknown>): Promise<boolean> {
-  if (sharedPatienceMs() === undefined) return promise.then(() => true);
+  const leftMs = sharedPatienceMs();
+  if (leftMs === undefined) return promise.then(() => true);
   const sinceMs = performance.now();
-  const came = !isPatienceOver() && (await comesWithin(patienceLeftMs(), promise));
+  const came = leftMs > 0 && (await comesWithin(patienceLeftMs(), promise));
   countWaiting(sinceMs);
   return came;
 }

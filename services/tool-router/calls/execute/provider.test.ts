@@ -163,7 +163,7 @@ describe("calls of providers", () => {
     const refusal = new Failure("unavailable", "the bus does not answer", { reason: "BUS_UNAVAILABLE" });
     expect(await call(Effect.PURE, [fails(refusal), succeeds])).toEqual({ text: '"ok"', made: 2 });
     const waited: Attempt = (...given) => {
-      countWaiting(performance.now() - 7_000);
+      countWaiting(performance.now() - 6_400);
       return fails(refusal)(...given);
     };
     const told = await whileWaitedFor(() => call(Effect.PURE, [waited, succeeds]));
