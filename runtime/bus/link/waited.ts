@@ -61,13 +61,15 @@ export function countWaiting(sinceMs: number): void {
   call.waitedAtMs = performance.now();
 }
 
-/** Whether the promise comes in time for the running call, which waits for it as long as it takes if the bus has not kept it waiting. */
+/**
+ * Whether the promise comes in time for the running call. One that nothing has kept waiting waits as long as it takes; what took long
+ * counts, as others may wait for the bus in its place.
+ */
 export async function comesInTime(promise: Promise<unknown>): Promise<boolean> {
-  const leftMs = sharedPatienceMs();
-  if (leftMs === undefined) return promise.then(() => true);
+  const leftMs = sharedPatienceMs() ?? Number.POSITIVE_INFINITY;
   const sinceMs = performance.now();
-  const came = leftMs > 0 && (await comesWithin(patienceLeftMs(), promise));
-  countWaiting(sinceMs);
+  const came = leftMs > 0 && (await comesWithin(Math.max(leftMs, attemptMs), promise));
+  if (performance.now() - sinceMs > attemptMs || Number.isFinite(leftMs)) countWaiting(sinceMs);
   return came;
 }
 
