@@ -59,7 +59,7 @@ program.configureOutput({ outputError: (text, write) => write(withMeantChoice(te
 program.hook("preAction", takeContext);
 await addCommands(words);
 program.commands.forEach(exitOnUsage);
-process.stdout.on("error", endWithoutReader);
+process.stdout.on("error", endUnwritten);
 
 try {
   await program.exitOverride().parseAsync();
@@ -68,7 +68,7 @@ try {
 }
 // A stream that was left in its middle may keep its socket open, which must not keep a command that is done.
 process.stdout.write("", () => {
-  if (process.stdout.errored) endWithoutReader(process.stdout.errored);
+  if (process.stdout.errored) endUnwritten(process.stdout.errored);
   process.exit();
 });
 
@@ -119,7 +119,7 @@ async function end(error: unknown): Promise<void> {
 }
 
 /** `toolbus watch … | head` has read enough: that is no failure. A disk that is full is one. */
-function endWithoutReader(error: NodeJS.ErrnoException): void {
+function endUnwritten(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit(exitCodes.success);
   printError(`${colors.red("toolbus:")} the output cannot be written: ${error.message}`);
   process.exit(exitCodes.failure);

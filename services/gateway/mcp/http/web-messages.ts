@@ -35,7 +35,7 @@ export async function answerWeb(
   });
   try {
     if (isEventStream(answer)) await sendEach(reply, body, signal);
-    reply.end(isEventStream(answer) ? NOTHING : await answer.bytes());
+    else reply.end(await answer.bytes());
   } catch {
     response.destroy(); // the client has left
   } finally {
@@ -49,6 +49,7 @@ async function sendEach(reply: Reply, body: ReadableStream<Uint8Array> | null, s
   signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
   reply.begin();
   for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
+  reply.end(NOTHING);
 }
 
 export function isEventStream({ headers }: Response): boolean {

@@ -36,11 +36,11 @@ export class Outside {
     const { callId, createTime: createdAt } = opened.record;
     if (isAsync) {
       await this.#enqueue(opened, State.PENDING);
-      return toldOf(await store.readCached(callId)) ?? pending(callId);
+      return toldAnswer(await store.readCached(callId)) ?? pending(callId);
     }
     const createdAtMs = createdAt === undefined ? clock.now() : timestampMs(createdAt);
     const leftMs = Math.min(deadline.at, createdAtMs + deadline.timeoutMs) - clock.now();
-    if (leftMs <= 0) return toldOf(await endWait(store, callId, audit)) ?? timedOut(deadline.timeoutMs);
+    if (leftMs <= 0) return toldAnswer(await endWait(store, callId, audit)) ?? timedOut(deadline.timeoutMs);
     return this.#wait(opened, deadline, leftMs, signal);
   }
 
@@ -61,7 +61,7 @@ export class Outside {
       return await waiters.until(record.callId, () => this.#read(record.callId), ends);
     } catch (error) {
       await offered.catch(() => {}); // its due work enqueues it again
-      const answer = toldOf(await endWait(store, record.callId, audit));
+      const answer = toldAnswer(await endWait(store, record.callId, audit));
       if (signal.aborted && answer === undefined) throw signal.reason;
       if (!ends.aborted) throw error;
       return answer ?? timedOut(deadline.timeoutMs);
@@ -75,11 +75,11 @@ export class Outside {
   async #read(callId: string): Promise<Answer | undefined> {
     const { store } = this.#parts;
     const record = await store.readCached(callId);
-    if (record?.state !== State.PENDING) return toldOf(record);
+    if (record?.state !== State.PENDING) return toldAnswer(record);
     const updated = await store.update(callId, (standing) =>
       standing.state === State.PENDING ? { ...standing, state: State.WAITING } : undefined,
     );
-    return toldOf(updated?.record);
+    return toldAnswer(updated?.record);
   }
 
   /** W1: done by the router that created the record. For an older record its due work does it. */
@@ -112,10 +112,6 @@ export class Outside {
     store.announce(record.callId);
     await queue.remove(record).catch(() => {}); // a router that gets it from there reads that it is resolved
   }
-}
-
-function toldOf(record: CallRecord | undefined): Answer | undefined {
-  return record && toldAnswer(record);
 }
 
 /** Made once: nobody reads the stack of an error that each wait would make. */

@@ -49,7 +49,6 @@ export class OfferWatch {
   readonly ask: Ask;
   readonly #options: OfferWatchOptions;
   #offer: Offer;
-  #isSettled = false;
   #isFollowing = false;
   #isCurrent = false;
   #received = 0;
@@ -82,7 +81,7 @@ export class OfferWatch {
 
   /** Whether it has answered, failed, or taken too long. */
   get isSettled(): boolean {
-    return this.#isSettled;
+    return !this.#offer.isAwaited;
   }
 
   /** Asks afresh, so that what was declared before this call is seen after it. */
@@ -128,7 +127,7 @@ export class OfferWatch {
   async #limitStartup(): Promise<void> {
     const { clock, startupMs, signal } = this.#options;
     await clock.delay(startupMs, signal).catch(() => {}); // aborted: nobody asks any more
-    if (this.#isSettled) return;
+    if (this.isSettled) return;
     this.#fail(
       `did not list its tools within ${startupMs} ms: the first message of WatchProvidedTools has to tell them at once`,
     );
@@ -154,7 +153,6 @@ export class OfferWatch {
 
   #settle(offer: Offer): void {
     this.#offer = { ...offer, isAwaited: false };
-    this.#isSettled = true;
     this.#options.onChange();
   }
 }

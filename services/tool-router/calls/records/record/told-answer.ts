@@ -15,7 +15,8 @@ export function timedOut(timeoutMs: number): Answer {
  * What a run is told of a call that it asks for again after a crash: what was told the first time. What came after its time is in the
  * inbox, and told there alone (TOOL-9). Others ask again for the result, and so does a run that had put its call down.
  */
-export function toldAnswer(record: CallRecord): Answer | undefined {
+export function toldAnswer(record: CallRecord | undefined): Answer | undefined {
+  if (record === undefined) return undefined;
   const { callId, runId, createTime, updateTime, waitExpireTime, result, resolvedLate } = record;
   if (!resolvedLate || runId === "") return result;
   if (waitExpireTime === undefined) return pending(callId);
