@@ -12,13 +12,16 @@ export interface InstalledPackage {
   readonly program: string;
   /** With an empty home, without what the sources have installed, and with what the project has. */
   readonly env: NodeJS.ProcessEnv;
+  /** The directory for temporary files, empty. */
+  readonly temporary: string;
 }
 
 /** Packs the package, and installs it from its tarball and the registry, all below a directory. */
 export async function installPackage(directory: string): Promise<InstalledPackage> {
   const project = join(directory, "project");
   const home = join(directory, "home");
-  await Promise.all([project, home].map((folder) => mkdir(folder)));
+  const temporary = join(directory, "temporary");
+  await Promise.all([project, home, temporary].map((folder) => mkdir(folder)));
   const tarball = testedTarball() ?? (await packPackage(join(directory, "toolbus")));
   await writeFile(join(project, "package.json"), '{"type":"commonjs"}');
   await runCommand("npm", ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", tarball], {
@@ -30,6 +33,7 @@ export async function installPackage(directory: string): Promise<InstalledPackag
   return {
     project,
     program: join(modules, "toolbus", "cli", "toolbus.js"),
-    env: { PATH, HOME: home, XDG_CACHE_HOME: "", XDG_CONFIG_HOME: "" },
+    env: { PATH, HOME: home, TMPDIR: temporary, XDG_CACHE_HOME: "", XDG_CONFIG_HOME: "" },
+    temporary,
   };
 }

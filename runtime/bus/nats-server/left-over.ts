@@ -3,21 +3,25 @@ import { until } from "../../time/until.ts";
 import { commandLineOf, isSameProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 import { readRunRecord, type ServerFiles } from "./server-files.ts";
 
+/** How long a start waits for the one before it, which may be ending. */
+const ENDING_MS = 3_000;
+
 /**
  * Ends the server that a killed owner left behind in this directory.
- * A server whose owner lives is refused instead; a process that is not provably ours is never touched.
+ * A server whose owner goes on living is refused instead; a process that is not provably ours is never touched.
  */
 export async function endLeftOver(files: ServerFiles): Promise<void> {
   const record = await readRunRecord(files);
   if (record === undefined || !isOurServer(record.server, files)) return;
-  if (isSameProcessAlive(record.owner)) {
+  const isOver = () => !isSameProcessAlive(record.owner) || !isOurServer(record.server, files);
+  await until(isOver, { timeoutMs: ENDING_MS, what: "its owner to end" }).catch(() => {
     throw new LocalFailure(
       "failed_precondition",
       `process ${record.owner.pid} runs a NATS server in ${files.directory} already: stop it, or use another directory`,
       { kind: "nats_directory_in_use" },
     );
-  }
-  await endServer(record.server, files);
+  });
+  if (isOurServer(record.server, files)) await endServer(record.server, files);
 }
 
 /** The same process as recorded, and its command line names our configuration file. */

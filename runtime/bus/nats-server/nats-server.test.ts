@@ -216,6 +216,19 @@ describe("the one-machine server", () => {
     await once(owner.child, "exit");
   });
 
+  test("waits for an owner that is ending", async () => {
+    const first = await openNatsServer({ directory, binary });
+    await first[Symbol.asyncDispose]();
+    const files = await openServerFiles(directory);
+    await using leftOver = await openChildProcess({ command: binary!, args: ["-c", files.config] });
+    const server = (await identityOfProcess(leftOver.pid))!;
+    const owner = (await identityOfProcess(spawn("sleep", ["1"]).pid!))!;
+    await writeRunRecord(files, { server, owner, port: first.port });
+    await until(async () => (await readFile(`/proc/${server.pid}/cmdline`, "utf8")).includes(files.config));
+    await using second = await openNatsServer({ directory, binary });
+    expect(await canConnect(second.port)).toBe(true);
+  });
+
   test("replaces a left-over server of a killed suite, even a frozen one, and keeps its store and credentials", async () => {
     const first = await openNatsServer({ directory, binary });
     await first[Symbol.asyncDispose]();

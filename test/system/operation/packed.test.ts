@@ -2,7 +2,7 @@
 
 import { exec, spawn } from "node:child_process";
 import { once } from "node:events";
-import { glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { glob, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -19,13 +19,14 @@ import { installPackage } from "../../harness/installed-package.ts";
 const stack = new AsyncDisposableStack();
 let root: string;
 let project: string;
+let temporary: string;
 let options: CommandOptions;
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "toolbus-packed-"));
   stack.defer(() => rm(root, { recursive: true, force: true, maxRetries: 20 }));
   const { program, env, ...installed } = await installPackage(root);
-  ({ project } = installed);
+  ({ project, temporary } = installed);
   options = { env, installed: { program, cwd: project } };
 }, 240_000);
 afterAll(() => stack.disposeAsync());
@@ -154,6 +155,13 @@ describe("PROD-1 the packed package", () => {
     }
     expect(await typed("npx toolbus down")).toContain("is down");
     await dev.ended;
+  });
+
+  it("PROD-3 leaves no file behind once it has ended, but what it remembers and the caches of uv and npm", async () => {
+    const ofOthers = /^(uv-\w+\.lock|node-compile-cache)$/;
+    expect((await readdir(temporary)).filter((name) => !ofOthers.test(name))).toEqual([]);
+    const kept = [".gitignore", "bus", "keys", "logs", "nats"];
+    expect((await readdir(join(project, ".toolbus"))).toSorted()).toEqual(kept);
   });
 
   it("has a README and pages whose links lead to what it brings", async () => {
