@@ -54,6 +54,8 @@ export interface EnvironmentReader {
   isBlank(name: string): boolean;
   /** Notes a fault that a config finds itself, in what it read. The value is repeated unless it is undefined. */
   fault(name: string, given: string | undefined, expected: string): void;
+  /** Likewise, for a value that no message may repeat. */
+  faultOfSecret(name: string, expected: string): void;
   /** Throws `invalid_argument`, which lists every fault by the name of its variable. */
   finish(): void;
 }
@@ -132,6 +134,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): EnvironmentReader {
     inherited: (isWanted) => Object.fromEntries(entriesWhere(isWanted)),
     isBlank: (name) => env[name] !== undefined && given(name) === undefined,
     fault,
+    faultOfSecret: (name, expected) => fault(name, "a value that is not shown here", expected),
     finish() {
       if (faults.length > 0)
         throw new LocalFailure("invalid_argument", messageFromFaults(faults), { kind: "configuration" });

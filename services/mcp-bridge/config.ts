@@ -28,7 +28,7 @@ function loginKeysFrom(reader: EnvironmentReader): Uint8Array[] {
   });
   const keys = (given ?? "").split(",").filter((text) => text.trim() !== "");
   const bytes = keys.map((text) => Buffer.from(text.trim(), "base64"));
-  if (bytes.some(({ length }) => length !== KEY_BYTES)) reader.fault(name, undefined, `${KEY_BYTES} bytes in base64`);
+  if (bytes.some(({ length }) => length !== KEY_BYTES)) reader.faultOfSecret(name, `${KEY_BYTES} bytes in base64`);
   return bytes;
 }
 

@@ -9,6 +9,8 @@ export type ModelConfig = Readonly<Config["model"]>;
 export function readConfig(env: NodeJS.ProcessEnv) {
   const reader = readEnvironment(env);
   const openaiApiKey = reader.optionalSecret("OPENAI_API_KEY", { meaning: "Key for `OPENAI_BASE_URL`." });
+  if (openaiApiKey !== undefined && !/^[\x21-\x7e]+$/.test(openaiApiKey))
+    reader.faultOfSecret("OPENAI_API_KEY", "one word of ASCII characters, as a header carries it");
   const entries = reader.list("TOOLBUS_MODEL_PROVIDERS", {
     meaning:
       "Packages or files that export a provider of models, like `house=./house.ts#house,openai=@ai-sdk/openai`. Packages of `@ai-sdk` need no entry.",

@@ -33,7 +33,7 @@ export function readCredentials(reader: EnvironmentReader): Credentials {
   });
   const listed = reader.optionalSecret("TOOLBUS_API_KEYS", {
     meaning: "Keys of the gateway, each with the principal that it stands for.",
-    form: `list of \`name:KEY\`, each key at least ${MIN_KEY_LENGTH} characters`,
+    form: `list of \`name:KEY\`, each key at least ${MIN_KEY_LENGTH} ASCII characters`,
     whenUnset: "there are no others",
   });
   const apiKeys = [
@@ -43,9 +43,9 @@ export function readCredentials(reader: EnvironmentReader): Credentials {
   const tokens = readTokenSettings(reader);
   refuseBlank(reader);
   if (localKey !== undefined && localKey.length < MIN_KEY_LENGTH)
-    refuseKeys(reader, "TOOLBUS_LOCAL_KEY", "a longer key");
+    reader.faultOfSecret("TOOLBUS_LOCAL_KEY", "a longer key");
   if (new Set(apiKeys.map(({ key }) => key)).size < apiKeys.length) {
-    refuseKeys(reader, "TOOLBUS_API_KEYS", "another key for each principal: one stands there twice");
+    reader.faultOfSecret("TOOLBUS_API_KEYS", "another key for each principal: one stands there twice");
   }
   if (auth === "none" && (apiKeys.length > 0 || tokens !== undefined)) {
     reader.fault("TOOLBUS_AUTH", "none", "nothing, as there are keys or tokens: take them away, or this");
@@ -59,15 +59,15 @@ export function readCredentials(reader: EnvironmentReader): Credentials {
 function keysFrom(reader: EnvironmentReader, listed: string | undefined): ApiKey[] {
   if (listed === undefined) return [];
   const keys = listed.split(",").map((entry) => {
-    const [, principal = "", key = ""] = /^\s*([\w.@-]{1,256}):(\S+)\s*$/.exec(entry) ?? [];
+    const [, principal = "", key = ""] = /^\s*([\w.@-]{1,256}):([\x21-\x7e]+)\s*$/.exec(entry) ?? [];
     return { principal, key };
   });
   if (keys.some(({ key }) => key.length < MIN_KEY_LENGTH)) {
-    const expected = `a list like alice:KEY,bob:KEY, each key at least ${MIN_KEY_LENGTH} characters long`;
-    refuseKeys(reader, "TOOLBUS_API_KEYS", expected);
+    const expected = `a list like alice:KEY,bob:KEY, each key at least ${MIN_KEY_LENGTH} ASCII characters long`;
+    reader.faultOfSecret("TOOLBUS_API_KEYS", expected);
   }
   if (keys.some(({ principal }) => principal === LOCAL_PRINCIPAL)) {
-    refuseKeys(reader, "TOOLBUS_API_KEYS", `other names than ${LOCAL_PRINCIPAL}, which is always an operator`);
+    reader.faultOfSecret("TOOLBUS_API_KEYS", `other names than ${LOCAL_PRINCIPAL}, which is always an operator`);
   }
   return keys;
 }
@@ -83,9 +83,4 @@ function refuseBlank(reader: EnvironmentReader): void {
   ]) {
     if (reader.isBlank(name)) reader.fault(name, "", "a value, or not to be set at all");
   }
-}
-
-/** Keys are never repeated. */
-function refuseKeys(reader: EnvironmentReader, name: string, expected: string): void {
-  reader.fault(name, "a value that is not shown here", expected);
 }

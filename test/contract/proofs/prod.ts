@@ -108,7 +108,11 @@ export const prod: Proofs = {
       "`run` closes the session that it opened, and says who is waited for",
       watching("`run` says who is waited for and how to answer, and closes the session"),
     ),
-    open("no file is left by what was started for a moment", "No test looks at what remains on disk."),
+    shown(
+      "no file is left by what was started for a moment, and what starts right after one that ends waits for it",
+      packed("leaves no file behind once it has ended"),
+      testsOf("runtime/bus/nats-server/nats-server.test.ts")("waits for an owner that is ending"),
+    ),
   ],
   "PROD-4": [
     shown(
@@ -167,6 +171,10 @@ export const prod: Proofs = {
       "every command of the tutorial is run by CI",
       testsOf("test/system/tutorial/tutorial.test.ts")("the page %s says what happens"),
     ),
-    open("every command of README is run by CI", "Nothing runs those that are in no page of the tutorial."),
+    shown(
+      "so is every command of the README, that of the package and that of the checkout",
+      packed("does what its README says, command by command"),
+      testsOf("test/system/operation/readme.test.ts")("each command of the README does what the README says"),
+    ),
   ],
 };

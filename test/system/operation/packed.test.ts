@@ -1,10 +1,7 @@
 // The package as who installs it has it: from its tarball and the registry, in an empty folder, with an empty home.
 
 import { exec, spawn } from "node:child_process";
-import { once } from "node:events";
 import { glob, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -15,6 +12,7 @@ import { faultsInLinks } from "../../../tools/check/texts/links.ts";
 import { observeCommand, runCommand as runProgram } from "../../../tools/gen/command.ts";
 import { type CommandOptions, runCommand, startCommand } from "../../harness/commands/command.ts";
 import { installPackage } from "../../harness/installed-package.ts";
+import { openModel } from "../fixtures/models/speaking-model.ts";
 
 const stack = new AsyncDisposableStack();
 let root: string;
@@ -43,26 +41,6 @@ const printed = {
   "--help": /Usage: toolbus/,
   chat: /I have no need of tools\./,
 };
-
-/** A server that speaks OpenAI's chat completions, and says one thing. */
-async function openModel(content: string) {
-  const chunk = (delta: object, finish_reason: string | null) =>
-    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
-  const server = createServer((request, response) => {
-    request.resume().on("end", () => {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      response.end(`${chunk({ role: "assistant", content }, null)}${chunk({}, "stop")}data: [DONE]\n\n`);
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
 
 describe("PROD-1 the packed package", () => {
   it("makes a project, which stays as it is when it is made again", async () => {

@@ -167,4 +167,11 @@ describe("packages of models", () => {
     ]);
     expect(() => readConfig({ TOOLBUS_MODEL_PROVIDERS: "no equals" })).toThrow("TOOLBUS_MODEL_PROVIDERS");
   });
+
+  test.each(["sk-…", "sk-1 sk-2", "“sk-1”"])("a key that no header carries is refused, and not shown: %s", (key) => {
+    expect(() => readConfig({ OPENAI_API_KEY: key })).toThrow(
+      'OPENAI_API_KEY is "a value that is not shown here"; expected one word of ASCII characters',
+    );
+    expect(readConfig({ OPENAI_API_KEY: " sk-1\n" }).model.openaiApiKey).toBe("sk-1");
+  });
 });
