@@ -367,7 +367,7 @@ export const sec: Proofs = {
     shown("the package brings the license texts of what it bundles", licenses("whatever their files are called")),
     open(
       "everything installed is locked with hashes",
-      "Base images are named by tag; thirteen optional tools have no hash.",
+      "The image of the NATS nodes is named by tag, what uv runs for developers by version.",
     ),
     open("SECURITY.md says what is defended and what is not", "It does; no test holds it to the truth."),
   ],

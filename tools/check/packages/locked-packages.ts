@@ -10,7 +10,6 @@ const lockFileSchema = z.object({
       integrity: z.string().optional(),
       license: z.string().optional(),
       dev: z.boolean().optional(),
-      optional: z.boolean().optional(),
     }),
   ),
 });
@@ -43,22 +42,18 @@ const forDevelopers = new Set([
 
 const READ_IN_FILES: Readonly<Record<string, string>> = { "node_modules/pipenet": "LICENSE of pipenet: MIT" };
 
-/**
- * The locked packages without a hash, or with a licence that nobody has read. An optional package of developers may lack its
- * hash: a registry that does not carry its platform tells none, and `npm ci` on that platform then trusts the registry.
- */
+/** The locked packages without a hash, or with a licence that nobody has read. */
 export function faultsInPackages(lockFile: string): Findings {
   const packages = Object.entries(lockFileSchema.parse(JSON.parse(lockFile)).packages).filter(([path]) => path !== "");
   const unhashed = packages.filter(([, { integrity }]) => integrity === undefined);
   const faults = [
-    ...unhashed.filter(([, entry]) => !(entry.dev && entry.optional)).map(([path]) => `${path} has no integrity`),
+    ...unhashed.map(([path]) => `${path} has no integrity: npm view <name>@<version> dist.integrity`),
     ...packages
       .map(([path, entry]) => [path, { license: READ_IN_FILES[path], ...entry }] as const)
       .filter(([, { license = "", dev }]) => !deliverable.has(license) && !(dev && forDevelopers.has(license)))
       .map(([path, { license = "none" }]) => `${path} has the licence ${license}`),
   ];
-  const figures = [`locked packages: ${packages.length}`, `without a hash, optional tools: ${unhashed.length}`];
-  return { faults, figures };
+  return { faults, figures: [`locked packages: ${packages.length}`] };
 }
 
 const sbomSchema = z.object({
