@@ -1,5 +1,8 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ContentPartSchema } from "#gen/toolbus/content/v1/content_pb.ts";
+import { TextMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { SendMessageRequestSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { WatchStart } from "#gen/toolbus/watch/v1/watch_pb.ts";
 import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
@@ -212,6 +215,14 @@ describe("spaces", () => {
     expect(events.map(({ event }) => event.case)).toEqual(["toolStarted", "toolStreaming", "toolStreaming"]);
     const { messages } = await clients.spaces.listMessages({ spaceId });
     expect(messages.map(({ content }) => content.value)).toMatchObject([{ argumentsJson: '{"text":"hi"}' }]);
+  });
+
+  test("TOOL-10 no message is a reply: what is sent names a space, an author and an id of its own, and no other message", async () => {
+    const namesOf = ({ fields }: DescMessage) => fields.map(({ name }) => name);
+    expect(namesOf(SendMessageRequestSchema)).toEqual(["space_id", "content", "agent", "person_name", "message_id"]);
+    expect(namesOf(TextMessageSchema)).toEqual(["content"]);
+    const parts = namesOf(ContentPartSchema).join(" ");
+    expect(parts).not.toMatch(/reply|message|parent|thread/);
   });
 
   test("TOOL-13 a watch from now on says first where it begins, so that nothing is missed before its first event", async () => {

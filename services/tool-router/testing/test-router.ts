@@ -47,12 +47,14 @@ export async function openTestRouter(env: Record<string, string> = {}) {
   const spaces = new FakeSpaces();
   const mcp = new FakeProvider();
   const caller = new FakeProvider();
+  const pool = new FakeProvider();
   const { url, credentials } = bus.server;
   const bind = { NATS_URL: url, TOOLBUS_BUS_CREDENTIALS: credentials };
   const variables = { TOOLBUS_AGENTS: agentsDirectory, TOOLBUS_TOOLS: toolsDirectory, ...bind, ...env };
   stack.use(await serve(bus, "spaces", spaces.spaceRoutes));
   stack.use(await serve(bus, "caller-relay", caller.routes));
   const startMcp = () => serve(bus, "mcp-bridge", mcp.routes);
+  const startPool = () => serve(bus, "worker-pool", pool.routes);
   const startRouter = async (instance: string, own?: string) => {
     const name = own === undefined ? "tool-router" : `tool-router.${own}`;
     const telemetry = await openTelemetry({ service: name });
@@ -65,9 +67,11 @@ export async function openTestRouter(env: Record<string, string> = {}) {
     spaces,
     mcp,
     caller,
+    pool,
     agentsDirectory,
     toolsDirectory,
     startMcp,
+    startPool,
     /** Under a name of its own, a router is reached by `clientsOf(name)`, and by nobody else. */
     startRouter,
     /** A router as a process, which can be killed. */

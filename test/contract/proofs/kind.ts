@@ -1,10 +1,11 @@
-import { open, type Proofs, shown, testsOf } from "./proof.ts";
+import { type Proofs, shown, testsOf } from "./proof.ts";
 
 const demo = testsOf("test/system/operation/demo.test.ts");
 const hostedAndBuiltIns = testsOf("test/system/tools/hosted-and-builtins.test.ts");
 const providers = testsOf("test/system/tools/providers.test.ts");
 const router = testsOf("services/tool-router/service.test.ts");
 const gateway = testsOf("services/tool-router/calls/execute/http/gateway.test.ts");
+const steps = testsOf("services/tool-router/testing/calls/steps.service.test.ts");
 const watching = testsOf("services/tool-router/testing/watchers/watch.service.test.ts");
 const thirdParty = testsOf("services/tool-router/testing/sessions/third-party.service.test.ts");
 const toolFiles = testsOf("services/tool-router/catalogue/files/files.test.ts");
@@ -40,9 +41,15 @@ export const kind: Proofs = {
       "a call is refused by name, policy and schema before anything executes it",
       router("a refused call names agent, tool and rule", "CTR-3 arguments that do not fit reach no caller"),
     ),
-    open(
-      "the steps come in the same order for every kind",
-      "No test sends a call of each of the ten kinds that fails at each step.",
+    shown(
+      "the steps come in the same order for each of the nine kinds that the router executes, and for the client's own",
+      steps(
+        "an unknown name is refused before the policy is asked",
+        "the policy refuses before the arguments are read",
+        "the arguments are refused before the call is recorded",
+        "the call is recorded before it is executed, once",
+      ),
+      toolSystem("calls for the client and calls for the suite stand in one turn"),
     ),
     shown(
       "no tool is told a space: two built-ins name one, and a URL is sent the arguments and nothing else",
