@@ -96,6 +96,8 @@ export interface Place<T> {
   /** What their keys begin with there, up to the dot; empty where they have the bucket to themselves. */
   readonly prefix: string;
   readonly codec: Codec<T>;
+  /** Whose a value is, where principals have shares of the bucket. */
+  readonly holderOf?: (value: T) => string;
   /** What a value that cannot be read is to who asks for its key: `lost` unless told. */
   readonly unreadable?: "lost" | "absent";
 }

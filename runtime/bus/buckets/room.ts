@@ -3,6 +3,7 @@
  * age when room gets short.
  *
  * room-1  Only values leave that may go, those that were written longest ago first, and only while the bucket is filled above its mark.
+ *         Where values say whose they are, those leave of who has more than its share (SEC-6).
  * room-2  A value stays for `keptMs` after it was written, whatever the room.
  * room-3  Each process looks at moments of its own. What two of them remove at a time is removed once, and what was written anew stays.
  */
@@ -12,7 +13,9 @@ import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Bus } from "../bus.ts";
 import { retryOnBus } from "../link/link.ts";
+import { findCrowding } from "../room/crowding.ts";
 import { fillOf, HIGH_MARK, LOW_MARK, PAUSE_MS } from "../room/marks.ts";
+import { sharesByHeader } from "../room/shares.ts";
 import { readSubject } from "../streams/read.ts";
 import type { Place } from "./bucket.ts";
 import { changeFrom } from "./values.ts";
@@ -44,6 +47,9 @@ export async function makeRoom<T>(
   const { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY } = options;
   if ((await filledPart(bus, place)) < HIGH_MARK) return 0;
   const beforeMs = clock.now() - keptMs;
+  const { holderOf } = place;
+  const crowding = holderOf && (await findCrowding(bus, sharesByHeader(bus, place), signal));
+  const givesWay = (value: T) => !crowding?.size || crowding.has(holderOf?.(value) ?? "");
   let removed = 0;
   let asked = 0;
   const { fromSequence } = progress;
@@ -57,7 +63,7 @@ export async function makeRoom<T>(
     const change = changeFrom(bus, place, message);
     if (change.kind !== "set") continue;
     asked += 1;
-    if (!(await mayGo(change.value, change.key, signal))) continue; // room-1
+    if (!givesWay(change.value) || !(await mayGo(change.value, change.key, signal))) continue; // room-1
     if (!(await remove(bus, place, change))) continue; // room-3
     removed += 1;
     if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < LOW_MARK) break;

@@ -1,6 +1,7 @@
 import type { StoredMsg } from "@nats-io/jetstream";
 import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
+import { holderHeader } from "../room/shares.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "../streams/append.ts";
 import { followSubject } from "../streams/follow/follow.ts";
 import { lastSequenceOf } from "../streams/read.ts";
@@ -21,7 +22,8 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
 
   async function append(key: string, value: T, revision: number, signal?: AbortSignal): Promise<AppendOutcome> {
     const payload = place.codec.encode(value);
-    return appendFenced(bus, { subject: subjectOf(key), expectedLastSequence: revision, payload, signal });
+    const headers = place.holderOf && holderHeader(place.holderOf(value));
+    return appendFenced(bus, { subject: subjectOf(key), expectedLastSequence: revision, payload, headers, signal });
   }
 
   async function removeAt(key: string, revision: number, signal?: AbortSignal): Promise<boolean> {

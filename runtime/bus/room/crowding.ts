@@ -2,7 +2,7 @@ import { messageFromUnknown } from "../../failure/failure.ts";
 import { refuseShare } from "../../failure/share.ts";
 import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Bus } from "../bus.ts";
-import { fillOf, HIGH_MARK, PAUSE_MS } from "./marks.ts";
+import { type Fill, fillOf, HIGH_MARK, PAUSE_MS } from "./marks.ts";
 import { excessIn } from "./shares.ts";
 
 /** In a store from which nothing is removed for room, those who hold the most store nothing more while room is short. */
@@ -21,9 +21,12 @@ export interface Crowding extends AsyncDisposable {
   /** While nobody has his share, whose something is needs not be asked. */
   hasAnybody(): boolean;
   has(principal: string): boolean;
-  /** Refuses a principal that has its share while room is short. */
-  requireRoom(principal: string): void;
+  /** Refuses a principal that has its share while room is short. So many bytes are about to be stored. */
+  requireRoom(principal: string, bytes?: number): void;
 }
+
+/** When so much of the store has been asked for, it is looked at again: nobody fills it between two looks. */
+const UNSEEN_PART = 0.02;
 
 /** Measuring takes a fraction of the time, however much there is to measure. */
 const PAUSE_FACTOR = 10;
@@ -34,8 +37,11 @@ export async function findCrowding(
   { stream, measure }: Pick<CrowdedStore, "stream" | "measure">,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number>> {
-  const fill = await fillOf(bus, stream);
-  if (fill.part < HIGH_MARK) return new Map();
+  return crowdingIn(await fillOf(bus, stream), measure, signal);
+}
+
+async function crowdingIn(fill: Fill, measure: CrowdedStore["measure"], signal: AbortSignal) {
+  if (fill.part < HIGH_MARK) return new Map<string, number>();
   const held = await measure(signal);
   const excess = excessIn(fill, held);
   excess.delete("");
@@ -47,13 +53,18 @@ export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
   const { stream, holds, remedy, onFault, everyMs = PAUSE_MS } = store;
   let crowding: ReadonlyMap<string, number> = new Map();
   let restsUntilMs = 0;
+  let unseenBytes = 0;
+  let mostUnseenBytes = 0; // the first asked for begins the first look
   const periodic = openPeriodic({
     everyMs,
     async work(signal) {
       const startedAtMs = performance.now();
       if (startedAtMs < restsUntilMs) return;
       const before = crowding.size;
-      crowding = await findCrowding(bus, store, signal);
+      unseenBytes = 0;
+      const fill = await fillOf(bus, stream);
+      mostUnseenBytes = UNSEEN_PART * fill.targetBytes;
+      crowding = await crowdingIn(fill, store.measure, signal);
       if (before === 0 && crowding.size > 0)
         onFault(`${stream} has no more room for ${[...crowding.keys()].join(", ")}`);
       restsUntilMs = performance.now() + PAUSE_FACTOR * (performance.now() - startedAtMs);
@@ -63,7 +74,9 @@ export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
   return {
     hasAnybody: () => crowding.size > 0,
     has: (principal) => crowding.has(principal),
-    requireRoom(principal) {
+    requireRoom(principal, bytes = 0) {
+      unseenBytes += bytes;
+      if (unseenBytes > mostUnseenBytes) periodic.now();
       const limit = crowding.get(principal);
       if (limit === undefined) return;
       refuseShare(principal, { of: stream, share: `bytes of ${holds}`, limit, remedy, retryMs: PAUSE_MS });

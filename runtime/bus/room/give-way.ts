@@ -21,7 +21,7 @@ export async function giveWay(
   const fill = await fillOf(bus, stream);
   if (fill.part < HIGH_MARK) return 0;
   const holderOf = rememberingHolders(asked);
-  const excess = excessIn(fill, await bytesByHolder(sizesOf(bus, stream, signal), holderOf));
+  const excess = excessIn(fill, await bytesByHolder(sizesOf(bus, stream, signal), ({ subject }) => holderOf(subject)));
   const keptFrom = new Map<string, number>();
   const cuts = new Map<string, number>();
   for await (const { subject, sequence, bytes } of sizesOf(bus, stream, signal)) {

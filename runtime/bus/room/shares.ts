@@ -1,6 +1,7 @@
 import { BoundedMap } from "../../collections/bounded-map.ts";
 import { openEnding } from "../../time/ending.ts";
 import type { Bus } from "../bus.ts";
+import type { BucketName } from "../declarations/declarations.ts";
 import { followStream } from "../streams/follow/follow.ts";
 import type { Fill } from "./marks.ts";
 
@@ -11,6 +12,13 @@ import type { Fill } from "./marks.ts";
 
 /** Whose a subject's messages are; empty for nobody's. */
 export type HolderOf = (subject: string) => string | Promise<string>;
+
+const HOLDER = "Toolbus-Holder";
+
+/** Says in a message whose it is, so that who measures reads nothing of its content. */
+export function holderHeader(holder: string): Record<string, string> {
+  return { [HOLDER]: Buffer.from(holder).toString("base64url") };
+}
 
 /** What a message takes besides its content. */
 const OVERHEAD_BYTES = 64;
@@ -25,7 +33,8 @@ export async function* sizesOf(bus: Bus, stream: string, signal: AbortSignal) {
   for await (const message of followStream(bus, { stream, headers_only: true }, options)) {
     const { subject, sequence, headers, pending } = message;
     if (sequence > state.last_seq) return;
-    yield { subject, sequence, bytes: OVERHEAD_BYTES + Number(headers?.get("Nats-Msg-Size") ?? 0) };
+    const bytes = OVERHEAD_BYTES + Number(headers?.get("Nats-Msg-Size") ?? 0);
+    yield { subject, sequence, bytes, holder: Buffer.from(headers?.get(HOLDER) ?? "", "base64url").toString() };
     if (pending === 0) return;
   }
   signal.throwIfAborted();
@@ -42,16 +51,23 @@ export function rememberingHolders(holderOf: HolderOf): HolderOf {
 }
 
 /** How much each holds. */
-export async function bytesByHolder(
-  sizes: AsyncIterable<{ subject: string; bytes: number }>,
-  holderOf: HolderOf,
+export async function bytesByHolder<T extends { bytes: number }>(
+  sizes: AsyncIterable<T>,
+  holderOf: (one: T) => string | Promise<string>,
 ): Promise<Map<string, number>> {
   const held = new Map<string, number>();
-  for await (const { subject, bytes } of sizes) {
-    const holder = await holderOf(subject);
-    held.set(holder, (held.get(holder) ?? 0) + bytes);
+  for await (const one of sizes) {
+    const holder = await holderOf(one);
+    held.set(holder, (held.get(holder) ?? 0) + one.bytes);
   }
   return held;
+}
+
+/** What is measured of a bucket whose values say whose they are; of those that an older release wrote it is nobody's. */
+export function sharesByHeader(bus: Bus, { bucket }: { bucket: BucketName }) {
+  const stream = `KV_${bucket}`;
+  const measure = (signal: AbortSignal) => bytesByHolder(sizesOf(bus, stream, signal), ({ holder }) => holder);
+  return { stream, measure };
 }
 
 /** In a store. It takes more for small messages than was measured, so that all together may have less. */

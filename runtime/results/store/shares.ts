@@ -22,7 +22,7 @@ export function openSharedResults(
     stream: `OBJ_${store}`,
     holds: "results",
     remedy: "wait until old sessions go, or have an operator set TOOLBUS_RUN_RETENTION lower",
-    measure: () => bytesByHolder(sizesBySession(bus), holderOf),
+    measure: () => bytesByHolder(sizesBySession(bus), ({ sessionId }) => holderOf(sessionId)),
     ...options,
   });
   return {
@@ -37,5 +37,5 @@ export function openSharedResults(
 
 /** Chunks stand under ids of their own: which session has them is told by the entries. */
 async function* sizesBySession(bus: Bus) {
-  for (const { sessionId, bytes } of await createResultRemoval(bus).list()) yield { subject: sessionId, bytes };
+  for (const { sessionId, bytes } of await createResultRemoval(bus).list()) yield { sessionId, bytes };
 }

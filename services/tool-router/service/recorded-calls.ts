@@ -1,7 +1,9 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { openGivingWay } from "#runtime/bus/room/give-way.ts";
+import { sharesByHeader } from "#runtime/bus/room/shares.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
@@ -101,6 +103,8 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   );
   const fills = "calls that are open or ended within the hour";
   stack.use(openRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
+  const remedy = "cancel calls that nobody answers";
+  const room = stack.use(openCrowding(bus, { ...sharesByHeader(bus, callPlace), holds: fills, remedy, onFault }));
   stack.use(openGivingWay(bus, { ...TASK_SHARES, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());
   const outside = new Outside({
@@ -117,6 +121,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   return {
     store,
     running,
+    room,
     taskIndex: createTaskIndex(bus, onFault),
     presence,
     dispatcher,

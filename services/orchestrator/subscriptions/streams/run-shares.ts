@@ -17,7 +17,7 @@ export function runShares(bus: Bus, log: Pick<RunLog, "first">): Omit<CrowdedSto
   });
   return {
     stream: STREAM,
-    measure: (signal) => bytesByHolder(sizesOf(bus, STREAM, signal), holderOf),
+    measure: (signal) => bytesByHolder(sizesOf(bus, STREAM, signal), ({ subject }) => holderOf(subject)),
     holds: "runs",
     remedy: "wait until old sessions go, or have an operator set TOOLBUS_RUN_RETENTION lower",
   };

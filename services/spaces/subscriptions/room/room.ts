@@ -34,7 +34,7 @@ export function sharesBySession(bus: Bus, { stream, prefix, findPrincipal }: Ses
     const [sessionId = ""] = subject.slice(prefix.length).split(".");
     return (await findPrincipal(sessionId)) ?? "";
   });
-  return { stream, measure: (signal: AbortSignal) => bytesByHolder(sizesOf(bus, stream, signal), holderOf) };
+  return { stream, measure: (signal: AbortSignal) => bytesByHolder(sizesOf(bus, stream, signal), ({ subject }) => holderOf(subject)) };
 }
 
 /** Looks again and again whether there is room for each in what the service keeps. */

@@ -1,10 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
+import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { sharesByHeader } from "#runtime/bus/room/shares.ts";
+import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { callPlace, openCallStore } from "../../subscriptions/calls/store.ts";
+import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";
+import { Records } from "../records/records.ts";
 import { createWaiters } from "../records/waiters.ts";
 import { KEPT_MS, mayLeave } from "./retention.ts";
 
@@ -30,6 +36,70 @@ function recordOf(callId: string, more: CallRecordInit = {}) {
   const facts = { callId, state: State.RESOLVED, tool: "t", argumentsJson: JSON.stringify("x".repeat(kib)) };
   return callRecord({ ...facts, ...more });
 }
+
+describe("SEC-6 a principal whose records take the most", () => {
+  const openShares = async (onFault = (_: string) => {}) => {
+    const bus = await openTestBus();
+    await shrinkStore(bus, "KV_toolbus_calls", 8_192 * kib);
+    const store = await openCallStore(bus, { waiters: createWaiters() });
+    const room = openCrowding(bus, {
+      ...sharesByHeader(bus, callPlace),
+      holds: "calls",
+      remedy: "cancel some",
+      onFault,
+    });
+    const running = { isHeld: async () => false, follow: () => ({ [Symbol.dispose]() {} }) };
+    const tasks = { add: async () => {} };
+    const records = new Records({ store, running, tasks, room, waiters: createWaiters(), executing: new Set() });
+    return { bus, store, room, records };
+  };
+  const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
+  const factsOf = (principal: string, callId: string) => ({
+    ...{ callId, sessionId: principal, runId: "r", agent: "a", tool: "asked", calledAs: "asked", principal },
+    argumentsJson: JSON.stringify("x".repeat(8 * kib)),
+  });
+
+  test("is refused the next one while room is short, at once; others are not, and what it has on record is joined", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { bus, store, room, records } = await openShares();
+    stack.use(bus);
+    stack.use(store);
+    stack.use(room);
+    const begin = (principal: string, callId: string) =>
+      records.begin(asked, factsOf(principal, callId), Date.now(), { signal });
+    await begin("alice", "hers");
+    const fill = async () => {
+      for (let n = 0; n < 2_000; n += 1) await begin("mallory", `his-${n}`);
+    };
+    await expect(fill()).rejects.toMatchObject({
+      code: "resource_exhausted",
+      reason: "SHARE_EXCEEDED",
+      message: expect.stringMatching(/^"mallory" has its share of KV_toolbus_calls: \d+ bytes of calls; cancel some/),
+    });
+    expect(await filledPart(bus, callPlace)).toBeLessThan(0.95);
+    expect(await begin("alice", "hers-too")).toMatchObject({ kind: "open" });
+    expect(await begin("mallory", "his-0"), "it waits for it, as before").toMatchObject({
+      kind: "open",
+      isMine: false,
+    });
+  });
+
+  test("loses its own when room is made, and nobody else loses older ones", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { bus, store, room } = await openShares();
+    stack.use(bus);
+    stack.use(store);
+    stack.use(room);
+    for (let n = 0; n < 20; n += 1) await store.create(recordOf(`hers-${n}`, { principal: "alice" }));
+    for (let n = 0; (await filledPart(bus, callPlace)) < 0.9; n += 1)
+      await store.create(recordOf(`his-${n}`, { principal: "mallory", argumentsJson: "x".repeat(32 * kib) }));
+    const clock = { ...systemClock, now: () => Date.now() + 2 * KEPT_MS };
+    const removed = await makeRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
+    expect(removed).toBeGreaterThan(20);
+    expect(await store.read("his-0")).toBeUndefined();
+    for (let n = 0; n < 20; n += 1) expect(await store.read(`hers-${n}`)).toMatchObject({ principal: "alice" });
+  });
+});
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {
   using store = await openStore();

@@ -2,6 +2,7 @@ import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Crowding } from "#runtime/bus/room/crowding.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { isResumable } from "../../tools/tool-set/executor.ts";
@@ -67,6 +68,8 @@ export interface RecordsParts {
   store: CallStore;
   running: Pick<RunningCalls, "isHeld" | "follow">;
   tasks: Pick<TaskIndex, "add">;
+  /** Who has its share of what all records take. */
+  room?: Pick<Crowding, "has" | "requireRoom">;
   waiters: Waiters;
   /** The calls that this router has started and not yet finished. */
   executing: Set<string>;
@@ -77,13 +80,22 @@ export class Records {
   readonly #store: CallStore;
   readonly #running: RecordsParts["running"];
   readonly #tasks: RecordsParts["tasks"];
+  readonly #room: Required<RecordsParts>["room"];
   readonly #waiters: Waiters;
   readonly #executing: Set<string>;
 
-  constructor({ store, running, tasks, waiters, executing }: RecordsParts) {
+  constructor({
+    store,
+    running,
+    tasks,
+    room = { has: () => false, requireRoom() {} },
+    waiters,
+    executing,
+  }: RecordsParts) {
     this.#store = store;
     this.#running = running;
     this.#tasks = tasks;
+    this.#room = room;
     this.#waiters = waiters;
     this.#executing = executing;
   }
@@ -98,6 +110,7 @@ export class Records {
     if (state === undefined) return { kind: "unrecorded" };
     const resumable = state === State.STARTED && isResumable(entry.executor);
     const record = callRecord({ ...facts, state, resumable, createTime: timestampFromMs(now) });
+    await this.#requireRoom(record);
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
@@ -164,6 +177,12 @@ export class Records {
   }
 
   /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
+  /** A call that is on record already is joined all the same. */
+  async #requireRoom({ callId, principal, argumentsJson }: CallRecord): Promise<void> {
+    if (this.#room.has(principal) && (await this.#store.read(callId)) !== undefined) return;
+    this.#room.requireRoom(principal, argumentsJson.length);
+  }
+
   async #create(record: CallRecord): Promise<boolean> {
     if (record.state === State.STARTED) this.#executing.add(record.callId);
     if (record.task) await this.#tasks.add(record);

@@ -4,6 +4,7 @@ import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Part } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { holderHeader } from "#runtime/bus/room/shares.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../calls/due-work/due.ts";
@@ -36,6 +37,7 @@ export const callPlace = {
   bucket: "toolbus_calls",
   prefix: "",
   codec: { encode: encodeCall, decode: decodeCall },
+  holderOf: ({ principal }: CallRecord) => principal,
 } as const;
 const subjectOf = (callId: string) => `$KV.${callPlace.bucket}.${callId}`;
 
@@ -62,7 +64,8 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     const now = Date.now();
     const due = decideDueWork(record, before, now);
     const subject = subjectOf(record.callId);
-    const outcome = await appendFenced(bus, { subject, expectedLastSequence, payload, headers: dueHeader(due) });
+    const headers = { ...dueHeader(due), ...holderHeader(record.principal) };
+    const outcome = await appendFenced(bus, { subject, expectedLastSequence, payload, headers });
     if (outcome.kind === "conflict") return outcome;
     cached.put(record, outcome.sequence, payload.length);
     if (due.kind === "check" && due.at <= now) onDue();
