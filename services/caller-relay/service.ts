@@ -2,6 +2,8 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
+import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { sharesBySession } from "#runtime/bus/room/shares.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
@@ -25,7 +27,14 @@ import { forgetSession } from "./streams/stream-record.ts";
 import { createTurns } from "./streams/turns.ts";
 import { openUpkeep } from "./streams/upkeep.ts";
 import { openVerifying } from "./streams/verifying.ts";
-import { createNeighbours, createPeers, createStores, openFollowing, reasonOfCancellation } from "./subscriptions.ts";
+import {
+  createNeighbours,
+  createPeers,
+  createStores,
+  DECLARED,
+  openFollowing,
+  reasonOfCancellation,
+} from "./subscriptions.ts";
 
 export async function openService(
   config: Config,
@@ -77,6 +86,20 @@ export async function openService(
   const progress = createProgressReports({ instance, requests, holders, forward: peers.tellProgress });
   const keeping = createKeeping({ instance, attachments, records, keep: answers.keep, keepAt: peers.keep });
 
+  const sessions = createSessions({
+    readSession,
+    onStranger: (sessionId, principal) =>
+      trail.record({
+        kind: AuditKind.BLOCKED,
+        sessionId,
+        rule: "not the session's owner",
+        message: `${JSON.stringify(principal)} may not act for the caller of this session`,
+      }),
+  });
+  const shares = sharesBySession(bus, { ...DECLARED, findPrincipal: sessions.findPrincipal });
+  const remedy = "declare no tools for sessions that nobody uses";
+  const room = stack.use(openCrowding(bus, { ...shares, holds: "declarations", remedy, onFault }));
+
   const served = { instance, logger, telemetry };
   const peerRoutes = createPeerRoutes({ attachments, answers, keeping, progress, relay });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
@@ -96,16 +119,8 @@ export async function openService(
     },
     isClosed: async (sessionId) => isOver(await readSession(sessionId)),
     forget: (sessionId) => forgetSession({ records, declared }, sessionId),
-    sessions: createSessions({
-      readSession,
-      onStranger: (sessionId, principal) =>
-        trail.record({
-          kind: AuditKind.BLOCKED,
-          sessionId,
-          rule: "not the session's owner",
-          message: `${JSON.stringify(principal)} may not act for the caller of this session`,
-        }),
-    }),
+    sessions,
+    room,
     validator: createValidator(),
     graceMs: config.callerGraceMs,
     maxGraceMs: config.callerMaxGraceMs,

@@ -1,6 +1,6 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 
@@ -13,6 +13,8 @@ export interface Sessions {
   requireOwner(sessionId: string, caller: Caller): Promise<void>;
   /** The same, and refuses a session that is closed. */
   requireOpen(sessionId: string, caller: Caller): Promise<void>;
+  /** Who opened it; undefined for one that there is not, or not any more. */
+  findPrincipal(sessionId: string): Promise<string | undefined>;
 }
 
 /** Whether it is closed, or has no calls any more and is about to be. */
@@ -41,10 +43,18 @@ export function createSessions({ readSession, onStranger }: SessionsOptions): Se
     requireOwner({ principal: owner }, caller, `session ${sessionId}`);
   };
 
+  const principalOfSession = async (sessionId: string) =>
+    ownersBySession.get(sessionId) ?? (await read(sessionId)).principal;
+
   return {
     async requireOwner(sessionId, caller) {
-      refuseStranger(sessionId, ownersBySession.get(sessionId) ?? (await read(sessionId)).principal, caller);
+      refuseStranger(sessionId, await principalOfSession(sessionId), caller);
     },
+    findPrincipal: (sessionId) =>
+      principalOfSession(sessionId).catch((error: unknown) => {
+        if (error instanceof Failure && error.code === "not_found") return undefined;
+        throw error;
+      }),
     async requireOpen(sessionId, caller) {
       const session = await read(sessionId);
       refuseStranger(sessionId, session.principal, caller);

@@ -39,6 +39,12 @@ export function createStores(bus: Bus, instance: string) {
   };
 }
 
+/** Where declarations lie, by session: what their principals have shares of. */
+export const DECLARED = {
+  stream: `KV_${DECLARATIONS.bucket}`,
+  prefix: `$KV.${DECLARATIONS.bucket}.${DECLARATIONS.prefix}`,
+};
+
 export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "records" | "declared"> {
   attachments: Attachments;
   /** Of streams, by session. */

@@ -39,15 +39,15 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { readSession, submit, findSpace } = createNeighbours(bus, telemetry);
   const sessions = createSessions(readSession);
   const { grantees } = stack.use(await openGrantees(bus, onFault));
-  const membership = createMembership({ ...stores, log, clock });
+  const creatorOf = async (spaceId: string) => (await stores.spaces.read(spaceId))?.value.principal ?? "";
+  const room = stack.use(openSharedRoom(bus, { log, creatorOf, sessions, onFault }));
+  const membership = createMembership({ ...stores, log, requireRoom: room.requireSpace, clock });
   const access = createSpaceAccess({ membership, sessions, grantees });
   const findPrincipal = sessions.findPrincipal;
   const results = stack.use(openSharedResults(bus, { findPrincipal, onFault }));
   const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
-  const creatorOf = async (spaceId: string) => (await stores.spaces.read(spaceId))?.value.principal ?? "";
-  const { isCrowding, requireMemory } = stack.use(openSharedRoom(bus, { log, creatorOf, sessions, onFault }));
-  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isCrowding });
-  const memory = createMemory(stores.memory, requireMemory);
+  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isCrowding: room.isCrowding });
+  const memory = createMemory(stores.memory, room.requireMemory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
     forgetSession: createForgetSession(bus),

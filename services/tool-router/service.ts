@@ -12,6 +12,8 @@ import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
+import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { sharesByHeader } from "#runtime/bus/room/shares.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
@@ -100,11 +102,16 @@ export async function openService(config: Config, context: ServiceContext): Prom
   );
   const unused = unusedSessions(clock, { ...spaces, hasRuns: createHasRuns(bus, telemetry) });
   const fills = "sessions of the last day, and others that have runs or for which events wait";
-  stack.use(openRoom(bus, { ...unused, fills, onFault: (fault) => logger.warn(fault) }));
+  const onShort = { onFault: (fault: string) => logger.warn(fault) };
+  stack.use(openRoom(bus, { ...unused, fills, ...onShort }));
+  const remedy = "close sessions that nobody uses";
+  const room = stack.use(
+    openCrowding(bus, { ...sharesByHeader(bus, sessionPlace), holds: "sessions", remedy, ...onShort }),
+  );
   const findPrincipal = async (id: string) => (await stored.bucket.read(id))?.value.principal;
-  const resultStore = stack.use(openSharedResults(bus, { findPrincipal, onFault: (fault) => logger.warn(fault) }));
+  const resultStore = stack.use(openSharedResults(bus, { findPrincipal, ...onShort }));
   const answers = createAnswers({ validator: lenient, maxBytes: config.maxResultBytes, store: resultStore.put });
-  const sessions = new Sessions({ ...stored, catalogue, clock });
+  const sessions = new Sessions({ ...stored, catalogue, clock, room });
   const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, find, audit });
   const { questionMs } = config;

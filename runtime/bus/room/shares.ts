@@ -70,6 +70,24 @@ export function sharesByHeader(bus: Bus, { bucket }: { bucket: BucketName }) {
   return { stream, measure };
 }
 
+export interface SessionShares {
+  readonly stream: string;
+  readonly prefix: string;
+  /** Who opened a session; undefined for one that there is not, or not any more. */
+  readonly findPrincipal: (sessionId: string) => Promise<string | undefined>;
+}
+
+/** Likewise of sessions' principals, where the ids of sessions stand in subjects behind a prefix and before a dot. */
+export function sharesBySession(bus: Bus, { stream, prefix, findPrincipal }: SessionShares) {
+  const holderOf = rememberingHolders(async (subject) => {
+    const [sessionId = ""] = subject.startsWith(prefix) ? subject.slice(prefix.length).split(".") : [];
+    return (sessionId && (await findPrincipal(sessionId))) ?? "";
+  });
+  const measure = (signal: AbortSignal) =>
+    bytesByHolder(sizesOf(bus, stream, signal), ({ subject }) => holderOf(subject));
+  return { stream, measure };
+}
+
 /** In a store. It takes more for small messages than was measured, so that all together may have less. */
 export function excessIn({ bytes, targetBytes }: Fill, held: ReadonlyMap<string, number>): Map<string, number> {
   const measured = [...held.values()].reduce((sum, one) => sum + one, 0);

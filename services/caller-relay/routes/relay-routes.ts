@@ -1,6 +1,9 @@
+import { toBinary } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
+import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { type CallerService, WatchDeclarationResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { Crowding } from "#runtime/bus/room/crowding.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { readableSubmissionFrom } from "#runtime/results/submission.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
@@ -26,6 +29,8 @@ export interface RelayRouteParts extends AttachingParts {
   /** What the session's agent has, its caller's tools too. */
   toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
   isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
+  /** Who has its share of what all declarations take. */
+  room: Pick<Crowding, "requireRoom">;
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
   maxGraceMs: number;
@@ -43,6 +48,8 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       await sessions.requireOpen(sessionId, caller);
       if (names.length > 0) requireFreeNames(declared, await parts.toolsOf(sessionId));
       await requireSchemas(declared, (_, text) => parts.validator.faultOfSchema(text, principalOf(caller)));
+      const { length } = toBinary(CallerDeclarationSchema, declared);
+      if (names.length > 0) parts.room.requireRoom(principalOf(caller), length);
       await declarations.write(sessionId, declared);
       return { names };
     },

@@ -93,7 +93,8 @@ const fakeSessions = {
   getSession({ sessionId }: { sessionId: string }) {
     if (sessionId === "unknown") refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
     const state = closedSessions.has(sessionId) ? SessionState.CLOSED : SessionState.ACTIVE;
-    return { session: { id: sessionId, principal: owner, state } };
+    const principal = sessionId.startsWith("others-") ? "other" : owner;
+    return { session: { id: sessionId, principal, state } };
   },
 };
 
@@ -118,7 +119,7 @@ function clientsOn(bus: Bus, principal: string) {
   const relay = clientFor(bus, CallerService, { caller });
   const ofService = () => ({ ...caller(), service: "test" });
   const provider = clientFor(bus, ToolProviderService, { caller: ofService, process: "caller-relay" });
-  const declare = (sessionId: string, ...tools: { name: string; timeout?: Duration }[]) =>
+  const declare = (sessionId: string, ...tools: { name: string; description?: string; timeout?: Duration }[]) =>
     relay.declareTools({ sessionId, declaration: { callerId: "app", tools } });
   return {
     relay,

@@ -9,7 +9,7 @@
  * M3  Where the records differ, the entry decides: an agent hears what is said where it is active.
  */
 
-import { create, equals } from "@bufbuild/protobuf";
+import { create, equals, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Grants, GrantsSchema } from "#gen/toolbus/access/v1/access_pb.ts";
 import {
@@ -54,10 +54,12 @@ export interface MembershipParts {
   spaces: Bucket<Space>;
   activeSpaces: Bucket<string>;
   log: SpaceLog;
+  /** Refuses a principal that has its share of all spaces. */
+  requireRoom: (principal: string, bytes: number) => void;
   clock: Clock;
 }
 
-export function createMembership({ spaces, activeSpaces, log, clock }: MembershipParts): Membership {
+export function createMembership({ spaces, activeSpaces, log, requireRoom, clock }: MembershipParts): Membership {
   const list = async () => {
     const stored = await Array.fromAsync(spaces.list());
     return stored.map(({ value }) => value).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -100,7 +102,11 @@ export function createMembership({ spaces, activeSpaces, log, clock }: Membershi
     async createSpace({ id, title, principal, grants }) {
       const createTime = timestampFromMs(clock.now());
       const space = create(SpaceSchema, { ...{ id, title, principal, createTime }, ...(grants && { grants }) });
-      const { value: standing = space } = await spaces.update(id, (current) => (current ? undefined : space));
+      const { value: standing = space } = await spaces.update(id, (current) => {
+        if (current !== undefined) return undefined;
+        requireRoom(principal, toBinary(SpaceSchema, space).length);
+        return space;
+      });
       if (standing.title !== title) refuseOther(standing, "another title");
       // who takes it for a space of its own would speak before those whom somebody else lets in
       const isAsGranted = grants === undefined || (standing.grants && equals(GrantsSchema, standing.grants, grants));

@@ -3,6 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
+import type { Crowding } from "#runtime/bus/room/crowding.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
@@ -19,6 +20,8 @@ export interface SessionParts {
   catalogue: Catalogue;
   clock: Clock;
   changes: SessionChanges;
+  /** Who has its share of what all sessions take. */
+  room?: Pick<Crowding, "has" | "requireRoom">;
   /** Without it, each call reads its session. */
   recent?: Pick<RecentSessions, "active">;
 }
@@ -29,6 +32,9 @@ export interface ActiveSession {
   /** The stored revision: every context revision of a former agent is at most this. */
   readonly since: number;
 }
+
+/** What a session takes, roughly. */
+const SESSION_BYTES = 512;
 
 /**
  * The stored sessions. The stored `context_revision` grows with each switch. Clients see the sum of it and the revision of the
@@ -47,7 +53,7 @@ export class Sessions {
 
   /** An id that is taken by the same principal for the same agent is that session. */
   async open(request: { agent: string; sessionId: string; caller: Caller }): Promise<Session> {
-    const { bucket, catalogue, clock } = this.#parts;
+    const { bucket, catalogue, clock, room } = this.#parts;
     const { agent, caller } = request;
     await catalogue.requireAgent(agent, caller);
     if (catalogue.agent(agent) === undefined) refuseAgent(agent);
@@ -55,6 +61,7 @@ export class Sessions {
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
+    if (!room?.has(principal) || (await bucket.read(id)) === undefined) room?.requireRoom(principal, SESSION_BYTES);
     if ((await bucket.create(id, session)) !== undefined) return this.withAgentRevision(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;

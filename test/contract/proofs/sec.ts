@@ -321,9 +321,17 @@ export const sec: Proofs = {
       "large messages of one principal leave room for another's",
       assembly("large requests of one principal leave room for another's", "who holds least comes first"),
     ),
-    open(
-      "each principal has its share of bytes of recorded calls",
-      "Ended calls leave when room gets short, whoever made them.",
+    shown(
+      "so it has of recorded calls, sessions, declarations and spaces, and loses its own first",
+      testsOf("services/tool-router/calls/due-work/retention.test.ts")(
+        "is refused the next one while room is short, at once",
+        "loses its own when room is made, and nobody else loses older ones",
+      ),
+      testsOf("services/tool-router/testing/sessions/owners.service.test.ts")(
+        "a principal whose sessions take the most opens no more",
+      ),
+      testsOf("services/caller-relay/testing/shares.test.ts")("a principal whose declarations take the most"),
+      room("a principal whose spaces take the most creates no more"),
     ),
   ],
   "SEC-7": [

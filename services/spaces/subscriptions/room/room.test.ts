@@ -6,7 +6,7 @@ import { MemberKind, SpaceEventSchema, ToolMessageState } from "#gen/toolbus/spa
 import type { StreamName } from "#runtime/bus/declarations/declarations.ts";
 import { findCrowding, openCrowding } from "#runtime/bus/room/crowding.ts";
 import { giveWay } from "#runtime/bus/room/give-way.ts";
-import { excessOf } from "#runtime/bus/room/shares.ts";
+import { excessOf, sharesBySession } from "#runtime/bus/room/shares.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -15,7 +15,7 @@ import { createMemory } from "../../memory/memory.ts";
 import { createStores } from "../../subscriptions.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "../../testing/test-spaces.ts";
 import { createStreamLog } from "../stream-log.ts";
-import { INBOXES, MEMORY, sharesBySession } from "./room.ts";
+import { INBOXES, MEMORY } from "./room.ts";
 import { spaceShares } from "./space-room.ts";
 
 const stack = new AsyncDisposableStack();
@@ -25,6 +25,7 @@ let room: TestSpaces;
 
 beforeAll(async () => {
   room = stack.use(await openTestSpaces());
+  await shrinkStore(room.bus, "KV_toolbus_spaces", MIB);
 });
 afterAll(() => stack.disposeAsync());
 
@@ -144,4 +145,20 @@ test("SEC-6 who has its share of all memory is refused more while room is short,
       ),
     { timeoutMs: 10_000 },
   );
+});
+
+test("SEC-6 a principal whose spaces take the most creates no more while room is short, and others do", async () => {
+  const { bus } = room;
+  const [alice, mallory] = [clientsOn(bus, "alice"), clientsOn(bus, "mallory")];
+  const title = "x".repeat(1_000);
+  const fill = async () => {
+    for (let n = 0; n < 2_000; n++) await mallory.spaces.createSpace({ spaceId: `many-${n}`, title });
+  };
+  expect(await fill().then(() => undefined, failureFromConnectError)).toMatchObject({
+    code: "resource_exhausted",
+    reason: "SHARE_EXCEEDED",
+    message: expect.stringMatching(/^"mallory" has its share of KV_toolbus_spaces: \d+ bytes of spaces/),
+  });
+  await alice.spaces.createSpace({ spaceId: "one-more" });
+  await mallory.spaces.createSpace({ spaceId: "many-0", title }); // which there is
 });

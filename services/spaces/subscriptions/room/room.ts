@@ -1,7 +1,9 @@
+import { type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { codecOf } from "#runtime/bus/buckets/bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { type Crowding, openCrowding } from "#runtime/bus/room/crowding.ts";
 import { openGivingWay } from "#runtime/bus/room/give-way.ts";
-import { bytesByHolder, rememberingHolders, sizesOf } from "#runtime/bus/room/shares.ts";
+import { type SessionShares, sharesByHeader, sharesBySession } from "#runtime/bus/room/shares.ts";
 import type { Sessions } from "../../owners/sessions.ts";
 import { type SpaceRoomParts, spaceShares } from "./space-room.ts";
 
@@ -12,29 +14,23 @@ export interface SharedRoom extends AsyncDisposable {
   isCrowding(sessionId: string): Promise<boolean>;
   /** Refuses to remember more for a session whose principal has its share of all memory. */
   requireMemory(sessionId: string): Promise<void>;
+  /** Refuses a principal that has its share of all spaces. */
+  requireSpace(principal: string, bytes: number): void;
 }
 
-interface SessionShares {
-  readonly stream: string;
-  readonly prefix: string;
-  readonly findPrincipal: FindPrincipal;
-}
-
+/** Their titles, members and grants; messages are in a stream. */
+export const SPACES = {
+  bucket: "toolbus_spaces",
+  prefix: "",
+  codec: codecOf(SpaceSchema),
+  holderOf: ({ principal }: Space) => principal,
+} as const;
 export const INBOXES = { stream: "TOOLBUS_INBOX", prefix: "toolbus.inbox." };
 export const MEMORY = { stream: "KV_toolbus_memory", prefix: "$KV.toolbus_memory." };
 
 export interface SharedRoomParts extends SpaceRoomParts {
   sessions: Pick<Sessions, "findPrincipal">;
   onFault: (fault: string) => void;
-}
-
-/** The principals of sessions, whose ids stand in subjects behind a prefix and before a dot, hold the messages. */
-export function sharesBySession(bus: Bus, { stream, prefix, findPrincipal }: SessionShares) {
-  const holderOf = rememberingHolders(async (subject) => {
-    const [sessionId = ""] = subject.slice(prefix.length).split(".");
-    return (await findPrincipal(sessionId)) ?? "";
-  });
-  return { stream, measure: (signal: AbortSignal) => bytesByHolder(sizesOf(bus, stream, signal), ({ subject }) => holderOf(subject)) };
 }
 
 /** Looks again and again whether there is room for each in what the service keeps. */
@@ -49,6 +45,8 @@ export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
     holds: "memory",
     remedy: "delete entries, or close sessions that nobody uses",
   });
+  const words = { holds: "spaces", remedy: "use those that there are" };
+  const spaces = stack.use(openCrowding(bus, { ...sharesByHeader(bus, SPACES), ...words, onFault }));
   stack.use(openGivingWay(bus, { ...spaceShares(bus, parts), holds: "messages", onFault }));
   const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
@@ -56,6 +54,7 @@ export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
     requireMemory: async (sessionId) => {
       if (memory.hasAnybody()) memory.requireRoom(await principalOf(sessionId));
     },
+    requireSpace: (principal, bytes) => spaces.requireRoom(principal, bytes),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

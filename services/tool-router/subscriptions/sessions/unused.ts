@@ -13,6 +13,7 @@ export const sessionPlace = {
   bucket: "toolbus_sessions",
   prefix: "",
   codec: { encode: encodeSession, decode: decodeSession },
+  holderOf: ({ principal }: SessionRecord) => principal,
 } as const;
 
 const TIMEOUT_MS = 5_000;

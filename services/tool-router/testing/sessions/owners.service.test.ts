@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { asCaller, asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
@@ -16,6 +17,7 @@ describe("calls of one principal, and another one that knows their ids", () => {
   let sessionId = "";
   beforeAll(async () => {
     suite = await openReader();
+    await shrinkStore(suite.bus, "KV_toolbus_sessions", 256 * 1_024);
     const tool = { ...readFile.tool, effect: Effect.PURE };
     suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
     const agent = { name: "weigher", tools: { use: ["weigh"] } };
@@ -176,5 +178,21 @@ describe("calls of one principal, and another one that knows their ids", () => {
       expect(event?.sessionId).toMatch(/^(alices|weighed)$/);
       if (event?.callId === "audited") break;
     }
+  });
+
+  test("SEC-6 a principal whose sessions take the most opens no more while room is short, and others do", async () => {
+    const { sessions } = suite.clients;
+    const open = (principal: string, id: string) =>
+      sessions.createSession({ agent: "reader", sessionId: id }, as(principal));
+    const fill = async () => {
+      for (let n = 0; n < 4_000; n += 1) await open("mallory", `many-${n}`);
+    };
+    expect(await failureOf(fill())).toMatchObject({
+      code: "resource_exhausted",
+      reason: "SHARE_EXCEEDED",
+      message: expect.stringMatching(/^"mallory" has its share of KV_toolbus_sessions: \d+ bytes of sessions; close/),
+    });
+    await open("alice", "hers-too");
+    expect((await open("mallory", "many-0")).session?.id, "one that it has").toBe("many-0");
   });
 });
