@@ -1,4 +1,4 @@
-import { open, type Proofs, shown, testsOf } from "./proof.ts";
+import { type Proofs, shown, testsOf } from "./proof.ts";
 
 const relay = testsOf("services/caller-relay/testing/service.test.ts");
 const reconnecting = testsOf("services/caller-relay/testing/reconnecting.test.ts");
@@ -100,9 +100,9 @@ export const ctr: Proofs = {
       relay("without an answer the agent is told tool and time"),
     ),
     shown("the router grants a caller its 60 s", execution("the tool's own time wins, and the run's deadline caps it")),
-    open(
-      "no hop on the way gives up earlier",
-      "No test lets a call wait the whole 60 s through gateway, router and relay on a real clock.",
+    shown(
+      "no hop on the way gives up earlier, for a call or for a run's",
+      testsOf("test/system/runs/caller-patience.test.ts")("no hop gives up before the caller's 60 s are over"),
     ),
     shown(
       "the first answer after the time is late and goes to the inbox, the next one is refused",
