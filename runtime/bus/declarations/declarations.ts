@@ -121,7 +121,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     subjects: ["toolbus.offer.>"],
     retention: "workqueue",
     discard: "new",
-    maxBytes: gib,
+    maxBytes: 2 * gib, // as many as are on record, of which each principal has its share
     maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
     duplicateWindowMs: 2 * minutes,
