@@ -3,7 +3,7 @@ import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_p
 import type { Bus } from "#runtime/bus/bus.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
-import { readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { SpaceLog } from "../space/space-log.ts";
@@ -40,17 +40,20 @@ export function createStreamLog(bus: Bus): SpaceLog {
     return known;
   };
 
-  const catchUp = async (spaceId: string, state: SpaceState) => {
+  const catchUp = async (spaceId: string, known: KnownSpace) => {
     const subject = subjectOfSpace(spaceId);
-    for await (const message of readSubject(bus, subject, { fromSequence: Number(state.sequence) + 1 })) {
-      foldEvent(state, eventFromStored(bus, message));
+    const toSequence = await lastSequenceOf(bus, subject);
+    if (toSequence < known.state.sequence) known.state = emptySpace(); // what was folded has gone to make room
+    const fromSequence = Number(known.state.sequence) + 1;
+    for await (const message of readSubject(bus, subject, { fromSequence, toSequence })) {
+      foldEvent(known.state, eventFromStored(bus, message));
     }
   };
 
   return {
     async read(spaceId) {
       const known = use(spaceId);
-      const reading = known.reading.then(() => catchUp(spaceId, known.state));
+      const reading = known.reading.then(() => catchUp(spaceId, known));
       known.reading = reading.catch(() => {}); // whoever asked is told; the next reading goes on from the same place
       await reading;
       return known.state;
