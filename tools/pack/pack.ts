@@ -28,7 +28,7 @@ const FILES = [
   "runtime/**/*.txt",
   "sdk/*/README.md",
   "sdk/go/*.{go,mod,sum}",
-  "sdk/python-client/**/*.{py,toml,typed}",
+  "sdk/python-client/{pyproject.toml,toolbus/*}",
   "sdk/python/toolbus_sdk/**/{*.py,py.typed}",
   "services/worker-pool/inspector/*.py",
 ];

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,9 +160,16 @@ class FunctionCalls:
             items = [item.function_call for item in event.turn_committed.items if item.HasField("function_call")]
             self._begin([call for call in items if call.call_id in ours])
 
-    def ending(self, reader: Any) -> "Reading":
+    @contextmanager
+    def ending(self, reader: Any) -> Iterator[None]:
         """While it is read, the reader ends with what keeps an answer from being given."""
-        return Reading(self._readers, reader)
+        self._readers.append(reader)
+        if self.failure is not None:
+            reader.cancel()
+        try:
+            yield
+        finally:
+            self._readers.remove(reader)
 
     def _begin(self, calls: Sequence[run_pb2.FunctionCall]) -> None:
         with self._lock:
@@ -180,18 +188,6 @@ class FunctionCalls:
             self.failure = error
             for reader in list(self._readers):
                 reader.cancel()
-
-
-class Reading:
-    def __init__(self, readers: list[Any], reader: Any) -> None:
-        self._readers = readers
-        self._reader = reader
-
-    def __enter__(self) -> None:
-        self._readers.append(self._reader)
-
-    def __exit__(self, *_: object) -> None:
-        self._readers.remove(self._reader)
 
 
 _threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="toolbus-functions")

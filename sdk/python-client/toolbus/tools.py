@@ -60,9 +60,9 @@ def outcome_of(run: Callable[..., Any] | None, arguments_json: str) -> dict[str,
     try:
         if run is None:
             raise LookupError("this program has no such tool")
-        return {"result_json": json.dumps(run(**json.loads(arguments_json or "{}")))}
-    except Exception as error:  # whatever it is, the model is told
-        return {"error": str(error) or type(error).__name__}
+        return {"result_json": json.dumps(run(**json.loads(arguments_json or "{}")), allow_nan=False)}
+    except BaseException as error:  # whatever it is, the model is told: it ends a thread, and no program
+        return {"error": str(error).encode(errors="replace").decode() or type(error).__name__}
 
 
 def schema_json(given: Tool) -> str:

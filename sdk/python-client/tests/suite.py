@@ -1,0 +1,113 @@
+"""A suite of one run, which is as a test needs it."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+from toolbus import Toolbus
+from toolbus.run.v1 import run_event_pb2, run_pb2, run_service_pb2_grpc
+from toolbus.run.v1 import run_service_pb2 as runs
+from toolbus.tool.v1 import tool_call_service_pb2_grpc
+
+
+class Suite(run_service_pb2_grpc.RunServiceServicer, tool_call_service_pb2_grpc.ToolCallServiceServicer):
+    """Its run waits for the output of one call, and ends with it."""
+
+    def __init__(self) -> None:
+        self.call = run_pb2.FunctionCall(call_id="call", name="find_order", arguments_json="{}")
+        self.outputs: list[runs.ToolOutput] = []
+        self.refusal: str | None = None
+        self.answered = threading.Event()
+        self.watches = 0
+        self.watched = threading.Event()
+        as_a_gateway_does = [("grpc.http2.min_ping_interval_without_data_ms", 0), ("grpc.http2.max_ping_strikes", 0)]
+        self._server = grpc.server(ThreadPoolExecutor(max_workers=16), options=as_a_gateway_does)
+        run_service_pb2_grpc.add_RunServiceServicer_to_server(self, self._server)
+        tool_call_service_pb2_grpc.add_ToolCallServiceServicer_to_server(self, self._server)
+        self.port = self._server.add_insecure_port("127.0.0.1:0")
+        self._server.start()
+
+    def __enter__(self) -> "Suite":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.answered.set()
+        self._server.stop(None).wait()
+
+    def toolbus(self, port: int | None = None, **options: Any) -> Toolbus:
+        return Toolbus(f"http://127.0.0.1:{port or self.port}", api_key="key", **options)
+
+    def CreateRun(self, request: runs.CreateRunRequest, context: grpc.ServicerContext) -> runs.CreateRunResponse:
+        return runs.CreateRunResponse(run=run_pb2.Run(id="run", session_id="session"))
+
+    def GetRun(self, request: runs.GetRunRequest, context: grpc.ServicerContext) -> runs.GetRunResponse:
+        if self.answered.is_set():
+            return runs.GetRunResponse(run=run_pb2.Run(id="run", state=run_pb2.RUN_STATE_COMPLETED))
+        return runs.GetRunResponse(run=run_pb2.Run(id="run", required_calls=[self.call]))
+
+    def SubmitOutputs(self, request: runs.SubmitOutputsRequest, context: grpc.ServicerContext) -> Any:
+        if self.refusal is not None:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refusal)
+        self.outputs.extend(request.outputs)
+        self.answered.set()
+        return runs.SubmitOutputsResponse()
+
+    def WatchRun(self, request: runs.WatchRunRequest, context: grpc.ServicerContext) -> Iterator[runs.WatchRunResponse]:
+        self.watches += 1
+        self.watched.set()
+        while context.is_active() and not self.answered.wait(0.05):
+            pass
+        yield runs.WatchRunResponse(event=run_event_pb2.RunEvent(sequence=1, ended=run_event_pb2.RunEnded()))
+
+    def WatchToolCalls(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        while context.is_active() and not self.answered.wait(0.05):
+            pass
+        yield from ()
+
+
+class Cable:
+    """The way to a port. Once it is cut, nothing passes over what was connected before, and no end is told."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._cuts = threading.Event()
+        self._sockets: list[socket.socket] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        cut, self._cuts = self._cuts, threading.Event()
+        cut.set()
+
+    def __enter__(self) -> "Cable":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in [self._listener, *self._sockets]:
+            one.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._port))
+            self._sockets += [client, server]
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=_carry, args=(*ends, self._cuts), daemon=True).start()
+
+
+def _carry(source: socket.socket, target: socket.socket, cut: threading.Event) -> None:
+    try:
+        while data := source.recv(65_536):
+            if not cut.is_set():
+                target.sendall(data)
+        if not cut.is_set():
+            target.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # either end may go at any time

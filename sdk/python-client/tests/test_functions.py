@@ -1,0 +1,62 @@
+"""What a function does that fails, and what is made of it."""
+
+import asyncio
+import os
+import sys
+import threading
+import unittest
+from typing import Any
+
+from suite import Suite
+from toolbus import Tool, ToolbusError
+from toolbus.run.v1 import run_service_pb2 as runs
+
+
+def raising(error: BaseException) -> Any:
+    def run() -> None:
+        raise error
+
+    return run
+
+
+class Functions(unittest.TestCase):
+    def answer_of(self, run: Any) -> runs.ToolOutput:
+        with Suite() as suite:
+            toolbus = suite.toolbus(patience_s=1.0)
+            given = toolbus.run("clerk", "hello", functions=[Tool("find_order", "", None, run)])
+            reading = threading.Thread(target=given.result, daemon=True)
+            reading.start()
+            reading.join(5)
+            self.assertFalse(reading.is_alive(), "the call was answered")
+            return suite.outputs[0]
+
+    def test_an_error_of_bytes_that_are_no_text_is_told(self) -> None:
+        output = self.answer_of(raising(FileNotFoundError(os.fsdecode(b"no file \xff"))))
+        self.assertEqual(output.error, "no file ?")
+
+    def test_a_function_that_ends_its_program_has_failed(self) -> None:
+        self.assertEqual(self.answer_of(lambda: sys.exit("no such order")).error, "no such order")
+
+    def test_a_function_whose_task_was_canceled_has_failed(self) -> None:
+        self.assertEqual(self.answer_of(raising(asyncio.CancelledError())).error, "CancelledError")
+
+    def test_a_number_that_JSON_does_not_have_is_an_error(self) -> None:
+        self.assertIn("JSON", self.answer_of(lambda: float("nan")).error)
+
+    def test_an_answer_that_cannot_be_given_ends_every_reading(self) -> None:
+        with Suite() as suite:
+            suite.refusal = "too large"
+            run = suite.toolbus(patience_s=1.0).run("clerk", "hello", functions=[Tool("find_order", "", None, lambda: 1)])
+            faults: list[str] = []
+
+            def read() -> None:
+                try:
+                    run.result()
+                except ToolbusError as error:
+                    faults.append(str(error))
+
+            for count in (1, 2):
+                reading = threading.Thread(target=read, daemon=True)
+                reading.start()
+                reading.join(5)
+                self.assertEqual(faults, ["too large"] * count)
