@@ -14,8 +14,11 @@ from toolbus.errors import error_of, is_passing
 
 T = TypeVar("T")
 
-# Connections that break are made again soon.
+# Connections that break are made again soon, and so are those that are cut, which sends no end.
 _OPTIONS = [
+    ("grpc.keepalive_time_ms", 2_000),
+    ("grpc.http2.ping_timeout_ms", 2_000),
+    ("grpc.http2.max_pings_without_data", 0),
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2_000),

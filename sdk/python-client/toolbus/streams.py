@@ -56,6 +56,8 @@ class KeptStream:
             if self._closing:
                 return
             self._call = self._open()
+            if self._closing:
+                self._call.cancel()  # whoever closes it may have looked before it was there
             yield from self._call
             if not self._closing:
                 raise Broken()

@@ -1,0 +1,29 @@
+"""Streams that are left, and those whose connection is cut."""
+
+import threading
+import unittest
+
+from suite import Cable, Suite
+
+
+class Streams(unittest.TestCase):
+    def test_a_watch_that_is_closed_as_soon_as_it_is_opened_ends(self) -> None:
+        with Suite() as suite:
+            toolbus = suite.toolbus()
+            for _ in range(20):
+                watch = toolbus.watch({"stock_level": lambda: 7})
+                closing = threading.Thread(target=watch.close, daemon=True)
+                closing.start()
+                closing.join(5)
+                self.assertFalse(closing.is_alive(), "it ended")
+
+    def test_a_run_is_read_on_when_the_cable_was_cut(self) -> None:
+        with Suite() as suite, Cable(suite.port) as cable:
+            run = suite.toolbus(cable.port).run("clerk", "hello")
+            reading = threading.Thread(target=run.result, daemon=True)
+            reading.start()
+            self.assertTrue(suite.watched.wait(5))
+            cable.cut()
+            suite.answered.set()
+            reading.join(20)
+            self.assertFalse(reading.is_alive(), "it went on over another connection")
