@@ -29,7 +29,6 @@ export function createMemory(
       await requireRoom(owner.sessionId);
       await records.update(keyOf(owner), (record = newRecord(owner)) => ({
         ...record,
-        ...ownerFields(owner),
         entries: merged(record.entries, entries),
       }));
     },
@@ -50,12 +49,8 @@ export function createMemory(
   };
 }
 
-function ownerFields({ sessionId, agent }: Owner): Owner {
-  return { sessionId, agent };
-}
-
-function newRecord(owner: Owner): MemoryRecord {
-  return create(MemoryRecordSchema, ownerFields(owner));
+function newRecord({ sessionId, agent }: Owner): MemoryRecord {
+  return create(MemoryRecordSchema, { sessionId, agent });
 }
 
 function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]): MemoryEntry[] {
