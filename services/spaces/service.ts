@@ -50,7 +50,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const memory = createMemory(stores.memory, room.requireMemory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
-    forgetSession: createForgetSession(bus),
+    forgetSession: createForgetSession(bus, membership),
     answers: createAnswers({ messages, membership, submit, findSpace }),
     runContext: createRunContext({ membership, inbox, memory }),
   };
