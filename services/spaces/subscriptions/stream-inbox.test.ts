@@ -38,3 +38,13 @@ test("TOOL-9 marks of events that were seen make room for later ones; one that w
   expect(await inbox.deliver(event("tr:waits"))).toEqual({ duplicate: true });
   expect((await inbox.list(owner)).map(({ eventId }) => eventId)).toContain("tr:waits");
 });
+
+test("TOOL-9 events that several processes acknowledge at once are gone, and none of them fails", async () => {
+  await using bus = await openTestBus();
+  const open = () => createInbox({ store: createStreamInbox(bus), clock: systemClock, wake: async () => {} });
+  const [one, other] = [open(), open()];
+  const ids = Array.from({ length: 30 }, (_, index) => `tr:${index}`);
+  for (const id of ids) await one.deliver(event(id));
+  await Promise.all([one, other, one, other].map((by) => by.acknowledge(owner, ids)));
+  expect(await one.list(owner)).toEqual([]);
+});

@@ -22,6 +22,9 @@ const SEEN = "";
 /** Inboxes in their stream, which holds what waits and nothing else; the marks of events stand in a bucket. */
 export function createStreamInbox(bus: Bus): InboxStore {
   const marks = createBucket(bus, MARKS);
+  const unlessGone = async (seq: number, error: unknown) => {
+    if ((await bus.manager.streams.getMessage(stream, { seq })) !== null) throw error;
+  };
   return {
     async read(sessionId, fromSequence) {
       const events: InboxEvent[] = [];
@@ -51,11 +54,11 @@ export function createStreamInbox(bus: Bus): InboxStore {
       });
       return outcome.kind === "appended";
     },
-    async remove(event) {
-      const { manager } = bus;
-      const position = Number(event.sequence);
-      const isThere = await manager.streams.getMessage(stream, { seq: position });
-      if (isThere !== null) await manager.streams.deleteMessage(stream, position, false);
+    async remove({ sessionId, sequence }) {
+      const { streams } = bus.manager;
+      const seq = Number(sequence);
+      const remove = () => streams.deleteMessage(stream, seq, false).catch((error: unknown) => unlessGone(seq, error));
+      await retryOnBus(bus.link, remove, { what: `removing from ${subjectOfInbox(sessionId)}` });
     },
     follow(sessionId, fromSequence, signal) {
       const log = { name: `the inbox of session ${sessionId}`, kind: "consumed", fromSequence, signal } as const;
