@@ -8,6 +8,7 @@ import { shortenedJson } from "#runtime/results/shortened.ts";
  * comes: a call whose end cannot be shown would run for ever in the eyes of people. So each has its share.
  */
 
+const { byteLength: bytesOf } = Buffer;
 const kib = 1_024;
 const mostArgumentsBytes = 256 * kib;
 const mostSchemaBytes = 64 * kib;
@@ -45,8 +46,4 @@ async function shortened(
   const storedReference = known || (await store(outputJson));
   const shown = shortenedJson({ outputJson, isError, storedReference, beginningBytes });
   return create(ToolResultSchema, { outputJson: shown, isError, storedReference });
-}
-
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text);
 }

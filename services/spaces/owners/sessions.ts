@@ -44,7 +44,6 @@ export function createSessions(readSession: ReadSession): Sessions {
         throw error;
       }),
     async haveOneOwner(one, other) {
-      if (one === other) return true;
       const [first, second] = await Promise.all([one, other].map(principalOf));
       return first === second;
     },

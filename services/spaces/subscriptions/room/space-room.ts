@@ -1,6 +1,6 @@
-import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { GivingWay } from "#runtime/bus/room/give-way.ts";
+import { isFinal } from "../../messages/tool-message.ts";
 import type { SpaceLog } from "../../space/space-log.ts";
 import { subjectOfSpace } from "../stream-log.ts";
 
@@ -31,10 +31,6 @@ async function holderOf({ creatorOf }: SpaceRoomParts, subject: string): Promise
 
 async function firstOpenOf({ log }: SpaceRoomParts, subject: string): Promise<number> {
   const { messages } = await log.read(spaceOf(subject));
-  const open = messages.find(({ content }) => content.case === "tool" && !isOver(content.value.state));
+  const open = messages.find(({ content }) => content.case === "tool" && !isFinal(content.value.state));
   return open === undefined ? Number.POSITIVE_INFINITY : Number(open.sequence);
-}
-
-function isOver(state: ToolMessageState): boolean {
-  return state === ToolMessageState.COMPLETE || state === ToolMessageState.ERROR;
 }
