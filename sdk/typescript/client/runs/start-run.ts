@@ -42,7 +42,8 @@ export function startRun(connection: Connection, start: Start): Run {
   const request = { sessionId, agent, input: itemsOf(input), idempotencyKey, options };
 
   const send = async () => {
-    const { run } = await connection.repeat(() => runs.createRun(request), signal);
+    signal?.throwIfAborted();
+    const { run } = await connection.repeat(() => runs.createRun(request)); // a run that is aborted meanwhile has to be known to be canceled
     if (run === undefined) throw new ToolbusError("the suite told no run", { code: "internal", reason: "INTERNAL" });
     return { runId: run.id, sessionId: run.sessionId };
   };
