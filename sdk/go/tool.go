@@ -1,10 +1,12 @@
 package toolbus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -63,7 +65,7 @@ type outcome struct {
 func outcomeOf(ctx context.Context, run Function, argumentsJSON string) (result outcome) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			result = outcome{fault: fmt.Sprint(panicked)}
+			result = outcome{fault: wordsOf(fmt.Sprint(panicked))}
 		}
 	}()
 	if run == nil {
@@ -74,20 +76,18 @@ func outcomeOf(ctx context.Context, run Function, argumentsJSON string) (result 
 	}
 	value, err := run(ctx, json.RawMessage(argumentsJSON))
 	if err != nil {
-		return outcome{fault: orWords(err.Error())}
+		return outcome{fault: wordsOf(err.Error())}
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
-		return outcome{fault: err.Error()}
+		return outcome{fault: wordsOf(err.Error())}
 	}
 	return outcome{resultJSON: string(text)}
 }
 
-func orWords(fault string) string {
-	if fault == "" {
-		return "the tool failed"
-	}
-	return fault
+// wordsOf a fault are some in any case, and text: what is none cannot be sent.
+func wordsOf(fault string) string {
+	return cmp.Or(strings.ToValidUTF8(fault, "\uFFFD"), "the tool failed")
 }
 
 // unlessOver passes over what the contract says of a call that somebody else has answered, or that nobody waits for.

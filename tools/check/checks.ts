@@ -175,7 +175,7 @@ export const checks: readonly Check[] = [
   { key: "gofmt", name: "Go is formatted (gofmt)", mend: "gofmt -w the files that it names", run: goFormatFaults },
   {
     key: "go-vet",
-    name: "Go compiles, generated stubs included (go vet)",
+    name: "Go compiles, generated stubs included, and passes its tests (go vet, go test)",
     mend: "mend the lines that it names",
     run: goFaults,
   },
@@ -263,5 +263,7 @@ async function goFaults(root: string): Promise<readonly string[]> {
     const folder = join(root, dirname(module));
     faults.push(...(await faultsOfCommand("go", ["vet", "./..."], { cwd: folder, whenMissing: goIsMissing })));
   }
+  const library = { cwd: join(root, "sdk/go"), whenMissing: goIsMissing };
+  faults.push(...(await faultsOfCommand("go", ["test", "./..."], library)));
   return faults;
 }
