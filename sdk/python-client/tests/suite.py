@@ -14,10 +14,10 @@ from toolbus.tool.v1 import tool_call_service_pb2_grpc
 
 
 class Suite(run_service_pb2_grpc.RunServiceServicer, tool_call_service_pb2_grpc.ToolCallServiceServicer):
-    """Its run waits for the output of one call, and ends with it."""
+    """Its run waits for the outputs of its calls, and ends with them."""
 
     def __init__(self) -> None:
-        self.call = run_pb2.FunctionCall(call_id="call", name="find_order", arguments_json="{}")
+        self.calls = 1
         self.outputs: list[runs.ToolOutput] = []
         self.refusal: str | None = None
         self.answered = threading.Event()
@@ -46,13 +46,15 @@ class Suite(run_service_pb2_grpc.RunServiceServicer, tool_call_service_pb2_grpc.
     def GetRun(self, request: runs.GetRunRequest, context: grpc.ServicerContext) -> runs.GetRunResponse:
         if self.answered.is_set():
             return runs.GetRunResponse(run=run_pb2.Run(id="run", state=run_pb2.RUN_STATE_COMPLETED))
-        return runs.GetRunResponse(run=run_pb2.Run(id="run", required_calls=[self.call]))
+        calls = [run_pb2.FunctionCall(call_id=f"call{n}", name="find_order") for n in range(self.calls)]
+        return runs.GetRunResponse(run=run_pb2.Run(id="run", required_calls=calls))
 
     def SubmitOutputs(self, request: runs.SubmitOutputsRequest, context: grpc.ServicerContext) -> Any:
         if self.refusal is not None:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refusal)
         self.outputs.extend(request.outputs)
-        self.answered.set()
+        if len(self.outputs) == self.calls:
+            self.answered.set()
         return runs.SubmitOutputsResponse()
 
     def WatchRun(self, request: runs.WatchRunRequest, context: grpc.ServicerContext) -> Iterator[runs.WatchRunResponse]:

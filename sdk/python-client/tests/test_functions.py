@@ -43,6 +43,17 @@ class Functions(unittest.TestCase):
     def test_a_number_that_JSON_does_not_have_is_an_error(self) -> None:
         self.assertIn("JSON", self.answer_of(lambda: float("nan")).error)
 
+    def test_however_many_functions_wait_for_each_other_all_are_called(self) -> None:
+        with Suite() as suite:
+            suite.calls = 100
+            meeting = threading.Barrier(suite.calls)
+            run = suite.toolbus().run("clerk", "hello", functions=[Tool("find_order", "", None, meeting.wait)])
+            reading = threading.Thread(target=run.result, daemon=True)
+            reading.start()
+            reading.join(10)
+            meeting.abort()
+            self.assertFalse(reading.is_alive(), "all were answered")
+
     def test_an_answer_that_cannot_be_given_ends_every_reading(self) -> None:
         with Suite() as suite:
             suite.refusal = "too large"

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from toolbus.errors import Broken, RunError, ToolbusError, error_of
 from toolbus.run.v1 import run_event_pb2, run_pb2, run_service_pb2_grpc
 from toolbus.run.v1 import run_service_pb2 as runs
 from toolbus.text import TextPiece, TextReader
-from toolbus.tools import Tool, answer_unless_over, outcome_of, schema_json
+from toolbus.tools import Tool, answer_unless_over, in_thread, outcome_of, schema_json
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ class FunctionCalls:
             fresh = [call for call in calls if call.call_id not in self._begun and call.name in self._functions]
             self._begun.update(call.call_id for call in fresh)
         for call in fresh:
-            _threads.submit(self._answer, call)
+            in_thread(self._answer, call)
 
     def _answer(self, call: run_pb2.FunctionCall) -> None:
         outcome = outcome_of(self._functions[call.name].run, call.arguments_json)
@@ -188,9 +187,6 @@ class FunctionCalls:
             self.failure = error
             for reader in list(self._readers):
                 reader.cancel()
-
-
-_threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="toolbus-functions")
 
 
 def start_run(

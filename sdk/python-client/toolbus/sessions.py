@@ -3,7 +3,6 @@
 import threading
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -16,7 +15,7 @@ from toolbus.runs import Run, start_run
 from toolbus.session.v1 import session_service_pb2 as sessions
 from toolbus.session.v1 import session_service_pb2_grpc
 from toolbus.streams import KeptStream
-from toolbus.tools import Tool, answer_unless_over, outcome_of, schema_json
+from toolbus.tools import Tool, answer_unless_over, in_thread, outcome_of, schema_json
 
 # More requests than are answered while one that was sent again is on its way.
 MAX_OVER = 1_000
@@ -77,7 +76,6 @@ def _attach(
     running: set[str] = set()
     over: deque[str] = deque(maxlen=MAX_OVER)
     lock = threading.Lock()
-    threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="toolbus-tools")
     watching = callers.WatchCallerRequest(
         session_id=session_id, stream_id=random_name(), reconnect_grace=Duration(seconds=grace_s)
     )
@@ -108,7 +106,7 @@ def _attach(
                 if is_new:
                     running.add(message.request.request_id)
             if is_new:
-                threads.submit(execute, message.request)
+                in_thread(execute, message.request)
 
     ready = threading.Event()
 

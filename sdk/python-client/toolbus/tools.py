@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
@@ -63,6 +64,11 @@ def outcome_of(run: Callable[..., Any] | None, arguments_json: str) -> dict[str,
         return {"result_json": json.dumps(run(**json.loads(arguments_json or "{}")), allow_nan=False)}
     except BaseException as error:  # whatever it is, the model is told: it ends a thread, and no program
         return {"error": str(error).encode(errors="replace").decode() or type(error).__name__}
+
+
+def in_thread(work: Callable[..., None], *arguments: Any) -> None:
+    """One of its own, since calls may wait for each other; the program ends after it."""
+    threading.Thread(target=work, args=arguments, name="toolbus-call", daemon=False).start()
 
 
 def schema_json(given: Tool) -> str:

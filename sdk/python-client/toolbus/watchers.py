@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from toolbus.connection import Connection, random_name
@@ -11,7 +10,7 @@ from toolbus.errors import ToolbusError
 from toolbus.streams import KeptStream
 from toolbus.tool.v1 import tool_call_service_pb2 as calls
 from toolbus.tool.v1 import tool_call_service_pb2_grpc
-from toolbus.tools import answer_unless_over, outcome_of
+from toolbus.tools import answer_unless_over, in_thread, outcome_of
 
 
 def _print_notice(problem: str) -> None:
@@ -26,7 +25,6 @@ def watch_tools(
 ) -> KeptStream:
     stub = tool_call_service_pb2_grpc.ToolCallServiceStub(connection.channel)
     request = calls.WatchToolCallsRequest(tools=list(tools), watcher_id=random_name(), max_in_flight=max_in_flight)
-    threads = ThreadPoolExecutor(max_workers=max_in_flight or 64, thread_name_prefix="toolbus-calls")
     running: set[str] = set()
     lock = threading.Lock()
 
@@ -57,6 +55,6 @@ def watch_tools(
                 is_running = call_id in running
                 running.add(call_id)
             if not is_running:
-                threads.submit(execute, call_id, message.call.delivery_id)
+                in_thread(execute, call_id, message.call.delivery_id)
 
     return KeptStream(connection, lambda: connection.stream(stub.WatchToolCalls, request), take)
