@@ -156,12 +156,6 @@ async function answered<T>(ms: number, promise: Promise<T>): Promise<T> {
 }
 
 function givenUp(options: RetryOnBusOptions, cause: unknown): Failure {
-  return new Failure(
-    "unavailable",
-    `${options.what}: no answer within ${options.timeoutMs} ms (${messageFromUnknown(cause)})`,
-    {
-      reason: "BUS_UNAVAILABLE",
-      cause,
-    },
-  );
+  const text = `${options.what}: no answer within ${options.timeoutMs} ms (${messageFromUnknown(cause)})`;
+  return new Failure("unavailable", text, { reason: "BUS_UNAVAILABLE", cause });
 }

@@ -41,14 +41,8 @@ async function find(
   { sessionId }: BuiltInCall,
   reference: string,
 ): Promise<StoredResult> {
-  const gone = () =>
-    refuse(
-      "not_found",
-      `there is no result ${JSON.stringify(reference)} of yours: it never was, or is no longer kept`,
-      {
-        reason: "RESULT_NOT_FOUND",
-      },
-    );
+  const text = `there is no result ${JSON.stringify(reference)} of yours: it never was, or is no longer kept`;
+  const gone = () => refuse("not_found", text, { reason: "RESULT_NOT_FOUND" });
   const owner = sessionOfReference(reference) ?? gone();
   const isOwn = owner === sessionId || (await sessions.haveOneOwner(owner, sessionId).catch(() => gone()));
   return (isOwn && (await results.find(reference))) || gone();

@@ -7,6 +7,8 @@ import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.t
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../test/harness/bus.ts";
+import { createStores } from "../subscriptions.ts";
 import { immortal, writeOrDie } from "../testing/memory-log.ts";
 import { createDuePlans, openPlanClock } from "./due-plans.ts";
 import { createMemory } from "./memory.ts";
@@ -116,4 +118,22 @@ describe("plans with a time", () => {
     const goal = create(MemoryEntrySchema, { ...plan("g", 1), kind: MemoryKind.GOAL });
     await expect(memory.set(owner, [goal])).rejects.toThrow(/only plans may have/);
   });
+});
+
+test("TOOL-12 all plans that an agent may keep wake it, also when they are long and due at once", async () => {
+  await using bus = await openTestBus();
+  const { memory: records } = createStores(bus);
+  const clock = createManualClock(1_000_000);
+  const memory = createMemory(records);
+  let kept = 0;
+  const fill = async () => {
+    for (; ; kept += 1) await memory.set(owner, [plan(`plan ${kept}`, 2_000_000, "長".repeat(65_536))]);
+  };
+  await expect(fill()).rejects.toMatchObject({ code: "resource_exhausted", reason: "MEMORY_FULL" });
+  expect(kept).toBeGreaterThan(1);
+  const delivered: InboxEvent[] = [];
+  const inbox = { deliver: async (event: InboxEvent) => ({ duplicate: delivered.push(event) < 0 }) };
+  await clock.advance(1_000_000);
+  await createDuePlans({ records, inbox, clock })(owner);
+  expect(delivered).toHaveLength(kept);
 });

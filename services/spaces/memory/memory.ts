@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
@@ -17,6 +17,10 @@ export interface Memory {
 }
 
 export const mostEntries = 1_000;
+/** A record is one message. */
+const mostBytes = 1_000_000;
+/** What an event has besides its plan. */
+const eventBytes = 300;
 
 /** `requireRoom` refuses to keep more for a session; nobody is refused unless told. */
 export function createMemory(
@@ -56,12 +60,21 @@ function newRecord({ sessionId, agent }: Owner): MemoryRecord {
 function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]): MemoryEntry[] {
   const byKey = new Map(current.map((entry) => [nameOf(entry), entry]));
   for (const entry of given) byKey.set(nameOf(entry), replacement(byKey.get(nameOf(entry)), entry));
-  if (byKey.size > mostEntries) {
-    refuse("resource_exhausted", `an agent keeps at most ${mostEntries} entries: delete some first`, {
-      reason: "MEMORY_FULL",
-    });
-  }
-  return [...byKey.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  if (byKey.size > mostEntries) refuseFull(`${mostEntries} entries`);
+  const entries = [...byKey.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
+  if (bytes > mostBytes) refuseFull(`${mostBytes} bytes, of which plans that are to wake it take theirs twice`);
+  return entries;
+}
+
+/** The event of a plan that is due stands in the record, too. */
+function bytesOf(entry: MemoryEntry): number {
+  const { length } = toBinary(MemoryEntrySchema, entry);
+  return dueMsOf(entry) === undefined ? length : 2 * length + eventBytes;
+}
+
+function refuseFull(most: string): never {
+  return refuse("resource_exhausted", `an agent keeps at most ${most}: delete some first`, { reason: "MEMORY_FULL" });
 }
 
 /** Unique for each entry of an agent; in the order of entries. */

@@ -90,12 +90,10 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
 
 function sameMessage(known: SpaceMessage, author: Member, text: TextMessage): SpaceMessage {
   const { content, id } = known;
-  if (known.author?.id !== author.id)
-    return refuse("already_exists", `message ${id} is by somebody else`, { reason: "MESSAGE_ID_REUSED" });
-  if (content.case === "text" && equals(TextMessageSchema, content.value, text)) return known;
-  return refuse("already_exists", `message ${id} says something else: say this under another id`, {
-    reason: "MESSAGE_ID_REUSED",
-  });
+  const isOwn = known.author?.id === author.id;
+  if (isOwn && content.case === "text" && equals(TextMessageSchema, content.value, text)) return known;
+  const fault = isOwn ? "says something else: say this under another id" : "is by somebody else";
+  return refuse("already_exists", `message ${id} ${fault}`, { reason: "MESSAGE_ID_REUSED" });
 }
 
 function refuseOtherAgent({ author: caller, id }: SpaceMessage, author: Member): void {
