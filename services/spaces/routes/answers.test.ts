@@ -46,6 +46,20 @@ describe("answers of people", () => {
     ).rejects.toThrow(/failed_precondition.*already resolved/);
   });
 
+  test("TOOL-13 who answers keeps the name by which others know it, and has its own where it had none", async () => {
+    await ann.spaces.enterSpace({ spaceId, member: { case: "personName", value: "Ann" } });
+    for (const [by, callId] of [
+      [ann, "named"],
+      [bob, "unnamed"],
+    ] as const) {
+      await show(callId);
+      await by.spaces.answerToolCall({ spaceId, callId, outcome: { case: "resultJson", value: "1" } });
+    }
+    const { space } = await ann.spaces.getSpace({ spaceId });
+    const nameOf = (principal: string) => space?.members.find(({ id }) => id === principal)?.name;
+    expect([nameOf("ann"), nameOf("bob")]).toEqual(["Ann", "bob"]);
+  });
+
   test("TOOL-9 whose answer nobody waited for any more is told so", async () => {
     const outcome = { case: "resultJson", value: "1" } as const;
     for (const [callId, resolvedLate] of [

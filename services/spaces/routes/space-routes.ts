@@ -13,7 +13,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../messages/answers.ts";
 import type { Messages } from "../messages/messages.ts";
 import type { Sessions } from "../owners/sessions.ts";
-import { agentMember, personMember } from "../space/member.ts";
+import { agentMember, memberOf, personMember } from "../space/member.ts";
 import type { Membership } from "../space/membership.ts";
 import type { SpaceAccess } from "../space/space-access.ts";
 import type { SpaceLog } from "../space/space-log.ts";
@@ -104,8 +104,9 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
         });
     },
     async answerToolCall(request, context) {
-      await access.require(request.spaceId, callerOf(context));
-      const by = personMember(principalOf(callerOf(context)), "");
+      const space = await access.require(request.spaceId, callerOf(context));
+      const principal = principalOf(callerOf(context));
+      const by = memberOf(space, principal) ?? personMember(principal, "");
       const { callId } = request;
       const answer = { callId, ...(await readableSubmissionFrom(request, callId, takerOf(context))), by };
       return await answers.answer(request.spaceId, answer);
