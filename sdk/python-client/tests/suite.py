@@ -8,12 +8,22 @@ from typing import Any
 
 import grpc
 from toolbus import Toolbus
+from toolbus.caller.v1 import caller_service_pb2 as callers
+from toolbus.caller.v1 import caller_service_pb2_grpc
 from toolbus.run.v1 import run_event_pb2, run_pb2, run_service_pb2_grpc
 from toolbus.run.v1 import run_service_pb2 as runs
+from toolbus.session.v1 import session_service_pb2 as sessions
+from toolbus.session.v1 import session_service_pb2_grpc
+from toolbus.tool.v1 import tool_call_service_pb2 as calls
 from toolbus.tool.v1 import tool_call_service_pb2_grpc
 
 
-class Suite(run_service_pb2_grpc.RunServiceServicer, tool_call_service_pb2_grpc.ToolCallServiceServicer):
+class Suite(
+    run_service_pb2_grpc.RunServiceServicer,
+    tool_call_service_pb2_grpc.ToolCallServiceServicer,
+    caller_service_pb2_grpc.CallerServiceServicer,
+    session_service_pb2_grpc.SessionServiceServicer,
+):
     """Its run waits for the outputs of its calls, and ends with them."""
 
     def __init__(self) -> None:
@@ -21,12 +31,14 @@ class Suite(run_service_pb2_grpc.RunServiceServicer, tool_call_service_pb2_grpc.
         self.outputs: list[runs.ToolOutput] = []
         self.refusal: str | None = None
         self.answered = threading.Event()
-        self.watches = 0
         self.watched = threading.Event()
+        self.left = threading.Event()
         as_a_gateway_does = [("grpc.http2.min_ping_interval_without_data_ms", 0), ("grpc.http2.max_ping_strikes", 0)]
         self._server = grpc.server(ThreadPoolExecutor(max_workers=16), options=as_a_gateway_does)
         run_service_pb2_grpc.add_RunServiceServicer_to_server(self, self._server)
         tool_call_service_pb2_grpc.add_ToolCallServiceServicer_to_server(self, self._server)
+        caller_service_pb2_grpc.add_CallerServiceServicer_to_server(self, self._server)
+        session_service_pb2_grpc.add_SessionServiceServicer_to_server(self, self._server)
         self.port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
@@ -58,16 +70,28 @@ class Suite(run_service_pb2_grpc.RunServiceServicer, tool_call_service_pb2_grpc.
         return runs.SubmitOutputsResponse()
 
     def WatchRun(self, request: runs.WatchRunRequest, context: grpc.ServicerContext) -> Iterator[runs.WatchRunResponse]:
-        self.watches += 1
         self.watched.set()
         while context.is_active() and not self.answered.wait(0.05):
             pass
         yield runs.WatchRunResponse(event=run_event_pb2.RunEvent(sequence=1, ended=run_event_pb2.RunEnded()))
 
-    def WatchToolCalls(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+    def WatchToolCalls(
+        self, request: calls.WatchToolCallsRequest, context: grpc.ServicerContext
+    ) -> Iterator[calls.WatchToolCallsResponse]:
+        context.add_callback(self.left.set)
+        yield calls.WatchToolCallsResponse(notice=calls.WatchNotice(problem="there is no such tool"))
         while context.is_active() and not self.answered.wait(0.05):
             pass
-        yield from ()
+
+    def CreateSession(self, request: Any, context: grpc.ServicerContext) -> sessions.CreateSessionResponse:
+        return sessions.CreateSessionResponse()
+
+    def DeclareTools(self, request: Any, context: grpc.ServicerContext) -> callers.DeclareToolsResponse:
+        return callers.DeclareToolsResponse()
+
+    def WatchCaller(self, request: Any, context: grpc.ServicerContext) -> Iterator[callers.WatchCallerResponse]:
+        context.abort(grpc.StatusCode.PERMISSION_DENIED, "no more streams")
+        yield callers.WatchCallerResponse()
 
 
 class Cable:

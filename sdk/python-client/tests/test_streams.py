@@ -4,6 +4,7 @@ import threading
 import unittest
 
 from suite import Cable, Suite
+from toolbus import Tool, ToolbusError
 
 
 class Streams(unittest.TestCase):
@@ -16,6 +17,20 @@ class Streams(unittest.TestCase):
                 closing.start()
                 closing.join(5)
                 self.assertFalse(closing.is_alive(), "it ended")
+
+    def test_tools_that_cannot_be_offered_are_an_error(self) -> None:
+        with Suite() as suite, self.assertRaisesRegex(ToolbusError, "no more streams"):
+            suite.toolbus().open_session("clerk").offer("desk", [Tool("find_order", "", None, lambda: 1)])
+
+    def test_a_watch_ends_with_what_its_program_raises_and_is_left(self) -> None:
+        def refuse(problem: str) -> None:
+            raise ValueError(problem)
+
+        with Suite() as suite:
+            watch = suite.toolbus().watch({"stock_level": lambda: 7}, on_notice=refuse)
+            with self.assertRaisesRegex(ValueError, "there is no such tool"):
+                watch.wait()
+            self.assertTrue(suite.left.wait(5), "no call comes to who does not listen")
 
     def test_a_run_is_read_on_when_the_cable_was_cut(self) -> None:
         with Suite() as suite, Cable(suite.port) as cable:

@@ -119,5 +119,5 @@ def _attach(
     )
     stream.names = names
     ready.set()
-    stream.standing.wait()
+    stream.when_standing()
     return stream

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from toolbus.connection import Connection
-from toolbus.errors import Broken, ToolbusError, error_of
+from toolbus.errors import Broken, error_of
 
 
 class KeptStream:
@@ -28,7 +28,7 @@ class KeptStream:
         self._over = over
         self._closing = False
         self._call: Any = None
-        self._failure: ToolbusError | None = None
+        self._failure: Exception | None = None
         self.standing = threading.Event()
         self._thread = threading.Thread(target=self._read, name="toolbus-stream", daemon=True)
         self._thread.start()
@@ -38,6 +38,12 @@ class KeptStream:
         if self._call is not None:
             self._call.cancel()
         self._thread.join()
+
+    def when_standing(self) -> None:
+        """Raises what ended it before."""
+        self.standing.wait()
+        if self._failure is not None:
+            raise self._failure
 
     def wait(self) -> None:
         """Until it was closed, or its session was; raises what ended it else."""
@@ -69,5 +75,9 @@ class KeptStream:
             failure = error_of(error)
             if not self._closing and failure.reason not in self._over:
                 self._failure = failure
+        except Exception as error:  # the program's own
+            self._failure = error
         finally:
+            if self._call is not None:
+                self._call.cancel()  # a stream that is left would go on
             self.standing.set()

@@ -46,6 +46,8 @@ export async function keepStream<T>(parts: StreamParts<T>): Promise<KeptStream> 
     } catch (error) {
       if (failing.signal.aborted) throw errorOf(failing.signal.reason);
       if (!signal.aborted && !isOver(error)) throw errorOf(error);
+    } finally {
+      closing.abort(); // a stream that is left would go on
     }
   }
 
