@@ -1,6 +1,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import { sharedReading } from "#runtime/bus/buckets/reading/shared-reading.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { inTime } from "#runtime/bus/link/waited.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
@@ -11,8 +13,8 @@ import { emptySpace, eventAt, foldEvent, type SpaceState } from "../space/space-
 
 interface KnownSpace {
   state: SpaceState;
-  /** The reading that is under way; the next one goes on from where it ends. */
-  reading: Promise<void>;
+  /** Each reading goes on from where the one before it ended. */
+  readonly read: () => Promise<void>;
 }
 
 const knownSpaces = 200;
@@ -35,7 +37,8 @@ export function createStreamLog(bus: Bus): SpaceLog {
   const spaces = new BoundedMap<string, KnownSpace>(knownSpaces);
 
   const use = (spaceId: string): KnownSpace => {
-    const known = spaces.get(spaceId) ?? { state: emptySpace(), reading: Promise.resolve() };
+    const opened: KnownSpace = { state: emptySpace(), read: sharedReading(() => catchUp(spaceId, opened)) };
+    const known = spaces.get(spaceId) ?? opened;
     spaces.set(spaceId, known); // in order of their last use
     return known;
   };
@@ -53,9 +56,7 @@ export function createStreamLog(bus: Bus): SpaceLog {
   return {
     async read(spaceId) {
       const known = use(spaceId);
-      const reading = known.reading.then(() => catchUp(spaceId, known));
-      known.reading = reading.catch(() => {}); // whoever asked is told; the next reading goes on from the same place
-      await reading;
+      await inTime(`reading space ${spaceId}`, known.read());
       return known.state;
     },
     async append(spaceId, after, event) {
