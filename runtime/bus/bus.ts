@@ -127,14 +127,8 @@ async function connectWithPatience(options: BusOptions): Promise<NatsConnection>
   const waits = { initialMs: 50, maxMs: 500, signal, onRetry };
   const connection = await retryWhile(mayComeUp, () => connectOnce(options), waits).catch((cause: unknown) => {
     if (!isCredentialsRefused(cause)) throw cause;
-    throw new LocalFailure(
-      "unauthenticated",
-      `the NATS server at ${url} does not know the key of ${options.login.name}: give it the users file of \`toolbus bus credentials\`, and reload it`,
-      {
-        kind: "bus_credentials_refused",
-        cause,
-      },
-    );
+    const text = `the NATS server at ${url} does not know the key of ${options.login.name}: give it the users file of \`toolbus bus credentials\`, and reload it`;
+    throw new LocalFailure("unauthenticated", text, { kind: "bus_credentials_refused", cause });
   });
   onStatus?.({ kind: "connected", server: connection.getServer() });
   return connection;

@@ -12,13 +12,7 @@ export function decodeRunContext(bytes: Uint8Array): RunContext {
   try {
     return fromBinary(RunContextSchema, bytes);
   } catch (cause) {
-    return refuse(
-      "invalid_argument",
-      "run_context is not what a run leaves to its calls: hand on what you were given",
-      {
-        reason: "INVALID_REQUEST",
-        cause,
-      },
-    );
+    const text = "run_context is not what a run leaves to its calls: hand on what you were given";
+    return refuse("invalid_argument", text, { reason: "INVALID_REQUEST", cause });
   }
 }

@@ -69,11 +69,8 @@ function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer
   try {
     value = JSON.parse(json === "" ? "{}" : json);
   } catch (cause) {
-    return refuseRequest(
-      "the arguments are no JSON text",
-      { field: "arguments_json", message: "is no JSON text" },
-      cause,
-    );
+    const fault = { field: "arguments_json", message: "is no JSON text" };
+    return refuseRequest("the arguments are no JSON text", fault, cause);
   }
   const parsed = schema.safeParse(value);
   return parsed.success

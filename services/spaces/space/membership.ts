@@ -116,6 +116,7 @@ export function createMembership({ spaces, activeSpaces, log, requireRoom, clock
     async setGrants(id, grants) {
       const { value } = await spaces.update(id, (current) => {
         if (current === undefined) return undefined;
+        if (grants) requireRoom(current.principal, toBinary(GrantsSchema, grants).length);
         const { grants: _, ...rest } = current;
         return grants ? { ...rest, grants } : rest;
       });
