@@ -5,8 +5,9 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import type { Submission } from "#runtime/results/submission.ts";
 import type { Membership } from "../space/membership.ts";
+import { isFinal } from "../space/space-state.ts";
 import type { Messages } from "./messages.ts";
-import { isFinal, toolOf, wordOf } from "./tool-message.ts";
+import { toolOf, wordOf } from "./tool-message.ts";
 
 export interface Answer extends Submission {
   callId: string;

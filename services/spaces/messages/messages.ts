@@ -5,7 +5,7 @@
  * A list begins with the latest. Its `page_token` stays in place while messages arrive, and `skip` passes over so many. A watch
  * gives each event of the log once and in order; one from now on first says where it begins. A client that resumes behind its
  * last sequence misses and repeats nothing, on any instance. The log keeps 10,000 events of a space; a watch that asks for older
- * ones is told of the gap.
+ * ones is told of the gap. How a call stands that is not over is told again before it is forgotten.
  */
 
 import { create, equals } from "@bufbuild/protobuf";

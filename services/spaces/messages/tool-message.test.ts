@@ -8,8 +8,8 @@ import {
   type ToolMessage,
   ToolMessageSchema,
 } from "#gen/toolbus/space/v1/space_pb.ts";
-import { messageOfEvent } from "../space/space-state.ts";
-import { decideToolMessage, idOfToolMessage, isFinal, toolOf } from "./tool-message.ts";
+import { isFinal, messageOfEvent } from "../space/space-state.ts";
+import { decideToolMessage, idOfToolMessage, toolOf } from "./tool-message.ts";
 
 const draft = () => create(SpaceMessageSchema, { id: idOfToolMessage("c"), spaceId: "s" });
 const tool = (status: Status, more: { argumentsJson?: string; argumentsIncomplete?: boolean } = {}) =>

@@ -21,14 +21,11 @@ import {
   ToolMessageState,
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
+import { isFinal } from "../space/space-state.ts";
 
 /** Ids of people's messages hold no colon, so that the two never meet. */
 export function idOfToolMessage(callId: string): string {
   return `tool:${callId}`;
-}
-
-export function isFinal(status: ToolMessageState): boolean {
-  return status === ToolMessageState.COMPLETE || status === ToolMessageState.ERROR;
 }
 
 export type ToolMessageDecision = { kind: "append"; event: SpaceEvent } | { kind: "same"; message: SpaceMessage };

@@ -19,7 +19,7 @@ async function createWorld() {
   const { log, eventsOf } = createMemoryLog(death);
   const dying = { change: (store: () => void) => writeOrDie(death, store) };
   const buckets = { spaces: createMemoryBucket<Space>(dying), activeSpaces: createMemoryBucket<string>(dying) };
-  const membership = createMembership({ ...buckets, log, clock, requireRoom: () => {} });
+  const membership = createMembership({ ...buckets, log, clock });
   const messages = createMessages({ log, clock, fitted: async (tool) => tool });
   for (const id of ["one", "two"]) await membership.createSpace({ id, title: "", principal: "" });
   const kindsOf = (spaceId: string) => eventsOf(spaceId).map(({ event }) => event.case);

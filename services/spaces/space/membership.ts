@@ -54,12 +54,18 @@ export interface MembershipParts {
   spaces: Bucket<Space>;
   activeSpaces: Bucket<string>;
   log: SpaceLog;
-  /** Refuses a principal that has its share of all spaces. */
-  requireRoom: (principal: string, bytes: number) => void;
+  /** Refuses a principal that has its share of all spaces; nobody is refused unless told. */
+  requireRoom?: (principal: string, bytes: number) => void;
   clock: Clock;
 }
 
-export function createMembership({ spaces, activeSpaces, log, requireRoom, clock }: MembershipParts): Membership {
+export function createMembership({
+  spaces,
+  activeSpaces,
+  log,
+  clock,
+  requireRoom = () => {},
+}: MembershipParts): Membership {
   const list = async () => {
     const stored = await Array.fromAsync(spaces.list());
     return stored.map(({ value }) => value).sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -1,6 +1,12 @@
-import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import {
+  type SpaceEvent,
+  SpaceEventSchema,
+  type SpaceMessage,
+  ToolMessageState,
+} from "#gen/toolbus/space/v1/space_pb.ts";
 import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
-import type { SpaceState } from "./space-state.ts";
+import { fadingMessage, type SpaceState } from "./space-state.ts";
 
 /** The logs of all spaces; the fold of a log is the state of its space. */
 export interface SpaceLog {
@@ -27,6 +33,15 @@ export async function appendDecided<R>(
     const decision = decide(state);
     if ("keep" in decision) return { kept: decision.keep };
     const appended = await log.append(spaceId, state.sequence, decision.append);
-    if (appended !== undefined) return { appended };
+    if (appended === undefined) continue;
+    const fading = fadingMessage(state);
+    if (fading) await log.append(spaceId, appended.sequence, againEvent(fading)).catch(() => undefined); // the next one does it
+    return { appended };
   }
+}
+
+/** Says once more how a call stands. */
+function againEvent(value: SpaceMessage): SpaceEvent {
+  const isWaiting = value.content.case === "tool" && value.content.value.state === ToolMessageState.REQUIRES_ACTION;
+  return create(SpaceEventSchema, { event: { case: isWaiting ? "toolRequiresAction" : "toolStreaming", value } });
 }

@@ -1,5 +1,11 @@
 import { clone } from "@bufbuild/protobuf";
-import { type Member, type SpaceEvent, type SpaceMessage, SpaceMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import {
+  type Member,
+  type SpaceEvent,
+  type SpaceMessage,
+  SpaceMessageSchema,
+  ToolMessageState,
+} from "#gen/toolbus/space/v1/space_pb.ts";
 import { openPage } from "#runtime/rpc/paging/page.ts";
 
 /** What a space's log says, folded. */
@@ -11,22 +17,36 @@ export interface SpaceState {
   messagesById: Map<string, SpaceMessage>;
   /** As far as joins and leaves still stand in the log. */
   membersById: Map<string, Member>;
+  /** How many events were folded in. */
+  events: number;
+  /** Messages of calls that are not over, and how many events there were with their last one: that which is the longest ago first. */
+  openById: Map<string, number>;
 }
 
 /** As many as the stream keeps events of a space: older ones are forgotten there too. */
 export const keptMessages = 10_000;
 
 export function emptySpace(): SpaceState {
-  return { sequence: 0n, messages: [], messagesById: new Map(), membersById: new Map() };
+  return {
+    sequence: 0n,
+    messages: [],
+    messagesById: new Map(),
+    membersById: new Map(),
+    events: 0,
+    openById: new Map(),
+  };
 }
 
 /** Takes in the next event, which carries its sequence. */
 export function foldEvent(state: SpaceState, event: SpaceEvent): void {
   state.sequence = event.sequence;
+  state.events += 1;
   if (event.event.case === "memberJoined") state.membersById.set(event.event.value.id, event.event.value);
   if (event.event.case === "memberLeft") state.membersById.delete(event.event.value.id);
   const message = messageOfEvent(event);
   if (message === undefined) return;
+  state.openById.delete(message.id);
+  if (isOpen(message)) state.openById.set(message.id, state.events);
   const known = state.messagesById.get(message.id);
   if (known === undefined) insert(state, message);
   else replace(state, known, message);
@@ -59,8 +79,26 @@ function insert(state: SpaceState, message: SpaceMessage): void {
   state.messages.splice(index === -1 ? state.messages.length : index, 0, message);
   state.messagesById.set(message.id, message);
   if (state.messages.length <= keptMessages) return;
-  const forgotten = state.messages.shift();
+  const oldest = state.messages.findIndex(({ id }) => !state.openById.has(id));
+  const [forgotten] = state.messages.splice(Math.max(oldest, 0), 1);
   if (forgotten) state.messagesById.delete(forgotten.id);
+}
+
+export function isFinal(state: ToolMessageState): boolean {
+  return state === ToolMessageState.COMPLETE || state === ToolMessageState.ERROR;
+}
+
+function isOpen({ content }: SpaceMessage): boolean {
+  return content.case === "tool" && !isFinal(content.value.state);
+}
+
+/** When half of what the log keeps stands behind it, a call's last event is told again, before it is forgotten. */
+const toldAgainAfter = keptMessages / 2;
+
+/** TOOL-5: the message of a call that is not over, and would be forgotten while somebody waits for it. */
+export function fadingMessage({ openById, events, messagesById }: SpaceState): SpaceMessage | undefined {
+  for (const [id, at] of openById) return events - at > toldAgainAfter ? messagesById.get(id) : undefined;
+  return undefined;
 }
 
 function replace(state: SpaceState, known: SpaceMessage, message: SpaceMessage): void {

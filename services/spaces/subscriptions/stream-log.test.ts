@@ -1,7 +1,13 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
-import { MemberKind, MemberSchema } from "#gen/toolbus/space/v1/space_pb.ts";
+import {
+  MemberKind,
+  MemberSchema,
+  SpaceEventSchema,
+  ToolMessageSchema,
+  ToolMessageState,
+} from "#gen/toolbus/space/v1/space_pb.ts";
 import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -49,3 +55,35 @@ test("BUS-4 calls that read one space while nobody leads its stream end together
   isLed = true;
   expect((await whileWaitedFor(() => log.read(spaceId))).messages).toEqual([]);
 }, 40_000);
+
+test("TOOL-5 a question stays in its space for as long as it is open, however much is said after it", async () => {
+  await using bus = await openTestBus();
+  const messages = createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (tool) => tool });
+  const tool = create(ToolMessageSchema, { callId: "asked", tool: "ask", state: ToolMessageState.REQUIRES_ACTION });
+  const say = (messageId: string) => messages.send({ spaceId, author, content: textContent("more"), messageId });
+  /** What others say meanwhile. */
+  const sayMuch = async (round: string) => {
+    const said = create(SpaceEventSchema, { event: { case: "memberJoined", value: author } });
+    const payload = toBinary(SpaceEventSchema, said);
+    for (let n = 0; n < 6_000; n += 1) bus.connection.publish(subjectOfSpace(spaceId), payload);
+    await bus.connection.flush();
+    await say(round);
+  };
+  const asked = await messages.recordTool({ spaceId, author, tool });
+  for (const round of ["one", "two", "three"]) await sayMuch(round);
+  const { state } = await bus.manager.streams.info("TOOLBUS_SPACES");
+  expect(state.first_seq, "its first event is gone").toBeGreaterThan(Number(asked.sequence));
+
+  const elsewhere = createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (one) => one });
+  const found = await elsewhere.findTool(spaceId, "asked");
+  expect(found).toMatchObject({ sequence: asked.sequence, content: { value: { state: tool.state } } });
+  expect((await elsewhere.list(spaceId, { offset: 0, limit: 10, before: 0n })).messages[0]?.id).toBe(asked.id);
+  await elsewhere.recordTool({ spaceId, author, tool: { ...tool, state: ToolMessageState.COMPLETE } });
+  for (const round of ["four", "five"]) await sayMuch(round);
+  expect(
+    await createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (one) => one }).findTool(
+      spaceId,
+      "asked",
+    ),
+  ).toBe(undefined);
+}, 60_000);

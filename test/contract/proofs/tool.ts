@@ -1,4 +1,4 @@
-import { open, type Proofs, shown, testsOf } from "./proof.ts";
+import { type Proofs, shown, testsOf } from "./proof.ts";
 
 const toolFiles = testsOf("services/tool-router/catalogue/files/files.test.ts");
 const toolFile = testsOf("services/tool-router/catalogue/files/tool-file.test.ts");
@@ -114,9 +114,10 @@ export const tool: Proofs = {
       record("an id is one call's"),
     ),
     shown("retention leaves open calls where they are", retention("when room gets short")),
-    open(
-      "what goes by age or size while somebody waits for it is told to who waits",
-      "The test of retention shows that open calls stay; none lets one go that somebody waits for.",
+    shown(
+      "a question stays in its space while it is open, and a call that goes by age expires before, which is told",
+      testsOf("services/spaces/subscriptions/stream-log.test.ts")("a question stays in its space for as long as"),
+      endings("at its expiry a pending call's message turns error"),
     ),
   ],
   "TOOL-6": [

@@ -1,7 +1,7 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { GivingWay } from "#runtime/bus/room/give-way.ts";
-import { isFinal } from "../../messages/tool-message.ts";
 import type { SpaceLog } from "../../space/space-log.ts";
+import { isFinal } from "../../space/space-state.ts";
 import { subjectOfSpace } from "../stream-log.ts";
 
 const STREAM = "TOOLBUS_SPACES";
