@@ -9,6 +9,7 @@ export class CallTime implements Disposable {
   #endsAtMs: number;
   #stop = () => {};
   #pauses = 0;
+  #pausedAtMs = 0;
 
   constructor({ deadlineMs, latestMs }: { deadlineMs: number; latestMs?: number | undefined }) {
     this.timeoutMs = deadlineMs - Date.now();
@@ -34,15 +35,15 @@ export class CallTime implements Disposable {
 
   /** Until it is disposed, no time goes by. */
   pause(): Disposable {
-    const atMs = Date.now();
+    if (this.#pauses === 0) this.#pausedAtMs = Date.now();
     this.#stop();
     this.#pauses += 1;
     return {
       [Symbol.dispose]: () => {
         this.#pauses -= 1;
         if (this.#pauses > 0) return;
-        this.#endsAtMs += Date.now() - atMs;
-        this.#latestMs += Date.now() - atMs;
+        this.#endsAtMs += Date.now() - this.#pausedAtMs;
+        this.#latestMs += Date.now() - this.#pausedAtMs;
         this.#start();
       },
     };

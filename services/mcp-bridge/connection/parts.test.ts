@@ -1,12 +1,15 @@
+import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { InputKind, type InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { createManualClock } from "#runtime/time/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { createRefresh } from "../link/listing/refresh.ts";
+import { CallTime } from "./call-time.ts";
 import { Calls, type CallWork } from "./calls.ts";
 import { Retention } from "./retention.ts";
 
@@ -176,4 +179,48 @@ describe("calls", () => {
     expect(seen.length).toBeLessThan(300);
     expect(seen.at(-1)).toBe("result");
   });
+
+  test("DOOR-2 a question stands until it is answered, whatever becomes of one that waits behind it", async () => {
+    const calls = new Calls(new Retention());
+    const second = new AbortController();
+    const over = Promise.withResolvers<void>();
+    const question = { case: "elicitation", value: { message: "first" } as never } as const;
+    const work: CallWork = async ({ ask }) => {
+      await setImmediate();
+      const answer = ask(InputKind.FORM, question, noSignal);
+      await setImmediate();
+      const behind = ask(InputKind.FORM, question, second.signal).catch(() => {});
+      second.abort(new Error("the server asks no more"));
+      await behind;
+      over.resolve();
+      return result(await answer);
+    };
+    const asking = { ...joining("id", work, noSignal), accepted: [InputKind.FORM] };
+    const reader = calls.join(asking);
+    const required = (await reader.next()).value?.event.value as InputRequired;
+    await over.promise;
+    const responses = { state: required.state, responses: [{ id: "1", resultJson: '"yes"' }] };
+    const answering = calls.join({ ...asking, responses: responses as never });
+    const told = await Promise.race([answering.next(), setImmediate("nothing")]);
+    expect(told).toMatchObject({ value: { event: { case: "result", value: { outputJson: '"yes"' } } } });
+  });
+});
+
+test("a call's time stands still from the first question to the last answer, where questions overlap", () => {
+  vi.useFakeTimers();
+  try {
+    using time = new CallTime({ deadlineMs: Date.now() + 1_000 });
+    const one = time.pause();
+    vi.advanceTimersByTime(5_000);
+    const other = time.pause();
+    one[Symbol.dispose]();
+    vi.advanceTimersByTime(100);
+    other[Symbol.dispose]();
+    vi.advanceTimersByTime(900);
+    expect(time.signal.aborted).toBe(false);
+    vi.advanceTimersByTime(200);
+    expect(time.signal.aborted).toBe(true);
+  } finally {
+    vi.useRealTimers();
+  }
 });

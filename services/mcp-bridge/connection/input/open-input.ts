@@ -30,6 +30,7 @@ export class OpenInput {
     const before = this.#last;
     const over = Promise.withResolvers<void>();
     this.#last = before.then(() => over.promise);
+    const answered = Promise.withResolvers<string>();
     try {
       await orAborted(before, signal);
       this.#count += 1;
@@ -38,12 +39,11 @@ export class OpenInput {
         state: stateFrom({ live: randomUUID() }),
         live: true,
       });
-      const answered = Promise.withResolvers<string>();
       this.#standing = { required, answered };
       this.#onAsked(required);
       return await orAborted(answered.promise, signal);
     } finally {
-      this.#standing = undefined;
+      if (this.#standing?.answered === answered) this.#standing = undefined;
       over.resolve();
     }
   }
