@@ -214,9 +214,9 @@ export class ServerAuthorization implements Authorization {
     record: LoginRecord,
     { challenge, subject }: { challenge: Challenge | undefined; subject: string | undefined },
     asking: Asking,
-  ): Promise<LoginRecord> {
+  ): Promise<Partial<LoginRecord>> {
     const { grant } = record;
-    if (!isUnasked(asking.auth) && grant) return { ...record, grant: await renewedTokens(grant, asking) };
+    if (!isUnasked(asking.auth) && grant) return { grant: await renewedTokens(grant, asking) };
     const issuer = asking.auth?.issuer ?? "";
     const origin = await discover(urlOfServer(this.#server), { challenge, issuer, fetch: asking.fetch });
     const scope = scopeFor(challenge?.scope, grant?.scope, origin, asking.auth);
@@ -224,7 +224,7 @@ export class ServerAuthorization implements Authorization {
       subject === undefined
         ? tokensOfClient(origin, scope, asking)
         : tokensInExchange({ origin, subject, scope }, asking);
-    return { ...record, wanted: undefined, grant: await obtained };
+    return { wanted: undefined, grant: await obtained };
   }
 
   async #asking<T>(ask: (asking: Asking) => Promise<T>): Promise<T> {

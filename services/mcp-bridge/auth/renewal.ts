@@ -1,4 +1,6 @@
+import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Grant, LoginRecord } from "./record.ts";
 import type { KeptRecord, LoginRecords } from "./records.ts";
 import { isGrantOver } from "./requests/tokens.ts";
@@ -7,12 +9,14 @@ import { isGrantOver } from "./requests/tokens.ts";
  * Renews grants, of which all instances and connections of an owner use one. Authorization servers rotate refresh tokens, and take
  * a second use of one for a theft.
  *
- * W1  Who renews has written his name into the record, at the revision that he read, and stores what he got at that one.
+ * W1  Who renews has written his name into the record, and stores what he got while that and the grant stand there. What else
+ *     of the record changes meanwhile stays.
  * W2  The others wait for it. Where it does not come for longer than a renewal may take, another one claims it.
  * W3  A grant that the authorization server says is over is forgotten; after any other fault it stays.
  */
 
 const RENEWAL_MS = 30_000;
+const STORING = { initialMs: 100, maxMs: 1_000, patienceMs: RENEWAL_MS };
 
 export class Renewals {
   readonly #records: LoginRecords;
@@ -56,22 +60,30 @@ export class Renewals {
     }
   }
 
-  async #work(claim: KeptRecord, { obtain }: RenewalWork): Promise<Grant | undefined | "overtaken"> {
-    const { renewing: _, ...record } = claim.record;
-    try {
-      const renewed = await obtain(record);
-      return (await this.#records.replace(claim, renewed)) ? renewed.grant : "overtaken";
-    } catch (error) {
-      const { grant: _over, ...without } = record;
-      await this.#records.replace(claim, isGrantOver(error) ? without : record); // W3
+  async #work({ key, record }: KeptRecord, { obtain }: RenewalWork): Promise<Grant | undefined | "overtaken"> {
+    const { renewing, grant } = record;
+    const store = (obtained: Partial<LoginRecord>) =>
+      this.#records.update(key, (standing) => {
+        const isOurs = standing?.renewing === renewing && standing?.grant?.accessToken === grant?.accessToken;
+        return standing && isOurs ? { ...standing, ...obtained, renewing: undefined } : undefined;
+      });
+    const obtained = await obtain(record).catch(async (error) => {
+      await store(isGrantOver(error) ? { grant: undefined } : {}); // W3
       throw error;
-    }
+    });
+    // the grant before it is of no use any more
+    const { hasChanged } = await retryWhile(isStoreAway, () => store(obtained), STORING);
+    return hasChanged ? obtained.grant : "overtaken";
   }
+}
+
+function isStoreAway(error: unknown): boolean {
+  return error instanceof Failure && error.code === "unavailable";
 }
 
 export interface RenewalWork {
   /** What stands for a record that is not there; undefined where there is nothing to renew then. */
   absent(): LoginRecord | undefined;
-  /** The record with its new grant. */
-  obtain(record: LoginRecord): Promise<LoginRecord>;
+  /** What changes of the record with its new grant. */
+  obtain(record: LoginRecord): Promise<Partial<LoginRecord>>;
 }
