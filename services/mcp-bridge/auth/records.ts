@@ -14,7 +14,7 @@ export interface KeptRecord {
 }
 
 export interface RecordsParts {
-  bucket: Pick<Bucket<Uint8Array>, "read" | "update" | "replace">;
+  bucket: Pick<Bucket<Uint8Array>, "read" | "update" | "replace" | "remove">;
   /** Follows the bucket. */
   view: BucketView<Uint8Array>;
   /** Absent where no key is configured: then nothing is kept. */
@@ -65,9 +65,9 @@ export class LoginRecords {
     decide: (record: LoginRecord | undefined) => LoginRecord | undefined,
   ): Promise<KeptRecord & { hasChanged: boolean }> {
     const sealing = this.#parts.sealing ?? refuseUnkept();
+    if (this.#parts.view.get(key) === undefined) await this.#makeRoom(key);
     const result = await this.#parts.bucket.update(key, (standing) => {
       const decided = decide(standing && this.#open(standing, key));
-      if (decided !== undefined && standing === undefined) this.#requireRoom(key);
       return decided && sealing.seal(JSON.stringify(decided), key);
     });
     if (result.hasChanged) await this.#parts.view.reached(result.revision);
@@ -93,14 +93,24 @@ export class LoginRecords {
     return record;
   }
 
-  #requireRoom(key: string): void {
+  /** What holds no login leaves for another one, the oldest first. */
+  async #makeRoom(key: string): Promise<void> {
     const prefix = key.slice(0, key.indexOf(".") + 1);
-    const count = this.#parts.view.entries.filter(([other]) => other.startsWith(prefix)).length;
-    if (count >= MOST_OF_ONE)
+    const own = this.#parts.view.entries.filter(([other]) => other.startsWith(prefix));
+    if (own.length < MOST_OF_ONE) return;
+    const [oldest] = own
+      .filter(([other, { value }]) => !isOfUse(this.#open(value, other)))
+      .sort(([, one], [, other]) => one.revision - other.revision);
+    if (oldest === undefined)
       refuse("resource_exhausted", `there are ${MOST_OF_ONE} logins at MCP servers already: log out of some`, {
         reason: "MCP_LOGIN_FAILED",
       });
+    await this.#parts.bucket.remove(oldest[0], oldest[1].revision);
   }
+}
+
+function isOfUse({ grant, pending }: Partial<LoginRecord> = {}): boolean {
+  return grant !== undefined || (pending?.expiresAtMs ?? 0) > Date.now();
 }
 
 export function refuseUnkept(): never {
