@@ -11,6 +11,7 @@ interface Start {
   readonly server: McpServer;
   readonly program: string;
   readonly opening: OpeningLink;
+  /** Aborts when it is to be closed: then nobody takes it over. */
   readonly over: AbortController;
   /** Whose start it is at the moment; undefined after its connection was closed. */
   events: OpeningEvents | undefined;
@@ -71,7 +72,8 @@ export class Starts implements AsyncDisposable {
     for (;;) {
       const changed = this.#changes.next();
       const going = [...this.#going].filter((start) => start.program === program);
-      const left = going.find((start) => start.events === undefined && equals(McpServerSchema, start.server, server));
+      const isLeft = ({ events, over }: Start) => events === undefined && !over.signal.aborted;
+      const left = going.find((start) => isLeft(start) && equals(McpServerSchema, start.server, server));
       if (left !== undefined) {
         left.events = events;
         return left;
@@ -109,7 +111,10 @@ export class Starts implements AsyncDisposable {
       this.#changes.tell();
     };
     opening.ready.then(async ({ link }) => {
-      if (start.events === undefined) await link[Symbol.asyncDispose](); // S1
+      if (start.events === undefined) {
+        over.abort(); // S1: from now on it is nobody's
+        await link[Symbol.asyncDispose]();
+      }
       ended();
     }, ended);
     return start;

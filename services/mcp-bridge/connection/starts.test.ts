@@ -1,0 +1,52 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, test } from "vitest";
+import type { OpeningEvents, OpeningLink } from "../link/link-keeper.ts";
+import { serverFrom } from "../testing/connection.ts";
+import { Starts } from "./starts.ts";
+
+const server = serverFrom({ name: "files", command: "npx", args: ["files"] });
+const events = { onWords: () => {} } as unknown as OpeningEvents;
+const time = { ms: 60_000, installer: "npx" };
+
+/** Starts that are ready when the test says so, and whose links take as long to close. */
+function openStarts() {
+  const begun: { ready: () => void; closed: () => void; over: AbortSignal }[] = [];
+  const starts = new Starts();
+  const open = starts.opener(server, (_, __, over): OpeningLink => {
+    const ready = Promise.withResolvers<never>();
+    const closed = Promise.withResolvers<void>();
+    over.addEventListener("abort", () => ready.reject(over.reason));
+    const link = { number: begun.length, [Symbol.asyncDispose]: () => closed.promise };
+    begun.push({ ready: () => ready.resolve({ link } as never), closed: closed.resolve, over });
+    return { ready: ready.promise, closed: closed.promise };
+  });
+  return { starts, begun, take: (signal: AbortSignal) => open(events, time, signal) };
+}
+
+test("ORCH-6 a start that is being closed, since nobody has taken it over, is taken over by nobody", async () => {
+  const { begun, take } = openStarts();
+  const first = new AbortController();
+  const left = take(first.signal).ready.catch(() => {});
+  first.abort(new Error("the session ended"));
+  await left;
+  begun[0]?.ready();
+  await setImmediate();
+  const next = take(new AbortController().signal).ready;
+  begun[0]?.closed();
+  await setImmediate();
+  begun[1]?.ready();
+  expect(await Promise.race([next, setImmediate()])).toMatchObject({ link: { number: 1 } });
+});
+
+test("ORCH-6 a start that was ended with its server is taken over by nobody", async () => {
+  const { starts, begun, take } = openStarts();
+  const first = new AbortController();
+  const left = take(first.signal).ready.catch(() => {});
+  first.abort(new Error("the session ended"));
+  await left;
+  starts.end(server);
+  const next = take(new AbortController().signal).ready;
+  await setImmediate();
+  begun[1]?.ready();
+  expect(await next).toMatchObject({ link: { number: 1 } });
+});
