@@ -15,6 +15,7 @@ import { heldIn } from "../link/outcome/shown-answers.ts";
 import type { ReadyPhase } from "../link/phase/phase.ts";
 import { followTask } from "../link/tasks/follow-task.ts";
 import { type Task, taskIn } from "../link/tasks/tasks.ts";
+import { orAborted } from "../servers/changes.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";
@@ -83,10 +84,9 @@ async function executeWithin(execution: Execution, parsed: Record<string, unknow
   using ending = openEnding(deadline, limits.abandoned);
   const { signal } = ending;
   for (let isFirst = true; ; isFirst = false) {
-    const ready = await execution.keeper
-      .whenReady(signal)
-      .catch((error) => refuseNotStarted(execution, deadline, error));
-    const listed = await listedTool(execution, ready);
+    const notStarted = (error: unknown) => refuseNotStarted(execution, deadline, error);
+    const ready = await execution.keeper.whenReady(signal).catch(notStarted);
+    const listed = await listedTool(execution, ready, signal).catch(notStarted);
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
     if (answered.kind !== "failed") return answered;
     const { kind } = answered.outcome;
@@ -175,11 +175,11 @@ function isConnectionEnd(error: unknown): boolean {
 }
 
 /** A tool that is not in the list may have come a moment ago. */
-async function listedTool(execution: Execution, ready: ReadyPhase): Promise<Tool> {
+async function listedTool(execution: Execution, ready: ReadyPhase, signal: AbortSignal): Promise<Tool> {
   if (methodOfTool(execution.tool) !== undefined) return create(ToolSchema, { name: execution.tool });
   const listed = ready.tools.get(execution.tool);
   if (listed) return listed;
-  await execution.keeper.readTools().catch(() => {}); // then the list that is known decides
+  await orAborted(execution.keeper.readTools(), signal).catch(() => signal.throwIfAborted()); // else the list that is known decides
   return (
     ready.tools.get(execution.tool) ??
     refuse("not_found", `${nameOf(execution)} does not exist: the server offers no such tool`, {
@@ -209,7 +209,7 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
   });
 }
 
-/** The deadline came while the server was not there. */
+/** The deadline came while the server, or its list, was not there. */
 function refuseNotStarted(execution: Execution, deadline: AbortSignal, error: unknown): never {
   if (!deadline.aborted) throw error;
   return refuse("deadline_exceeded", `${nameOf(execution)} was not started: its server was not ready in time`, {

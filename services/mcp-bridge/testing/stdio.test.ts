@@ -110,6 +110,18 @@ describe("a server over stdio", () => {
     });
   });
 
+  test("KIND-4 a call that looks for its tool in a list that does not come ends at its deadline, and was not started", async () => {
+    await using connection = openConnection(oddServerIn("list-once"));
+    await connection.settled(noSignal);
+    const deadlineMs = Date.now() + 300;
+    const sinceMs = performance.now();
+    await expect(callThrough(connection, "nothing", {}, { deadlineMs })).rejects.toMatchObject({
+      code: "deadline_exceeded",
+      reason: "CALL_NOT_STARTED",
+    });
+    expect(performance.now() - sinceMs).toBeLessThan(5_000);
+  });
+
   test("one that dies in mid-call fails the call at once, its outcome unknown, and the next call reaches another", async () => {
     await using connection = openConnection(oddServerIn());
     const died = callThrough(connection, "die");

@@ -2,6 +2,7 @@
 //
 //   hang            answers nothing at all
 //   no-list         initialises, and never lists its tools
+//   list-once       answers the first question for its tools, and no other
 //   flood           writes 2 MiB to stderr before it begins
 //   deaf            ignores SIGTERM and the end of its input, and has a child that does likewise
 //   bad-tools       lists tools that are none among one that is, on two pages
@@ -45,6 +46,7 @@ const names = [
 ];
 const tools: unknown[] = names.map((name) => ({ name, description: `does ${name}`, inputSchema: objectSchema }));
 const canceled: unknown[] = [];
+let lists = 0;
 const children: number[] = [];
 
 if (modes.has("crash")) {
@@ -157,7 +159,9 @@ function answer(message: Message): object | undefined {
         serverInfo: { name: "odd", version: "1" },
       };
     case "tools/list":
-      return modes.has("no-list") ? undefined : list(message.params?.cursor);
+      lists += 1;
+      if (modes.has("no-list") || (modes.has("list-once") && lists > 1)) return undefined;
+      return list(message.params?.cursor);
     case "tools/call":
       return call(message);
     case "ping":
