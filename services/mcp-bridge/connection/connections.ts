@@ -72,6 +72,7 @@ export class Connections {
   /** For ownership, after the key was won. */
   open(key: string, asked: AskedConnection): Connection {
     const { server, holder } = asked;
+    if (this.#isLeaving) refuseMoving(server); // who was asked while it was being closed does not take it again
     const authorization = this.#options.authorizationOf?.(asked);
     const connection: Connection = new Connection({
       ...this.#options,
@@ -104,9 +105,7 @@ export class Connections {
     for (;;) {
       const found = await this.#ask(key, asked, signal);
       if (found.kind === "there") return found;
-      if (this.#isLeaving) {
-        refuse("unavailable", `${server.name} moves to another instance`, { reason: "OWNER_CHANGED" });
-      }
+      if (this.#isLeaving) refuseMoving(server);
       const hold = found.resource.hold();
       if (hold) return { kind: "here", connection: found.resource, hold };
     }
@@ -148,4 +147,8 @@ export class Connections {
   isReleased(connection: Connection): boolean {
     return this.#released.has(connection);
   }
+}
+
+function refuseMoving({ name }: McpServer): never {
+  return refuse("unavailable", `${name} moves to another instance`, { reason: "OWNER_CHANGED" });
 }

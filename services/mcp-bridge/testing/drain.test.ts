@@ -5,7 +5,7 @@ import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { programOf } from "../../../test/harness/programs.ts";
 import { clientFor } from "../../clients.ts";
-import { call, clientsOf, environmentFor, oddSource, openBridge } from "./bridge.ts";
+import { call, clientsOf, environmentFor, oddSource, openBridge, openTwoBridges } from "./bridge.ts";
 
 test("ORCH-10 BUS-2 an orderly stop of one of two bridges under load fails no call, and no source is told as gone", async () => {
   await using bus = await openTestBus();
@@ -55,3 +55,29 @@ test("ORCH-10 BUS-2 an orderly stop of one of two bridges under load fails no ca
   expect(faults).toEqual([]);
   expect(code).toBe(0);
 }, 90_000);
+
+test("ORCH-10 a connection that a stopping bridge has given away is not opened there again, while others end their calls", async () => {
+  await using bridges = await openTwoBridges();
+  const { left, right } = bridges;
+  // it takes a while to close: what is asked of its owner in that time waits for it
+  const source = oddSource("odd", ["deaf"]);
+  const [busy, moving] = ["busy", "moving"].map((sessionId) => ({ scope: { sessionId, agent: "a" } }));
+  for (const more of [busy, moving]) await call(left, source, "echo", { text: "mine" }, more);
+  const long = call(left, source, "wait", { ms: 8_000 }, busy);
+  await until(async () => (await call(right, source, "pids", {}, moving)).output !== undefined);
+
+  const over = new AbortController();
+  let slowestMs = 0;
+  const calling = Array.from({ length: 4 }, async () => {
+    while (!over.signal.aborted) {
+      const sinceMs = performance.now();
+      expect((await call(right, source, "echo", { text: "moved" }, moving)).output).toBe("moved");
+      slowestMs = Math.max(slowestMs, performance.now() - sinceMs);
+    }
+  });
+  const stopped = left[Symbol.asyncDispose]();
+  expect((await long).output).toBe("waited");
+  over.abort();
+  await Promise.all([...calling, stopped]);
+  expect(slowestMs).toBeLessThan(8_000);
+}, 60_000);
