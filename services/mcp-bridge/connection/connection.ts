@@ -70,7 +70,7 @@ export class Connection implements AsyncDisposable {
   readonly #redact: (text: string) => string;
   readonly #watches: ResourceWatches;
   /** Of the calls under way. */
-  readonly #channels = new Set<CallChannel>();
+  readonly #channels = new Set<CallChannel & Pick<Call, "accepted">>();
   #holds = 0;
   #isClosing = false;
   #unused = Promise.withResolvers<void>();
@@ -178,7 +178,8 @@ export class Connection implements AsyncDisposable {
 
   async #execute(call: ConnectionCall, given: CallChannel, abandoned: AbortSignal): Promise<Executed> {
     using time = new CallTime(call);
-    const channel: CallChannel = {
+    const channel: CallChannel & Pick<Call, "accepted"> = {
+      accepted: call.accepted,
       tell(event) {
         if (event.case === "progress") time.extend();
         given.tell(event);
@@ -219,10 +220,11 @@ export class Connection implements AsyncDisposable {
     else this.#logger.debug({ level: log.level }, `log of the server: ${log.message}`);
   }
 
-  /** Nor which call a request belongs to; but all calls of a session's own connection have the same people to ask. */
+  /** Nor which call a request belongs to; but all calls of a session's own connection that ask somebody ask the same people. */
   #channelOfRequest(): CallChannel | undefined {
-    const [first] = this.#channels;
-    return this.#channels.size === 1 || this.holder.sessionId !== "" ? first : undefined;
+    const channels = [...this.#channels];
+    if (channels.length > 1 && this.holder.sessionId === "") return undefined;
+    return channels.find(({ accepted }) => accepted.length > 0) ?? channels[0];
   }
 
   #awaitIdle(): void {

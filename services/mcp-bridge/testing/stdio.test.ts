@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { InputKind, type InputRequired, InputResponsesSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { AllowedToolsSchema, Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
@@ -197,6 +198,25 @@ describe("a server over stdio", () => {
     expect(third.output).toEqual(first.output);
     const other = await callThrough(connection, "pids", {}, { callId: "same", sessionId: "s2" });
     expect(other.output).not.toEqual(first.output);
+  });
+
+  test("DOOR-2 a question of a server is asked of a call that has somebody to ask, not of one beside it", async () => {
+    await using connection = openConnection(oddServerIn());
+    await connection.settled(noSignal);
+    const leaving = new AbortController();
+    const beside = startCall(connection, "*prompts/list", {}, { signal: leaving.signal });
+    const unanswered = beside.next().catch(() => {});
+    const calling = { callId: "asking", accepted: [InputKind.FORM] };
+    const call = startCall(connection, "ask", {}, calling);
+    const event = (await call.next()).value?.event;
+    expect(event?.case).toBe("inputRequired");
+    const state = (event?.value as InputRequired | undefined)?.state ?? new Uint8Array();
+    const resultJson = JSON.stringify({ action: "accept", content: { sure: true } });
+    const responses = create(InputResponsesSchema, { state, responses: [{ id: "1", resultJson }] });
+    const { output } = await callThrough(connection, "ask", {}, { ...calling, responses });
+    expect(output).toEqual({ action: "accept", content: { sure: true } });
+    leaving.abort();
+    await Promise.all([unanswered, call.return(undefined)]);
   });
 
   test("its environment is what is allowed and what its configuration says, secrets resolved", async () => {

@@ -16,6 +16,7 @@ import { createInterface } from "node:readline";
 interface Message {
   id?: number | string;
   method?: string;
+  result?: unknown;
   params?: {
     name?: string;
     cursor?: string;
@@ -27,6 +28,7 @@ interface Message {
 
 const modes = new Set(process.argv.slice(2));
 const objectSchema = { type: "object" };
+const form = { type: "object", properties: { sure: { type: "boolean" } } };
 const names = [
   "echo",
   "die",
@@ -43,9 +45,11 @@ const names = [
   "image",
   "key",
   "raw",
+  "ask",
 ];
 const tools: unknown[] = names.map((name) => ({ name, description: `does ${name}`, inputSchema: objectSchema }));
 const canceled: unknown[] = [];
+const asking = new Map<Message["id"], Message["id"]>();
 let lists = 0;
 const children: number[] = [];
 
@@ -124,6 +128,10 @@ function call({ id, params = {} }: Message): object | undefined {
     case "raw":
       process.stdout.write(`{"jsonrpc":"2.0","id":${id},${given.rest}}\n`);
       return undefined;
+    case "ask":
+      asking.set(`ask-${id}`, id);
+      send({ id: `ask-${id}`, method: "elicitation/create", params: { message: "Sure?", requestedSchema: form } });
+      return undefined;
     case "image":
       return { content: [{ type: "image", data: "AAAA", mimeType: "image/png" }] };
     default:
@@ -184,6 +192,8 @@ function answer(message: Message): object | undefined {
 createInterface({ input: process.stdin }).on("line", (line) => {
   if (modes.has("hang")) return;
   const message: Message = JSON.parse(line);
+  if (asking.has(message.id) && message.method === undefined)
+    send({ id: asking.get(message.id), result: text(message.result) });
   const result = answer(message);
   if (result && message.id !== undefined) send({ id: message.id, result });
 });
