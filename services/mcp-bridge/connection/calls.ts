@@ -8,6 +8,7 @@ import {
 import { LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
 import type { Ask } from "./input/elicitation.ts";
 import { OpenInput } from "./input/open-input.ts";
@@ -48,11 +49,14 @@ interface CallRecord {
   readonly input: OpenInput;
   accepted: readonly InputKind[];
   readers: number;
-  readonly abandoned: AbortController;
+  /** Aborts when nobody waits for the call any more, or it has ended. */
+  readonly over: AbortController;
   readonly changes: Changes;
 }
 
 const MAX_EVENTS = 256;
+/** Made once: most calls end without a question. */
+const CALL_ENDED = new Failure("canceled", "the call that it was asked for has ended", { reason: "CANCELED" });
 
 /**
  * The calls of one connection. A second call under the same id joins the first, or is given its result for a while. A call
@@ -106,7 +110,7 @@ export class Calls {
   #abandon(id: string, record: CallRecord): void {
     this.#records.delete(id);
     this.#running -= 1;
-    record.abandoned.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "CANCELED" }));
+    record.over.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "CANCELED" }));
   }
 
   #start(id: string, work: CallWork): CallRecord {
@@ -117,7 +121,7 @@ export class Calls {
       input: new OpenInput((required) => tell({ case: "inputRequired", value: required })),
       accepted: [],
       readers: 0,
-      abandoned: new AbortController(),
+      over: new AbortController(),
       changes: createChanges(),
     };
     this.#records.set(id, record);
@@ -133,6 +137,7 @@ export class Calls {
     };
     const end = (outcome: Outcome) => {
       record.outcome = outcome;
+      record.over.abort(CALL_ENDED);
       if (this.#records.get(id) === record) {
         this.#running -= 1;
         if (outcome.kind === "result") this.#retain(id, record, outcome.result);
@@ -140,12 +145,13 @@ export class Calls {
       }
       record.changes.tell();
     };
-    const ask: Ask = async (kind, request, over) => {
-      if (record.accepted.includes(kind)) return record.input.ask(request, over);
+    const ask: Ask = async (kind, request, signal) => {
+      using ending = openEnding(signal, record.over.signal);
+      if (record.accepted.includes(kind)) return await record.input.ask(request, ending.signal);
       tell({ case: "log", value: create(ToolLogSchema, { level: LogLevel.WARN, message: NOBODY_TO_ASK }) });
       return NOT_ANSWERED;
     };
-    work({ tell, ask }, record.abandoned.signal).then(end, (error: unknown) => end({ kind: "failed", error }));
+    work({ tell, ask }, record.over.signal).then(end, (error: unknown) => end({ kind: "failed", error }));
     return record;
   }
 

@@ -204,6 +204,27 @@ describe("calls", () => {
     const told = await Promise.race([answering.next(), setImmediate("nothing")]);
     expect(told).toMatchObject({ value: { event: { case: "result", value: { outputJson: '"yes"' } } } });
   });
+
+  test.for(["is left", "ends"])("a question is over when its call %s", async (how) => {
+    const calls = new Calls(new Retention());
+    const end = Promise.withResolvers<void>();
+    let told: unknown = "nothing";
+    const work: CallWork = async ({ ask }) => {
+      await setImmediate();
+      const question = { case: "elicitation", value: { message: "Sure?" } as never } as const;
+      void ask(InputKind.FORM, question, noSignal).catch((error) => {
+        told = error;
+      });
+      await end.promise;
+      return result("1");
+    };
+    const reader = calls.join({ ...joining("id", work, noSignal), accepted: [InputKind.FORM] });
+    expect((await reader.next()).value?.event.case).toBe("inputRequired");
+    if (how === "ends") end.resolve();
+    else await reader.return(undefined);
+    await setImmediate();
+    expect(told).toBeInstanceOf(Error);
+  });
 });
 
 test("a call's time stands still from the first question to the last answer, where questions overlap", () => {
