@@ -79,6 +79,18 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     expect(server.cut).toBe(1);
   });
 
+  test.for([0, 2 ** 31])(
+    "SEC-5 a stream that ends again and again is asked for again at our own pace, whatever the server wants (%i ms)",
+    async (retryMs) => {
+      await using server = await openCuttingServer({ event: `id: 1\nretry: ${retryMs}\ndata:\n\n` });
+      await using connection = openConnection({ name: "cutting", url: server.url });
+      await connection.settled(noSignal);
+      const cut = callThrough(connection, "cut", {}, { deadlineMs: Date.now() + 1_000 });
+      await expect(cut).rejects.toMatchObject({ reason: "OUTCOME_UNKNOWN" });
+      expect(server.resumed).toBeLessThan(5);
+    },
+  );
+
   test("a call over its deadline is canceled at the server", async () => {
     await using server = await openSessionServer();
     await using connection = openConnection({ name: "old", url: server.url });

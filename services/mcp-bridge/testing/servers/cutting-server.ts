@@ -1,7 +1,13 @@
 import { type HttpServer, listen } from "./http-server.ts";
 
-/** Answers everything but calls, whose streams it ends after a progress without an answer. */
-export async function openCuttingServer(): Promise<HttpServer & { cut: number }> {
+interface CuttingServer extends HttpServer {
+  readonly cut: number;
+  /** How often a stream was asked for again. */
+  readonly resumed: number;
+}
+
+/** Answers everything but calls, whose streams it ends without an answer; by this event, they can be asked for again. */
+export async function openCuttingServer({ event = "" } = {}): Promise<CuttingServer> {
   const results: Record<string, object> = {
     initialize: {
       protocolVersion: "2025-06-18",
@@ -10,8 +16,12 @@ export async function openCuttingServer(): Promise<HttpServer & { cut: number }>
     },
     "tools/list": { tools: [{ name: "cut", inputSchema: { type: "object" } }] },
   };
-  const seen = { cut: 0 };
+  const seen = { cut: 0, resumed: 0 };
   const server = await listen(async (request, response) => {
+    if (request.headers["last-event-id"] !== undefined) {
+      seen.resumed += 1;
+      return response.writeHead(200, { "content-type": "text/event-stream" }).end(event);
+    }
     if (request.method !== "POST") return response.writeHead(405).end();
     const { id, method }: { id?: number; method: string } = JSON.parse(
       Buffer.concat(await Array.fromAsync(request)).toString(),
@@ -20,7 +30,7 @@ export async function openCuttingServer(): Promise<HttpServer & { cut: number }>
     if (method === "tools/call") {
       seen.cut += 1;
       response.writeHead(200, { "content-type": "text/event-stream" });
-      return response.end(": nothing more\n\n");
+      return response.end(event || ": nothing more\n\n");
     }
     const result = results[method];
     const answer = result ? { result } : { error: { code: -32_601, message: "method not found" } };
@@ -32,6 +42,9 @@ export async function openCuttingServer(): Promise<HttpServer & { cut: number }>
     ...server,
     get cut() {
       return seen.cut;
+    },
+    get resumed() {
+      return seen.resumed;
     },
   };
 }

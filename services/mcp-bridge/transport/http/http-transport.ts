@@ -14,6 +14,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { fromMarked, numberAsWritten } from "#runtime/schema/exact-json.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import type { TransportContext } from "../module.ts";
 import { authorized } from "./authorized.ts";
 import { followEvents } from "./event-stream.ts";
@@ -22,9 +23,10 @@ import { type OriginFetch, openOriginFetch } from "./origin-fetch.ts";
 import { STREAM_ENDED } from "./stream-ended.ts";
 
 const TERMINATE_TIMEOUT_MS = 1_000;
+const RESUME_MS = { least: 500, most: 30_000 };
 
 /**
- * The SDK's transport, with five cares:
+ * The SDK's transport, with six cares:
  *
  * T1  A stream of a request that ends without its answer is answered here with an error, at once.
  * T2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
@@ -32,6 +34,7 @@ const TERMINATE_TIMEOUT_MS = 1_000;
  * T3  Closing ends the session at the server too, but waits no longer than a second for that.
  * T4  A server that takes its first request for a notification is not waited for.
  * T5  Numbers of a result keep their digits: the SDK parses them to doubles, so they pass it as marked strings.
+ * T6  A stream that can be resumed is asked for after a wait within bounds: a server names it, and may end the stream again at once.
  */
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
@@ -60,6 +63,8 @@ export class HttpTransport implements Transport {
     this.#inner = new StreamableHTTPClientTransport(url, {
       requestInit: { headers },
       fetch: (target, init) => this.#fetch(target, init),
+      reconnectionScheduler: (resume, wantedMs) =>
+        startTimer(Math.min(Math.max(wantedMs, RESUME_MS.least), RESUME_MS.most), resume), // T6
     });
     this.#inner.onclose = () => this.onclose?.();
     this.#inner.onerror = (error) => this.onerror?.(error);
