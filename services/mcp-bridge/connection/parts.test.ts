@@ -205,6 +205,23 @@ describe("calls", () => {
     expect(told).toMatchObject({ value: { event: { case: "result", value: { outputJson: '"yes"' } } } });
   });
 
+  test("SEC-5 a server asks so many things at once, and no more", async () => {
+    const calls = new Calls(new Retention());
+    let refused = 0;
+    const work: CallWork = async ({ ask }) => {
+      await setImmediate();
+      const question = { case: "elicitation", value: { message: "Sure?" } as never } as const;
+      for (let count = 0; count < 1_000; count++)
+        void ask(InputKind.FORM, question, noSignal).catch(({ reason }) => {
+          if (reason === "SHARE_EXCEEDED") refused += 1;
+        });
+      await setImmediate();
+      return result("1");
+    };
+    for await (const _ of calls.join({ ...joining("id", work, noSignal), accepted: [InputKind.FORM] }));
+    expect(refused).toBe(900);
+  });
+
   test.for(["is left", "ends"])("a question is over when its call %s", async (how) => {
     const calls = new Calls(new Retention());
     const end = Promise.withResolvers<void>();

@@ -6,8 +6,11 @@ import {
   InputRequiredSchema,
   type InputResponses,
 } from "#gen/toolbus/provider/v1/input_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { orAborted } from "../../servers/changes.ts";
 import { stateFrom } from "./required.ts";
+
+const MOST_ASKED = 100;
 
 /** What a call that its server holds open has asked for, one thing at a time. */
 export class OpenInput {
@@ -15,6 +18,7 @@ export class OpenInput {
   #standing: { required: InputRequired; answered: PromiseWithResolvers<string> } | undefined;
   #last: Promise<void> = Promise.resolve();
   #count = 0;
+  #waiting = 0;
 
   constructor(onAsked: (required: InputRequired) => void) {
     this.#onAsked = onAsked;
@@ -27,6 +31,11 @@ export class OpenInput {
 
   /** Resolves with the answer as JSON text. */
   async ask(request: InputRequest["request"], signal: AbortSignal): Promise<string> {
+    if (this.#waiting >= MOST_ASKED)
+      refuse("resource_exhausted", `a call is asked ${MOST_ASKED} things at once at most`, {
+        reason: "SHARE_EXCEEDED",
+      });
+    this.#waiting += 1;
     const before = this.#last;
     const over = Promise.withResolvers<void>();
     this.#last = before.then(() => over.promise);
@@ -44,6 +53,7 @@ export class OpenInput {
       return await orAborted(answered.promise, signal);
     } finally {
       if (this.#standing?.answered === answered) this.#standing = undefined;
+      this.#waiting -= 1;
       over.resolve();
     }
   }
