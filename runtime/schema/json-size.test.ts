@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasMoreValues, isTooDeep, maxLevels } from "./json-size.ts";
+import { createValueCount, hasMoreValues, isTooDeep, maxLevels } from "./json-size.ts";
 
 const nested = (levels: number, inside: string) => `${"[".repeat(levels)}${inside}${"]".repeat(levels)}`;
 const brackets = "[{".repeat(maxLevels);
@@ -28,4 +28,11 @@ test.each([
   ["nothing behind a text without an end", '{"a', 1],
 ])("SEC-5 counts %s", (_, json, values) => {
   expect([hasMoreValues(json, values - 1), hasMoreValues(json, values)]).toEqual([true, false]);
+  for (let cut = 0; cut <= json.length; cut += 1) {
+    const isOver = (most: number) => {
+      const count = createValueCount(most);
+      return [json.slice(0, cut), json.slice(cut)].map((piece) => count.isOver(Buffer.from(piece))).at(-1);
+    };
+    expect([isOver(values - 1), isOver(values)]).toEqual([true, false]);
+  }
 });

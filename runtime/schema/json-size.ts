@@ -1,6 +1,7 @@
 /** More levels than anybody writes, and far fewer than a stack has room for, whoever walks through them: a package, a provider. */
 export const maxLevels = 200;
 
+const [newLine, carriageReturn, backslash] = [0x0a, 0x0d, 0x5c];
 const [quote, comma, colon, openList, closeList, openObject, closeObject] = [0x22, 0x2c, 0x3a, 0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Whether a JSON text is nested deeper than that. It is read from left to right: to walk down would be what it is to prevent. */
@@ -52,6 +53,39 @@ export function hasMoreValues(json: string, most: number, mostElements: number =
     if (values > most || elements > mostElements) return true;
   }
   return false;
+}
+
+export interface ValueCount {
+  /** Whether there are more of them with this piece. */
+  isOver(piece: Uint8Array): boolean;
+  /** Another JSON text begins. */
+  reset(): void;
+}
+
+/** Counts as `hasMoreValues` does, in a JSON text that comes in pieces. No text of JSON goes on beyond its line. */
+export function createValueCount(most: number, mostElements: number = most * ELEMENTS_OF_VALUE): ValueCount {
+  let counted = { values: 0, elements: 0, isText: false, isEscaped: false };
+  return {
+    isOver(piece) {
+      let { values, elements, isText, isEscaped } = counted;
+      for (let at = 0; at < piece.length; at += 1) {
+        const code = piece[at];
+        if (code === newLine || code === carriageReturn) isText = isEscaped = false;
+        else if (isEscaped) isEscaped = false;
+        else if (isText) {
+          if (code === backslash) isEscaped = true;
+          else isText = code !== quote;
+        } else if (code === quote) isText = true;
+        else if (code === comma) elements += 1;
+        else if (code === openObject || code === openList || code === colon) values += 1;
+      }
+      counted = { values, elements, isText, isEscaped };
+      return values > most || elements > mostElements;
+    },
+    reset() {
+      counted = { values: 0, elements: 0, isText: false, isEscaped: false };
+    },
+  };
 }
 
 /** Where the text that begins with the quote there ends, or the whole. Megabytes of text are leapt over. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
 import { callThrough, openConnection } from "./connection.ts";
 import { openLargeServer } from "./servers/large-server.ts";
 
@@ -24,6 +25,25 @@ describe("an answer over HTTP that is larger than a message may be", () => {
     },
     30_000,
   );
+
+  test.each(["values", "value-events", "hidden-events"])(
+    "SEC-5 one of more small values than are read is not read: %s",
+    async (form) => {
+      await using server = await openLargeServer(30);
+      await using connection = openConnection({ name: "large", url: server.url });
+      await expect(callThrough(connection, form)).rejects.toMatchObject({
+        reason: "OUTCOME_UNKNOWN",
+        message: expect.stringContaining(tooMany(maxToolValues)),
+      });
+    },
+    30_000,
+  );
+
+  test("SEC-5 many events of few values each come through", async () => {
+    await using server = await openLargeServer(30);
+    await using connection = openConnection({ name: "large", url: server.url });
+    expect((await callThrough(connection, "many-events")).output).toBe("all");
+  }, 30_000);
 
   test("SEC-5 a long line of an event stream that is within the limit is read in no time", async () => {
     await using server = await openLargeServer(40);

@@ -1,6 +1,8 @@
+import { createValueCount, maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
+
 /**
- * The response with a body that ends in an error instead of growing without bound, counted as it is unpacked: as a whole, or,
- * of an event stream, each event.
+ * The response with a body that ends in an error instead of growing without bound, in bytes or in values of JSON, counted as it is
+ * unpacked: as a whole, or, of an event stream, each event.
  */
 export function boundedResponse(
   response: Response,
@@ -10,6 +12,7 @@ export function boundedResponse(
   if (body === null) return response;
   const isEvents = headers.get("content-type")?.includes("text/event-stream") ?? false;
   let length = 0;
+  const values = createValueCount(maxToolValues);
   let last: Buffer = Buffer.alloc(0);
   const count = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -19,8 +22,12 @@ export function boundedResponse(
         : -1;
       length = end < 0 ? length + bytes.length : bytes.length - end;
       last = bytes.subarray(-1);
-      if (length > maxBytes) {
-        const error = tooLarge(maxBytes, limitName);
+      if (end >= 0) values.reset();
+      const isOver = values.isOver(end < 0 ? bytes : bytes.subarray(end));
+      if (isOver || length > maxBytes) {
+        const error = isOver
+          ? new Error(`the server's answer has ${tooMany(maxToolValues)}`)
+          : tooLarge(maxBytes, limitName);
         onTooLarge(error);
         throw error;
       }
