@@ -12,6 +12,10 @@ import { wantsTask } from "../tasks/tasks.ts";
 const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
 
 const MAX_PAGES = 500;
+const MOST_TOOLS = 10_000;
+const MOST_WARNINGS = 100;
+/** Characters of all tools together. */
+const MAX_LENGTH = 64 * 2 ** 20;
 
 export interface ListedTools {
   tools: Tool[];
@@ -34,18 +38,25 @@ export async function listTools(
   const taskTools = new Set<string>();
   const warnings: string[] = [];
   const hasHeaders = options.server.transport.case === "http" && client.getProtocolEra() === "modern";
+  const warn = (text: string) => warnings.length < MOST_WARNINGS && warnings.push(text);
+  let [count, length] = [0, 0];
   let ttlMs: number | undefined;
   const onPage = (page: Record<string, unknown>) => {
     const kept = ttlMsIn(page);
     if (kept !== undefined) ttlMs = Math.min(kept, ttlMs ?? kept);
   };
   for await (const listed of listedTools(client, { signal: options.signal, warnings, onPage })) {
+    if (count === MOST_TOOLS || length > MAX_LENGTH) {
+      warnings.push(`the list is too long: ${MOST_TOOLS} tools or ${MAX_LENGTH / 2 ** 20} MiB are read`);
+      break;
+    }
     const parsed = parseTool(listed, { hasHeaders });
-    if (parsed.kind === "refused") warnings.push(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
-    else if (tools.has(parsed.tool.name))
-      warnings.push(`the tool "${parsed.tool.name}" is listed twice: the first counts`);
+    count += 1;
+    if (parsed.kind === "refused") warn(`the tool "${parsed.name}" is not offered: ${parsed.reason}`);
+    else if (tools.has(parsed.tool.name)) warn(`the tool "${parsed.tool.name}" is listed twice: the first counts`);
     else if (isOffered(parsed.tool.name, allowedTools)) {
       tools.set(parsed.tool.name, parsed.tool);
+      length += lengthOf(parsed.tool);
       if (wantsTask(client, listed)) taskTools.add(parsed.tool.name);
     }
   }
@@ -53,6 +64,11 @@ export async function listTools(
   const hasResources = capabilities?.resources !== undefined && !omitResources;
   if (hasResources && !tools.has(name) && isOffered(name, allowedTools)) tools.set(name, READ_RESOURCE);
   return { tools: [...tools.values()], taskTools, warnings, ttlMs };
+}
+
+function lengthOf({ description, inputSchemaJson, outputSchemaJson, icons }: Tool): number {
+  const texts = [description, inputSchemaJson, outputSchemaJson, ...icons.map(({ src }) => src)];
+  return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
 interface Listing {
