@@ -34,7 +34,8 @@ async function wholeList(ask: Ask, method: string): Promise<Record<string, unkno
   let cursor: unknown;
   for (let page = 0; page < MAX_PAGES && items.length < MOST_LISTED; page += 1) {
     const answer = await ask(method, cursor === undefined ? {} : { cursor });
-    items.push(...(Object.values(answer).find(Array.isArray) ?? []));
+    const listed: unknown[] = Object.values(answer).find(Array.isArray) ?? [];
+    items.push(...listed.slice(0, MOST_LISTED));
     if (typeof answer.ttlMs === "number") ttlMs = Math.min(answer.ttlMs, ttlMs ?? answer.ttlMs);
     cursor = answer.nextCursor;
     if (!cursor || seen.has(cursor)) break;
