@@ -83,6 +83,7 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #refresh;
   readonly #running: Promise<void>;
   #hasServed = false;
+  #awaitsGrant = false;
   /** Why it was not there when that was last told: attempts that fail alike are told once. */
   #toldReason: string | undefined;
   #attemptCount = 0;
@@ -293,8 +294,13 @@ export class LinkKeeper implements AsyncDisposable {
   /** A server that wants a token for some of its tools is there all the same. */
   #awaitGrant(): void {
     this.#current.tell();
+    if (this.#awaitsGrant) return;
+    this.#awaitsGrant = true;
     this.#options.granted?.(this.#closing.signal).then(
-      () => this.#current.tell(),
+      () => {
+        this.#awaitsGrant = false;
+        this.#current.tell();
+      },
       () => {}, // closed meanwhile
     );
   }
