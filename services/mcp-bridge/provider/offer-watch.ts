@@ -70,13 +70,15 @@ async function* watchSources(
   });
   try {
     await untilAllTold(offers, sources.length, changes, signal);
-    for (;;) {
+    for (let told = ""; ; ) {
       const changed = changes.next();
       const all = sources.map((source) => offers.get(source) ?? startingOffer(source.name));
-      yield withEtag(WatchProvidedToolsResponseSchema, {
+      const snapshot = withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
         sources: all.map(({ status }) => status),
       });
+      if (snapshot.etag !== told) yield snapshot;
+      told = snapshot.etag;
       await orAborted(changed, signal);
     }
   } finally {
