@@ -3,6 +3,7 @@ import { extractWWWAuthenticateParams, isStrictScopeSuperset } from "@modelconte
 import { AuthGrant, LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Holder } from "../servers/key.ts";
 import { LoginNeeded } from "../servers/login-needed.ts";
@@ -30,6 +31,9 @@ import { SubjectMissing, type Subjects } from "./subjects.ts";
 
 /** All documents and requests of one attempt. */
 const ATTEMPT_MS = 30_000;
+/** How long a request waits for another token while it has one, and when that is tried again. */
+const PATIENCE_MS = 5_000;
+const RENEW_AGAIN_MS = 60_000;
 const MOST_STRUCK = 8;
 
 export interface AuthorizationParts {
@@ -66,6 +70,8 @@ export class ServerAuthorization implements Authorization {
   #refused: string | undefined;
   /** When the token ends that was to be exchanged last. */
   #triedUntilMs = 0;
+  /** Before that, no token is renewed unasked. */
+  #renewNextMs = 0;
 
   constructor(
     parts: AuthorizationParts,
@@ -94,13 +100,13 @@ export class ServerAuthorization implements Authorization {
 
   async token(): Promise<string | undefined> {
     const grant = this.#grant;
-    if (grant === undefined || (grant.renewAtMs ?? Number.POSITIVE_INFINITY) > Date.now()) return this.#taken(grant);
+    const renewAtMs = Math.max(grant?.renewAtMs ?? Number.POSITIVE_INFINITY, this.#renewNextMs);
+    if (grant === undefined || renewAtMs > Date.now()) return this.#taken(grant);
     const isOver = this.#isExchanged && this.#parts.subjects.endOf(this.#principal) < Date.now();
-    try {
-      return this.#taken((isOver ? undefined : await this.#renew(grant, undefined)) ?? grant);
-    } catch {
-      return this.#taken(this.#grant); // the server decides whether it is too late
-    }
+    if (isOver) return this.#taken(grant);
+    const isRenewed = await comesWithin(PATIENCE_MS, this.#renew(grant, undefined)).catch(() => false);
+    if (!isRenewed) this.#renewNextMs = Date.now() + RENEW_AGAIN_MS;
+    return this.#taken(this.#grant); // the server decides whether it is too late
   }
 
   async refused(response: Response, token: string | undefined, isAgain: boolean): Promise<void> {

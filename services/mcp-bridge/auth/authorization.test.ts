@@ -1,0 +1,47 @@
+import { randomBytes } from "node:crypto";
+import { expect, test, vi } from "vitest";
+import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
+import { serverFrom } from "../testing/connection.ts";
+import { type AuthorizationParts, createAuthorizations } from "./authorization.ts";
+import { recordKey } from "./record.ts";
+import { LoginRecords } from "./records.ts";
+import { createSealing } from "./sealing.ts";
+
+const server = serverFrom({ name: "notes", url: "https://notes.example/mcp" });
+const origin = { authorizationServer: "https://login.example", resource: "https://notes.example/mcp" };
+
+/** What the requests of one connection get of a login that is to be renewed. */
+async function openAuthorization(renew: () => Promise<undefined>) {
+  const view = new BucketView<Uint8Array>();
+  const bucket = createMemoryBucket<Uint8Array>({ onWrite: (one) => view.apply({ kind: "set", ...one }) });
+  const records = new LoginRecords({ bucket, view, sealing: createSealing([randomBytes(32)]) });
+  const grant = { origin, accessToken: "access 1", refreshToken: "refresh 1", renewAtMs: Date.now() - 1 };
+  await records.update(recordKey("principal:ada", server), () => ({ server: {}, grant }));
+  const parts = { records, renewals: { renew }, subjects: {}, secrets: new Map(), allow: [], runAllow: [] };
+  const authorizationOf = createAuthorizations(parts as unknown as AuthorizationParts & { runAllow: string[] });
+  const authorization = authorizationOf({ server, holder: { runId: "" }, principal: "ada" });
+  if (authorization === undefined) throw new Error("it takes tokens");
+  return authorization;
+}
+
+test("a request does not wait long for an authorization server that says nothing, and the next ones not at all", async () => {
+  let renewals = 0;
+  const authorization = await openAuthorization(() => {
+    renewals += 1;
+    return new Promise(() => {});
+  });
+  vi.useFakeTimers();
+  try {
+    const first = authorization.token();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await Promise.race([first, Promise.resolve("late")])).toBe("access 1");
+    for (let request = 0; request < 5; request++) expect(await authorization.token()).toBe("access 1");
+    expect(renewals).toBe(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    void authorization.token();
+    expect(renewals).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
