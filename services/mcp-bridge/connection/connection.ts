@@ -7,6 +7,7 @@ import { InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { loginQuestion } from "../auth/login-question.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
@@ -74,7 +75,7 @@ export class Connection implements AsyncDisposable {
   #holds = 0;
   #isClosing = false;
   #unused = Promise.withResolvers<void>();
-  #idleTimer: NodeJS.Timeout | undefined;
+  #stopIdle = () => {};
 
   constructor(options: ConnectionOptions) {
     const { server, holder } = options;
@@ -114,7 +115,7 @@ export class Connection implements AsyncDisposable {
   hold(): Disposable | undefined {
     if (this.#isClosing) return undefined;
     this.#holds += 1;
-    clearTimeout(this.#idleTimer);
+    this.#stopIdle();
     return {
       [Symbol.dispose]: () => {
         this.#holds -= 1;
@@ -172,7 +173,7 @@ export class Connection implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     this.#watches.close();
-    clearTimeout(this.#idleTimer);
+    this.#stopIdle();
     await this.#keeper[Symbol.asyncDispose]();
   }
 
@@ -228,8 +229,9 @@ export class Connection implements AsyncDisposable {
   }
 
   #awaitIdle(): void {
-    clearTimeout(this.#idleTimer);
+    this.#stopIdle();
     if (this.#holds > 0 || this.#isClosing) return;
-    this.#idleTimer = setTimeout(this.#options.onIdle, this.#options.idleTimeoutMs).unref();
+    const { onIdle, idleTimeoutMs } = this.#options;
+    this.#stopIdle = startTimer(idleTimeoutMs, onIdle, { isBackground: true });
   }
 }

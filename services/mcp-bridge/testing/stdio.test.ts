@@ -283,6 +283,14 @@ describe("a server over stdio", () => {
     await until(() => idle === 1);
   });
 
+  test("a connection that may idle for months is not given up at once", async () => {
+    let idle = 0;
+    const onIdle = () => void idle++;
+    await using connection = openConnection(oddServerIn(), { idleTimeoutMs: 2 ** 31, onIdle });
+    expect((await callThrough(connection, "echo", { text: "later" })).output).toBe("later");
+    expect(idle).toBe(0);
+  });
+
   test("two calls at once never mix their results", async () => {
     await using connection = openConnection(oddServerIn());
     const texts = Array.from({ length: 50 }, (_, index) => `text ${index}`);
