@@ -75,8 +75,11 @@ export function createRoutes(parts: Routes) {
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
         if (sessionId === "") return { closedCount: 0 };
-        if (runId === "") await resources.leave(sessionId);
-        return { closedCount: await fleet.release({ sessionId, agent, runId }, signal) };
+        const [, closedCount] = await Promise.all([
+          runId === "" ? resources.leave(sessionId) : undefined,
+          fleet.release({ sessionId, agent, runId }, signal),
+        ]);
+        return { closedCount };
       },
     });
     router.service(
