@@ -84,6 +84,8 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #running: Promise<void>;
   #hasServed = false;
   #awaitsGrant = false;
+  /** The list changed while the first one of a link was on its way, which may be older. */
+  #isListStale = false;
   /** Why it was not there when that was last told: attempts that fail alike are told once. */
   #toldReason: string | undefined;
   #attemptCount = 0;
@@ -198,6 +200,7 @@ export class LinkKeeper implements AsyncDisposable {
       onSample: this.#options.onSample,
     };
     this.#attemptCount += 1;
+    this.#isListStale = false;
     const opening = this.#options.open(events, this.#options.startTime, signal);
     let opened: { link: Link; listed: ListedTools };
     try {
@@ -228,6 +231,7 @@ export class LinkKeeper implements AsyncDisposable {
     if (!signal.aborted) {
       this.#about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
       this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
+      if (this.#isListStale) this.#refresh.request();
       this.#toldReason = undefined;
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);
@@ -320,6 +324,7 @@ export class LinkKeeper implements AsyncDisposable {
   /** Reads the list again, if there is a link. */
   async readTools(): Promise<void> {
     const phase = this.phase;
+    this.#isListStale = phase.kind !== "ready";
     if (phase.kind !== "ready") return;
     using time = timeoutSignal(this.#options.startTime.ms);
     using ending = openEnding(this.#closing.signal, time);

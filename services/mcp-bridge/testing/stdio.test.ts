@@ -93,6 +93,12 @@ describe("a server over stdio", () => {
     expect((await callThrough(connection, "grow", { name: "even-later" })).output).toBe("grown");
   });
 
+  test("ORCH-7 a change that is told while the first list is on its way is read after it", async () => {
+    await using connection = openConnection(oddServerIn("slow-list"));
+    await connection.settled(noSignal);
+    await until(() => toolsOf(connection).includes("later"));
+  });
+
   test("TOOL-14 only allowed tools are offered and called", async () => {
     await using connection = openConnection({
       ...oddServerIn(),

@@ -5,6 +5,7 @@
 //   list-once       answers the first question for its tools, and no other
 //   flood           writes 2 MiB to stderr before it begins
 //   deaf            ignores SIGTERM and the end of its input, and has a child that does likewise
+//   slow-list       takes its time for its first list, which is that of the moment when it was asked, and has another tool then
 //   bad-tools       lists tools that are none among one that is, on two pages
 //   exit-on-probe   exits at anything but `initialize`, as some old servers do
 //   silent          does not answer what it does not know, as some old servers do
@@ -168,6 +169,13 @@ function answer(message: Message): object | undefined {
       };
     case "tools/list":
       lists += 1;
+      if (modes.has("slow-list") && lists === 1) {
+        const old = [...tools];
+        tools.push({ name: "later", inputSchema: objectSchema });
+        notify("notifications/tools/list_changed");
+        setTimeout(() => send({ id: message.id, result: { tools: old } }), 500);
+        return undefined;
+      }
       if (modes.has("no-list") || (modes.has("list-once") && lists > 1)) return undefined;
       return list(message.params?.cursor);
     case "tools/call":
