@@ -4,6 +4,7 @@ import { Effect, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { parseTool } from "./listed/parse-tool.ts";
 import { logFromNotification } from "./log.ts";
 import { resultFromAnswer } from "./result.ts";
+import { askMethod } from "./server-method.ts";
 
 const withArguments = (properties: object) => ({ name: "t", inputSchema: { type: "object", properties } });
 const text = (value: string) => ({ type: "text" as const, text: value });
@@ -130,4 +131,10 @@ test.for([
     message: "words",
     fieldsJson: "",
   });
+});
+
+test("SEC-5 of a page with very many resources the first are told", async () => {
+  const resources = Array.from({ length: 500_000 }, (_, index) => ({ uri: `odd://${index}` }));
+  const { structuredContent } = await askMethod(async () => ({ resources }), "resources/list", {});
+  expect(structuredContent).toEqual({ items: resources.slice(0, 10_000) });
 });

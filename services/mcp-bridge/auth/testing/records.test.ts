@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
-import { LoginRecords } from "./records.ts";
-import { createSealing } from "./sealing.ts";
+import { LoginRecords } from "../records.ts";
+import { createSealing } from "../sealing.ts";
 
 const origin = { authorizationServer: "https://login.example", resource: "https://notes.example/mcp" };
 const granted = (count: number) => ({ server: {}, grant: { origin, accessToken: `access ${count}` } });

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import type { LoginRecord } from "./record.ts";
-import { LoginRecords } from "./records.ts";
-import { Renewals } from "./renewal.ts";
-import { createSealing } from "./sealing.ts";
+import type { LoginRecord } from "../record.ts";
+import { LoginRecords } from "../records.ts";
+import { Renewals } from "../renewal.ts";
+import { createSealing } from "../sealing.ts";
 
 const key = "owner.server";
 const origin = { authorizationServer: "https://login.example", resource: "https://notes.example/mcp" };

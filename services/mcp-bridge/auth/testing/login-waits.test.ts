@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { serverFrom } from "../testing/connection.ts";
-import type { Link } from "./link.ts";
-import { LinkKeeper } from "./link-keeper.ts";
-import { ResourceWatches } from "./resources/resource-watches.ts";
+import type { Link } from "../../link/link.ts";
+import { LinkKeeper } from "../../link/link-keeper.ts";
+import { ResourceWatches } from "../../link/resources/resource-watches.ts";
+import { serverFrom } from "../../testing/connection.ts";
 
 test("calls that need a login wait for it once, however many there are", async () => {
   const never = new Promise<never>(() => {});

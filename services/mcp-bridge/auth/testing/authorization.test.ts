@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
-import { serverFrom } from "../testing/connection.ts";
-import { type AuthorizationParts, createAuthorizations } from "./authorization.ts";
-import { recordKey } from "./record.ts";
-import { LoginRecords } from "./records.ts";
-import { createSealing } from "./sealing.ts";
+import { serverFrom } from "../../testing/connection.ts";
+import { type AuthorizationParts, createAuthorizations } from "../authorization.ts";
+import { recordKey } from "../record.ts";
+import { LoginRecords } from "../records.ts";
+import { createSealing } from "../sealing.ts";
 
 const server = serverFrom({ name: "notes", url: "https://notes.example/mcp" });
 const origin = { authorizationServer: "https://login.example", resource: "https://notes.example/mcp" };

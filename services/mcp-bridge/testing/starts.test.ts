@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { Starts } from "../connection/starts.ts";
 import type { OpeningEvents, OpeningLink } from "../link/link-keeper.ts";
-import { serverFrom } from "../testing/connection.ts";
-import { Starts } from "./starts.ts";
+import { serverFrom } from "./connection.ts";
 
 const server = serverFrom({ name: "files", command: "npx", args: ["files"] });
 const events = { onWords: () => {} } as unknown as OpeningEvents;
