@@ -30,8 +30,8 @@ test.each([
   expect([hasMoreValues(json, values - 1), hasMoreValues(json, values)]).toEqual([true, false]);
   for (let cut = 0; cut <= json.length; cut += 1) {
     const isOver = (most: number) => {
-      const count = createValueCount(most);
-      return [json.slice(0, cut), json.slice(cut)].map((piece) => count.isOver(Buffer.from(piece))).at(-1);
+      const isMore = createValueCount(most);
+      return [json.slice(0, cut), json.slice(cut)].map((piece) => isMore(Buffer.from(piece))).at(-1);
     };
     expect([isOver(values - 1), isOver(values)]).toEqual([true, false]);
   }

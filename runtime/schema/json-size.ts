@@ -55,36 +55,23 @@ export function hasMoreValues(json: string, most: number, mostElements: number =
   return false;
 }
 
-export interface ValueCount {
-  /** Whether there are more of them with this piece. */
-  isOver(piece: Uint8Array): boolean;
-  /** Another JSON text begins. */
-  reset(): void;
-}
-
-/** Counts as `hasMoreValues` does, in a JSON text that comes in pieces. No text of JSON goes on beyond its line. */
-export function createValueCount(most: number, mostElements: number = most * ELEMENTS_OF_VALUE): ValueCount {
+/** Whether there are more of them with each next piece of a JSON text: `hasMoreValues`. No text of JSON goes on beyond its line. */
+export function createValueCount(most: number): (piece: Uint8Array) => boolean {
   let counted = { values: 0, elements: 0, isText: false, isEscaped: false };
-  return {
-    isOver(piece) {
-      let { values, elements, isText, isEscaped } = counted;
-      for (let at = 0; at < piece.length; at += 1) {
-        const code = piece[at];
-        if (code === newLine || code === carriageReturn) isText = isEscaped = false;
-        else if (isEscaped) isEscaped = false;
-        else if (isText) {
-          if (code === backslash) isEscaped = true;
-          else isText = code !== quote;
-        } else if (code === quote) isText = true;
-        else if (code === comma) elements += 1;
-        else if (code === openObject || code === openList || code === colon) values += 1;
-      }
-      counted = { values, elements, isText, isEscaped };
-      return values > most || elements > mostElements;
-    },
-    reset() {
-      counted = { values: 0, elements: 0, isText: false, isEscaped: false };
-    },
+  return (piece) => {
+    let { values, elements, isText, isEscaped } = counted;
+    for (let at = 0; at < piece.length; at += 1) {
+      const code = piece[at];
+      if (code === newLine || code === carriageReturn) isText = isEscaped = false;
+      else if (isEscaped) isEscaped = false;
+      else if (isText && code === backslash) isEscaped = true;
+      else if (code === quote) isText = !isText;
+      else if (isText) continue;
+      else if (code === comma) elements += 1;
+      else if (code === openObject || code === openList || code === colon) values += 1;
+    }
+    counted = { values, elements, isText, isEscaped };
+    return values > most || elements > most * ELEMENTS_OF_VALUE;
   };
 }
 

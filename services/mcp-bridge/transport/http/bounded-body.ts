@@ -12,7 +12,7 @@ export function boundedResponse(
   if (body === null) return response;
   const isEvents = headers.get("content-type")?.includes("text/event-stream") ?? false;
   let length = 0;
-  const values = createValueCount(maxToolValues);
+  let hasMore = createValueCount(maxToolValues);
   let last: Buffer = Buffer.alloc(0);
   const count = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -22,8 +22,8 @@ export function boundedResponse(
         : -1;
       length = end < 0 ? length + bytes.length : bytes.length - end;
       last = bytes.subarray(-1);
-      if (end >= 0) values.reset();
-      const isOver = values.isOver(end < 0 ? bytes : bytes.subarray(end));
+      if (end >= 0) hasMore = createValueCount(maxToolValues);
+      const isOver = hasMore(end < 0 ? bytes : bytes.subarray(end));
       if (isOver || length > maxBytes) {
         const error = isOver
           ? new Error(`the server's answer has ${tooMany(maxToolValues)}`)
