@@ -150,7 +150,7 @@ export class Logins {
     if (!isSame || pending.principal !== (caller.principal ?? "") || pending.expiresAtMs < Date.now())
       return refuseUnknown();
     const { pending: _, ...record } = kept.record;
-    if (!(await this.#parts.records.replace(kept, record))) return refuseUnknown();
+    if (!(await this.#parts.records.replace(kept, record))) return this.#take(state, caller); // it may be another change
     const server = fromJson(McpServerSchema, record.server);
     const own: Owner = `principal:${pending.principal}`;
     const owner = recordKey(own, server) === key ? own : "all";
