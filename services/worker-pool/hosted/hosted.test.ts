@@ -14,7 +14,7 @@ import { type CallInput, openPoolOnBus, type PoolOnBus } from "../testing/pool-o
 vi.setConfig({ testTimeout: 60_000 });
 
 const GOOD = `
-import { writeSync } from "node:fs";
+import { existsSync, writeSync } from "node:fs";
 type Options = { a: number };
 let initialized = 0;
 const add = {
@@ -42,6 +42,8 @@ export default {
     { name: "leaves", run() { process.exit(3); } },
     { name: "forever", run() { for (;;); } },
     { name: "deaf", run: () => new Promise(() => {}) },
+    { name: "lasts", run: ({ path }: { path: string }) => new Promise((resolve) => {
+        const timer = setInterval(() => { if (existsSync(path)) { clearInterval(timer); resolve("whole"); } }, 20); }) },
     { name: "slow", run: (_: object, { signal }: any) => new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => { console.log("heard", signal.reason.message); reject(signal.reason); }); }) },
     { name: "lies", run() {
@@ -87,8 +89,8 @@ const offered = (source: string, isAvailable: boolean) =>
     what: `${source} to be ${isAvailable ? "offered" : "refused"}`,
   });
 
-const call = (tool: string, args: object = {}, more: Partial<CallInput> = {}) =>
-  pool.call({ source: { name: "good" }, tool, args, ...more });
+const call = (tool: string, args: object = {}, more: Partial<CallInput> = {}, signal?: AbortSignal) =>
+  pool.call({ source: { name: "good" }, tool, args, ...more }, signal);
 
 const failureOf = (called: Promise<unknown>) =>
   called.then(
@@ -248,5 +250,28 @@ describe("what a module does wrong", () => {
     await until(async () => (await call("add", { a: 4 })).value === 4, { timeoutMs: 20_000 });
     expect((await told).rawMessage).toMatch(/timed out after/);
     expect(before.initialized).toBe(1);
+  });
+
+  test("several calls that go on after their time end at once leave the process to its other calls", async () => {
+    const path = join(pool.directory, "go on");
+    const goesOn: string[] = [];
+    const leaving = new AbortController();
+    const logs = clientFor(pool.bus, WorkerService).watchWorkerLogs({ source: "good" }, { signal: leaving.signal });
+    const watching = (async () => {
+      for await (const { update } of logs)
+        if (update.case === "line" && /goes on after its time/.test(update.value.log?.message ?? "")) goesOn.push("");
+    })().catch(() => {}); // left below
+    const other = call("lasts", { path });
+    const canceling = new AbortController();
+    const given = [1, 2, 3].map(() => failureOf(call("deaf", {}, {}, canceling.signal)));
+    const { listWorkers } = clientFor(pool.bus, WorkerService);
+    await until(async () => (await listWorkers({})).workers.some(({ callsInFlight }) => callsInFlight === 4));
+    canceling.abort();
+    await Promise.all(given);
+    await Promise.race([until(() => goesOn.length === 3, { timeoutMs: 20_000 }), other]);
+    await writeFile(path, "");
+    expect((await other).value).toBe("whole");
+    leaving.abort();
+    await watching;
   });
 });

@@ -44,7 +44,8 @@ export class ModuleProcess {
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
   #fatal = "";
-  #hasSign = Promise.withResolvers<void>();
+  /** The next sign of life, for all who asked for one. */
+  #sign = Promise.withResolvers<void>();
   #closing: Promise<void> | undefined;
 
   /** Loads the module, and starts nothing of it yet. Rejects with `failed_precondition` and the reason. */
@@ -196,7 +197,8 @@ export class ModuleProcess {
         this.#shutDown.resolve();
         break;
       case "pong":
-        this.#hasSign.resolve();
+        this.#sign.resolve();
+        this.#sign = Promise.withResolvers();
         break;
       case "log":
         this.#log(message);
@@ -246,9 +248,8 @@ export class ModuleProcess {
   async #watchEnding({ ended, call }: InFlightCall): Promise<void> {
     const { graceMs, file, onLine } = this.#options;
     if (await comesWithin(graceMs, ended.promise)) return;
-    this.#hasSign = Promise.withResolvers();
     this.#post({ kind: "ping" });
-    const isAlive = await comesWithin(graceMs, Promise.race([this.#hasSign.promise, this.ended]));
+    const isAlive = await comesWithin(graceMs, Promise.race([this.#sign.promise, this.ended]));
     if (isAlive) {
       onLine(this.#line(LogLevel.WARN, `${call.tool} goes on after its time: ${file} is loaded again`, ""));
       return this.retire();
