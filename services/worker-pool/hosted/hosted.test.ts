@@ -44,6 +44,10 @@ export default {
     { name: "deaf", run: () => new Promise(() => {}) },
     { name: "lasts", run: ({ path }: { path: string }) => new Promise((resolve) => {
         const timer = setInterval(() => { if (existsSync(path)) { clearInterval(timer); resolve("whole"); } }, 20); }) },
+    { name: "divides", run: (_: object, { progress }: any) => { progress(0 / 0, 0); return "told"; } },
+    { name: "asks_oddly", run: (_: object, { registry }: any) => registry.call(undefined) },
+    { name: "logs_oddly", run: (_: object, { log }: any) => { log.info("one", () => {}); return "told"; } },
+    { name: "throws_oddly", run: () => { throw Object.create(null); } },
     { name: "slow", run: (_: object, { signal }: any) => new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => { console.log("heard", signal.reason.message); reject(signal.reason); }); }) },
     { name: "lies", run() {
@@ -273,5 +277,19 @@ describe("what a module does wrong", () => {
     expect((await other).value).toBe("whole");
     leaving.abort();
     await watching;
+  });
+
+  test.each([
+    ["divides", "told"],
+    ["asks_oddly", /name must be a text/],
+    ["logs_oddly", "told"],
+    ["throws_oddly", "an error without a text"],
+  ])("WORK-12 %s says what is no message, and costs no other call its process", async (tool, words) => {
+    const path = join(pool.directory, tool);
+    const other = call("lasts", { path });
+    const called = await call(tool);
+    await writeFile(path, "");
+    expect((await other).value).toBe("whole");
+    expect(called.value).toMatch(words);
   });
 });

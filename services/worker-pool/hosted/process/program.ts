@@ -89,11 +89,12 @@ async function run({ id, tool, callId, arguments: given, config, secrets }: Extr
         generate: async ({ prompt, instructions = "", agent = "" }) =>
           (await ask(id, { kind: "generate", prompt, instructions, agent })) as { text: string },
       },
-      progress: (done, total = 0, message = "") => tell({ kind: "progress", id, done, total, message }),
+      progress: (done, total = 0, message = "") =>
+        tell({ kind: "progress", id, done: finite(done), total: finite(total), message: String(message) }),
     });
     tell({ kind: "answer", id, answer: { kind: "result", resultJson: jsonFromResult(value) } });
   } catch (error) {
-    createLog(id).error(error instanceof Error ? (error.stack ?? String(error)) : String(error));
+    createLog(id).error((error instanceof Error && error.stack) || textFromError(error));
     tell({ kind: "answer", id, answer: { kind: "error", error: textFromError(error) } });
   } finally {
     calls.delete(id);
@@ -112,6 +113,8 @@ function createRegistry(id: number) {
 }
 
 async function ask(id: number, what: Ask): Promise<Json> {
+  for (const [name, value] of Object.entries(what))
+    if (typeof value !== "string") throw new TypeError(`${name} must be a text`);
   const askId = ++lastAskId;
   const reply = Promise.withResolvers<Json>();
   asks.set(askId, reply);
@@ -132,7 +135,7 @@ function createLog(id?: number): HostedLog {
         ...(id !== undefined && { id }),
         level,
         message: String(message),
-        fieldsJson: fields === undefined ? "" : JSON.stringify(fields),
+        fieldsJson: JSON.stringify(fields) ?? "",
       });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
@@ -150,7 +153,20 @@ function notJson(reason: string): never {
 }
 
 function textFromError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return textFrom(error);
   const isPlain = error instanceof ResultError || error instanceof Failure || error.name === "Error";
-  return isPlain ? error.message : `${error.name}: ${error.message}`;
+  return isPlain ? textFrom(error.message) : `${error.name}: ${error.message}`;
+}
+
+function textFrom(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return "an error without a text";
+  }
+}
+
+/** JSON has no other numbers: 0 means unknown. */
+function finite(count: number): number {
+  return Number.isFinite(count) ? count : 0;
 }
