@@ -68,6 +68,39 @@ class Protocol(unittest.TestCase):
                 self.assertIn("the result is not JSON", worker.call(name)["error"])
             self.assertEqual(worker.call("four")["result"], {"a": [1, None]})
 
+    def test_whatever_a_result_raises_when_it_is_written_is_the_error_of_its_call(self):
+        text = """
+        class Odd(dict):
+            def items(self): raise AttributeError("detached")
+        def odd(): return Odd(a=1)
+        async def later(): return Odd(a=1)
+        def good(): return 1
+        """
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            told = "the result is not JSON: AttributeError: detached"
+            self.assertEqual([worker.call(name)["error"] for name in ("odd", "later", "odd")], [told] * 3)
+            self.assertEqual(worker.call("good")["result"], 1)
+
+    def test_a_result_that_has_no_room_in_memory_is_the_error_of_its_call(self):
+        with Worker("def f(a): return ['x' * 1_000] * a\n", "--threads=1", "--memory-bytes=400000000") as worker:
+            worker.read()
+            self.assertIn("MemoryError", worker.call("f", a=1_000_000)["error"])
+            self.assertEqual(len(worker.call("f", a=2)["result"]), 2)
+
+    def test_a_field_of_the_log_without_a_text_ends_no_call(self):
+        text = """
+        from toolbus_sdk import log
+        class Odd:
+            def __repr__(self): raise AttributeError("detached")
+        def f():
+            with log("step", odd=Odd()):
+                return 1
+        """
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            self.assertEqual([worker.call("f")["result"] for _ in range(2)], [1, 1])
+
     def test_large_lines_go_both_ways_up_to_the_limit(self):
         with Worker("def f(a): return a * 2\n", "--max-line-bytes=3000000") as worker:
             worker.read()

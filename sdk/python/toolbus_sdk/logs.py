@@ -28,7 +28,8 @@ def write_log(
 ) -> None:
     """Messages and fields that are too long are cut, and say so."""
     call = call or current.get(None)
-    entry: dict[str, typing.Any] = {"toolbus": "log", "time": time.time(), "level": level, "message": shortened(str(message))}
+    text = shortened(text_of(message))
+    entry: dict[str, typing.Any] = {"toolbus": "log", "time": time.time(), "level": level, "message": text}
     if call is not None:
         entry["id"] = call.id
     fields = {**fields_of_steps.get(), **(fields or {})}
@@ -48,6 +49,13 @@ def write_line(line):
         write_all(STDERR, line)
 
 
+def text_of(value):
+    try:
+        return str(value)
+    except Exception:
+        return "its text cannot be made"
+
+
 def shortened(text):
     if len(text) <= MAX_MESSAGE_LENGTH:
         return text
@@ -62,8 +70,8 @@ def safe_fields(fields):
         try:
             json_bytes(value)
             safe[name] = value
-        except (TypeError, ValueError, RecursionError):
-            safe[name] = shortened(str(value))
+        except Exception:
+            safe[name] = shortened(text_of(value))
     return safe if len(json_bytes(safe)) <= MAX_FIELDS_BYTES else {"left_out": sorted(safe)[:100]}
 
 

@@ -24,7 +24,7 @@ from toolbus_sdk.call import Call, CallCanceled, current
 from toolbus_sdk.channel import Channel, json_bytes
 from toolbus_sdk.descriptors import take_protocol
 from toolbus_sdk.limits import apply_limits
-from toolbus_sdk.logs import redirect_prints, write_log
+from toolbus_sdk.logs import redirect_prints, text_of, write_log
 from toolbus_sdk.loops import BLOCKED_S, Loops
 from toolbus_sdk.settings import Settings, settings_from_arguments
 from toolbus_sdk.threads import Threads
@@ -153,7 +153,7 @@ class Worker:
     def answer_result(self, call, result):
         try:
             line = json_bytes(result)
-        except (TypeError, ValueError, RecursionError) as error:
+        except Exception as error:
             self.answer_error(call, f"the result is not JSON: {text_of_error(error)}")
             return
         limit = self.channel.max_line_bytes
@@ -196,10 +196,7 @@ def call_function(function, kwargs):
 
 def text_of_error(error):
     """`ValueError: bad`; the name alone where there is no text."""
-    try:
-        text = str(error)
-    except Exception:
-        text = "its text cannot be made"
+    text = text_of(error)
     name = type(error).__name__
     return f"{name}: {text}" if text else name
 
