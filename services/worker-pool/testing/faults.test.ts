@@ -37,6 +37,16 @@ def close_output():
     os.close(running_call().channel._output)
     return "unheard"
 
+def answer_and_crash():
+    send = running_call().channel.send_answer
+    def send_and_leave(*parts):
+        send(*parts)
+        os._exit(3)
+    running_call().channel.send_answer = send_and_leave
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    print("a line that the pool waits for")
+    return "known"
+
 def tell(length: int):
     progress(1, 2, "with " + get_secret("KEY") + " " + "x" * length)
 
@@ -82,6 +92,12 @@ describe("what a crash tells", () => {
     const crash = await failureOf(workers.call("tool.crash", { text: "beta" }));
     expect(crash.message).toMatch(/ended with code 3: crashing for beta$/);
     expect((await failure).message).toMatch(/ended with code 3: asked for alpha$/);
+  }, 60_000);
+
+  test("WORK-8 an answer that came before the crash is the answer of its call, though its log is lost", async () => {
+    const { failure } = await napping("kappa");
+    expect((await workers.call("tool.answer_and_crash")).result).toBe("known");
+    expect((await failure).message).toMatch(/ended with code 3/);
   }, 60_000);
 
   test("WORK-8 operators are told nothing that a call wrote which had ended before", async () => {

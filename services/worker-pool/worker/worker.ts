@@ -247,8 +247,10 @@ export class Worker {
   }
 
   #failAll(reasonOf: (call: CallInFlight) => string): void {
-    for (const call of this.#calls.values())
+    for (const call of this.#calls.values()) {
+      if (!this.#brokeProtocol) call.settle(this.#options.redact); // W1: one that is held for its log lines
       call.fail(new Failure("unavailable", reasonOf(call), { reason: "WORKER_CRASHED" }));
+    }
     this.#calls.clear();
   }
 
