@@ -47,6 +47,7 @@ export default {
     { name: "divides", run: (_: object, { progress }: any) => { progress(0 / 0, 0); return "told"; } },
     { name: "asks_oddly", run: (_: object, { registry }: any) => registry.call(undefined) },
     { name: "logs_oddly", run: (_: object, { log }: any) => { log.info("one", () => {}); return "told"; } },
+    { name: "lists", run: () => Array(2_100_000).fill([]) },
     { name: "throws_oddly", run: () => { throw Object.create(null); } },
     { name: "slow", run: (_: object, { signal }: any) => new Promise((_resolve, reject) => {
         signal.addEventListener("abort", () => { console.log("heard", signal.reason.message); reject(signal.reason); }); }) },
@@ -283,6 +284,7 @@ describe("what a module does wrong", () => {
     ["divides", "told"],
     ["asks_oddly", /name must be a text/],
     ["logs_oddly", "told"],
+    ["lists", /^the result has more than 2000000 objects/],
     ["throws_oddly", "an error without a text"],
   ])("WORK-12 %s says what is no message, and costs no other call its process", async (tool, words) => {
     const path = join(pool.directory, tool);

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -46,6 +48,14 @@ def answer_and_crash():
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     print("a line that the pool waits for")
     return "known"
+
+def lists(count: int):
+    return [[]] * count
+
+def wait_for(path: str):
+    while not os.path.exists(path):
+        time.sleep(0.02)
+    return "whole"
 
 def tell(length: int):
     progress(1, 2, "with " + get_secret("KEY") + " " + "x" * length)
@@ -160,6 +170,16 @@ describe("frames that no call asked for", () => {
     expect((await workers.call("tool.fork")).result).toBe("the parent");
   });
 });
+
+test("WORK-7 a result of more values than are read is an error of its call only", async () => {
+  const path = join(workers.directory, "listed");
+  const beside = workers.call("tool.wait_for", { path });
+  const listed = await workers.call("tool.lists", { count: 2_100_000 });
+  await writeFile(path, "");
+  expect((await beside).result).toBe("whole");
+  const error = "the result has more than 2000000 objects, lists and members, or 20000000 elements of lists";
+  expect(listed).toMatchObject({ isError: true, result: { error } });
+}, 60_000);
 
 test("WORK-4 a worker that speaks another version of the protocol is refused, with both versions", async () => {
   const future = `${HEAD}import toolbus_sdk.worker\ntoolbus_sdk.worker.PROTOCOL = 2\ndef f(): return 1\n`;

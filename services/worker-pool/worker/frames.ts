@@ -1,7 +1,7 @@
 // The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
 
 import { isObject } from "#runtime/schema/json-object.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
+import { hasMoreValues, maxToolValues, parseBounded, tooMany } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../calls/answer.ts";
 import { lineOfJson } from "../calls/json-line.ts";
 
@@ -61,7 +61,7 @@ export function lineFromReply(askId: number, answer: Answer): string {
 /** Undefined for a line that is no frame of the protocol. */
 export function parseFrame(line: string): Frame | undefined {
   const frame = objectFromText(line);
-  if (frame === undefined) return undefined;
+  if (frame === undefined) return unreadAnswer(line);
   if (frame.ready === true) return readyFromObject(frame);
   if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };
   if (typeof frame.id !== "number") return undefined;
@@ -80,11 +80,22 @@ export function parseFrame(line: string): Frame | undefined {
 function resultJsonFrom(line: string, frame: Record<string, unknown>): string {
   const members = Object.keys(frame).join();
   const start = /^\{"id":\d+,"result":/.exec(line);
-  const end = /,"error":null(,"logs":\d+)?\}$/.exec(line.slice(-64));
+  const end = ANSWER_END.exec(line.slice(-64));
   if (!start || !end || (members !== "id,result,error" && members !== "id,result,error,logs")) {
     return JSON.stringify(frame.result);
   }
   return line.slice(start[0].length, line.length - end[0].length);
+}
+
+const ANSWER_END = /,"error":null(?:,"logs":(\d+))?\}$/;
+
+/** A result of more values than are read: the error of its call, and of no other. */
+function unreadAnswer(line: string): Frame | undefined {
+  const [, id] = /^\{"id":(\d+),"result":/.exec(line) ?? [];
+  const end = ANSWER_END.exec(line.slice(-64));
+  if (id === undefined || !end || !hasMoreValues(line, maxToolValues)) return undefined;
+  const error = `the result has ${tooMany(maxToolValues)}`;
+  return { kind: "error", id: Number(id), error, logLines: Number(end[1] ?? 0) };
 }
 
 /** The text of the arguments as the worker wrote it, for the same reason. */

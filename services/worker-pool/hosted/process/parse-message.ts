@@ -1,5 +1,5 @@
 import { isObject } from "#runtime/schema/json-object.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
+import { hasMoreValues, maxToolValues, parseBounded, tooMany } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../../calls/answer.ts";
 import { LEVELS } from "../../logs/log-line.ts";
 import type { Ask, DescribedTool, FromModule } from "./messages.ts";
@@ -58,7 +58,10 @@ function answerFrom(answer: unknown): Answer | undefined {
   if (!isObject(answer)) return undefined;
   const { kind, resultJson, error } = answer;
   if (kind === "error") return isText(error) ? { kind, error } : undefined;
-  return kind === "result" && isText(resultJson) && isJson(resultJson) ? { kind, resultJson } : undefined;
+  if (kind !== "result" || !isText(resultJson)) return undefined;
+  if (hasMoreValues(resultJson, maxToolValues))
+    return { kind: "error", error: `the result has ${tooMany(maxToolValues)}` };
+  return isJson(resultJson) ? { kind, resultJson } : undefined;
 }
 
 function askFrom(ask: unknown): Ask | undefined {
