@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { eventually, HEAD, openTestWorkers } from "./workers.ts";
+import { eventually, HEAD, openTestWorkers, uvCache } from "./workers.ts";
 
 const execFileAsync = promisify(execFile);
 
@@ -122,6 +122,17 @@ test("dependencies are installed as soon as a file is seen, unless configured ot
   expect((await workers.service.listWorkers({})).workers).toEqual([]);
   expect((await workers.call("tool.f")).result).toBe(1);
   expect(await begun()).toBe(1);
+}, 60_000);
+
+test("WORK-3 an environment that somebody has taken out of uv's cache is made again", async () => {
+  await using workers = await openTestWorkers(FILES, { TOOLBUS_WORKER_BACKOFF: "1" });
+  expect((await workers.call("tool.f")).result).toBe(1);
+  const [worker] = (await workers.service.listWorkers({})).workers;
+  await workers.service.stopWorker({ workerId: worker?.id ?? "" });
+  await execFileAsync(process.env.TOOLBUS_UV!, ["cache", "prune"], {
+    env: { ...process.env, UV_CACHE_DIR: uvCache },
+  });
+  expect((await workers.call("tool.f")).result).toBe(1);
 }, 60_000);
 
 test("a pool that stops gives up what is being installed, and tells who waits for it", async () => {

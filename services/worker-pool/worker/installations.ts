@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -11,7 +12,8 @@ type Times = Pick<PoolTimes, "backoffMs" | "maxBackoffMs">;
 interface Installation {
   environment: string;
   python: Promise<string>;
-  isRunning: boolean;
+  /** Undefined while it is made, empty where that failed. */
+  path: string | undefined;
   /** What is worth showing to whoever waits for it. */
   lastLine: string;
   failed?: { error: Failure; retryAtMs: number };
@@ -44,7 +46,8 @@ export class Installations implements AsyncDisposable {
     const known = found?.environment === file.environment ? found : undefined;
     const leftMs = known?.failed ? known.failed.retryAtMs - Date.now() : 0;
     if (known?.failed && leftMs > 0) throw withRetry(known.failed.error, leftMs);
-    return known && !known.failed ? known.python : this.#begin(file, known?.backoff);
+    const isKept = known && !known.failed && (known.path === undefined || existsSync(known.path)); // `uv cache prune` takes it away
+    return isKept ? known.python : this.#begin(file, known?.backoff);
   }
 
   /** Tells what is done for a file while it is installed; gives what ends the telling. */
@@ -52,7 +55,7 @@ export class Installations implements AsyncDisposable {
     const watchers = this.#watchers.get(file) ?? new Set();
     this.#watchers.set(file, watchers.add(onLine));
     const running = this.#installations.get(file);
-    if (running?.isRunning && running.lastLine !== "") onLine(running.lastLine);
+    if (running && running.path === undefined && running.lastLine !== "") onLine(running.lastLine);
     return () => {
       watchers.delete(onLine);
       if (watchers.size === 0) this.#watchers.delete(file);
@@ -70,7 +73,7 @@ export class Installations implements AsyncDisposable {
     const { backoffMs, maxBackoffMs } = this.#times;
     const backoff = known ?? createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs });
     const show = (line: string) => {
-      if (!installation.isRunning) return;
+      if (installation.path !== undefined) return;
       installation.lastLine = line;
       for (const tell of this.#watchers.get(file.file) ?? []) tell(line);
     };
@@ -88,15 +91,15 @@ export class Installations implements AsyncDisposable {
         installation.failed = { error, retryAtMs: Date.now() + waitMs };
         throw withRetry(error, waitMs);
       }),
-      isRunning: true,
+      path: undefined,
       lastLine: "",
       backoff,
     };
     const over = installation.python
       .catch(() => "") // whoever asked is told
-      .then(() => {
+      .then((path) => {
         endQuiet();
-        installation.isRunning = false;
+        installation.path = path;
         this.#running.delete(over);
       });
     this.#running.add(over);
