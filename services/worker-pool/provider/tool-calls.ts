@@ -37,6 +37,7 @@ export class ToolCalls {
     request: ExecuteToolRequest,
     options: { traceId: string; signal: AbortSignal },
   ): AsyncGenerator<ExecuteToolResponse> {
+    options.signal.throwIfAborted();
     const call = this.#join(request, options.traceId);
     const queue = createEventQueue<ExecuteToolResponse>({ limit: EVENT_LIMIT });
     const onAbort = () => queue.end(options.signal.reason);
