@@ -139,6 +139,27 @@ describe("files of the directory", () => {
     expect(await processOf("quiet")).toBeGreaterThan(0);
   });
 
+  test("LOOP-9 a module that fails to start again is tried again, though its file has not changed", async () => {
+    await write(
+      "again.ts",
+      `import { existsSync } from "node:fs";
+      export default {
+        initialize() { if (existsSync("down.txt")) throw new Error("the database is away"); },
+        tools: [{ name: "again", run: () => "here" }, { name: "leave", run: () => process.exit(3) }] };`,
+    );
+    await offered("again");
+    const of = (tool: string) => pool.call({ source: { name: "again" }, tool });
+    await write("down.txt", "");
+    await failureOf(of("leave"));
+    expect((await failureOf(of("again"))).code).toBe(Code.Unavailable);
+    expect((await status("again"))?.available, "it is offered all the same").toBe(true);
+    await rm(join(hosted, "down.txt"));
+    const answer = () => of("again").catch(() => undefined); // its wait is not over yet
+    expect((await until(answer, { timeoutMs: 20_000 })).value).toBe("here");
+    expect((await pool.call({ tool: "again" })).value, "by its bare name, too").toBe("here");
+    await rm(join(hosted, "again.ts"));
+  });
+
   test("the example keeps notes", async () => {
     await write("notes.ts", await readFile(new URL("../../../examples/hosted/notes.ts", import.meta.url), "utf8"));
     await offered("notes");

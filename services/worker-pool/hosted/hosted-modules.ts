@@ -6,7 +6,8 @@
 // keeps ending is backed off.
 //
 // H1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
-//     was there first stays. A module that is refused is offered by nobody, and hides no other.
+//     was there first stays. A module that is refused is offered by nobody, and hides no other. One that was offered and only fails
+//     to start again stays offered, and is backed off like one that keeps ending.
 // H2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old process finishes its
 //     calls, then `shutdown` runs. `StopWorker` does the same; with force, it fails the calls. The next call starts the module again.
 // H3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `module-process.ts`, M2.
@@ -174,7 +175,7 @@ export class HostedModules implements AsyncDisposable {
         refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
       if (state.kind === "ready" && state.module.process.accepts) return state.module.process;
       refuseBackedOff(place);
-      place.loading = this.#replace(place);
+      place.loading = this.#replace(place, true);
     }
   }
 
@@ -220,7 +221,7 @@ export class HostedModules implements AsyncDisposable {
   }
 
   /** Loads what the file holds, and lets what was there before finish what it has. Never rejects. */
-  async #replace(place: Place): Promise<void> {
+  async #replace(place: Place, isRestart = false): Promise<void> {
     if (this.#isClosed || this.#places.get(place.file) !== place) return;
     const { logger } = this.#options;
     try {
@@ -235,6 +236,7 @@ export class HostedModules implements AsyncDisposable {
       logger.info({ file: place.file }, `${place.file} offers ${module.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
       const reason = reasonWithWayOut(messageFromUnknown(error));
+      if (isRestart) return this.#noteCrash(place, reason); // what it offers is known, and has not changed
       this.#leave(place);
       place.state = { kind: "refused", reason };
       logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);

@@ -47,13 +47,15 @@ export class HostedRegistry {
     return modules.flatMap((module) => module.tools.map((tool) => ({ module, tool })));
   }
 
-  /** Registers and starts a module; one that cannot be started is not kept. */
+  /** Registers and starts a module; one that cannot be started is not kept, and leaves its place to the one before. */
   async initialize(module: RegisteredModule): Promise<void> {
+    const before = this.#modules.get(module.file);
     this.register(module);
     try {
       await module.initialize();
     } catch (error) {
       this.unregister(module);
+      if (before) this.register(before);
       throw error;
     }
   }
