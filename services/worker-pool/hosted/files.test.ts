@@ -160,6 +160,31 @@ describe("files of the directory", () => {
     await rm(join(hosted, "again.ts"));
   });
 
+  test("LOOP-9 a call that waits for its place while its module is removed is told that the module is gone", async () => {
+    await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "1", TOOLBUS_POOL_WAITING: "1" }));
+    const file = (name: string) => join(own.directory, "hosted", name);
+    const lasts = `import { existsSync } from "node:fs";
+      export default { tools: [{ name: "lasts", run: ({ path }) => new Promise((resolve) => {
+        const timer = setInterval(() => { if (existsSync(path)) { clearInterval(timer); resolve("whole"); } }, 20); }) }] };`;
+    await writeFile(file("first.mjs"), lasts);
+    await writeFile(file("gone.mjs"), lasts.replace('"lasts"', '"goes"'));
+    const available = async () =>
+      (await own.provider.getProvidedTools({})).sources.filter((one) => one.available).length;
+    await until(async () => (await available()) === 2, { timeoutMs: 30_000 });
+    const path = join(own.directory, "go on");
+    const first = own.call({ source: { name: "first" }, tool: "lasts", args: { path } });
+    const { listWorkers } = clientFor(own.bus, WorkerService);
+    await until(async () => (await listWorkers({})).workers.some(({ callsInFlight }) => callsInFlight === 1));
+    const others = [1, 2].map(() => failureOf(own.call({ source: { name: "gone" }, tool: "goes" })));
+    expect((await Promise.race(others)).code, "one waits in line, and the line is full").toBe(Code.ResourceExhausted);
+    await rm(file("gone.mjs"));
+    await until(async () => (await available()) === 1, { timeoutMs: 30_000 });
+    await writeFile(path, "");
+    expect((await first).value).toBe("whole");
+    const codes = (await Promise.all(others)).map(({ code }) => code);
+    expect(codes.toSorted()).toEqual([Code.NotFound, Code.ResourceExhausted]);
+  });
+
   test("the example keeps notes", async () => {
     await write("notes.ts", await readFile(new URL("../../../examples/hosted/notes.ts", import.meta.url), "utf8"));
     await offered("notes");

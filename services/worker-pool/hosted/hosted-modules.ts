@@ -111,14 +111,11 @@ export class HostedModules implements AsyncDisposable {
    * nothing was started, `deadline_exceeded` and reason WORKER_CRASHED that the outcome is unknown.
    */
   async call(file: string, call: HostedCall): Promise<Answer> {
-    const place =
-      this.#places.get(file) ??
-      refuse("not_found", `there is no file ${file} in the directory of hosted modules`, {
-        reason: "WORKER_NOT_FOUND",
-      });
+    this.#placeOf(file);
     const release = await this.#options.permits.acquire(call.signal);
     let running: ReturnType<ModuleProcess["call"]> | undefined;
     try {
+      const place = this.#placeOf(file); // it may have been removed while the call waited
       const process = await this.#processFor(place, call.signal);
       if (!process.tools.some(({ name }) => name === call.tool))
         refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
@@ -155,6 +152,12 @@ export class HostedModules implements AsyncDisposable {
     await Promise.all([this.registry.shutdown(), ...this.#leaving]);
   }
 
+  #placeOf(file: string): Place {
+    const place = this.#isClosed ? undefined : this.#places.get(file);
+    const words = `there is no file ${file} in the directory of hosted modules`;
+    return place ?? refuse("not_found", words, { reason: "WORKER_NOT_FOUND" });
+  }
+
   async #processFor(place: Place, signal: AbortSignal): Promise<ModuleProcess> {
     place.callers += 1;
     try {
@@ -174,6 +177,8 @@ export class HostedModules implements AsyncDisposable {
       if (state.kind === "refused")
         refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
       if (state.kind === "ready" && state.module.process.accepts) return state.module.process;
+      const standing = this.#placeOf(place.file);
+      if (standing !== place) return this.#processOf(standing); // removed, and there again
       refuseBackedOff(place);
       place.loading = this.#replace(place, true);
     }
