@@ -242,7 +242,7 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
     description: "Who holds what can live in one process at a time.",
     history: 1,
     maxBytes: 64 * mib,
-    maxMessageBytes: 4 * kib,
+    maxMessageBytes: 32 * kib, // sixteen streams of one caller, each with a name of 128 characters
   },
   toolbus_router_keys: {
     description: "The keys that the tool-routers share, for nobody else to read.",

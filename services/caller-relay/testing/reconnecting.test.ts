@@ -171,6 +171,13 @@ describe("a caller that goes away, and one that comes back", () => {
     for (const window of open) window.close();
   });
 
+  test("CTR-8 as many windows open under the longest names that the contract allows", async () => {
+    await app.declare("named", { name: "ask" });
+    const names = Array.from({ length: 16 }, (_, index) => String.fromCodePoint(0x1f600 + index).repeat(128));
+    const windows = await Promise.all(names.map((name) => app.attach("named", 1_000, name)));
+    for (const window of windows) window.close();
+  });
+
   test("CTR-7 a session that is closed ends its caller's streams, and nothing of it is left; a switch ends nothing", async () => {
     const windows = [await app.openCaller("s18", 10_000), await app.attach("s18")];
     const left = () => app.provider.releaseScope({ scope: { sessionId: "s18", agent: "helper" } });
