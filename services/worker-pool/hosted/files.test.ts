@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../clients.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
@@ -183,6 +184,23 @@ describe("files of the directory", () => {
     expect((await first).value).toBe("whole");
     const codes = (await Promise.all(others)).map(({ code }) => code);
     expect(codes.toSorted()).toEqual([Code.NotFound, Code.ResourceExhausted]);
+  });
+
+  test("LOOP-14 a call whose time ends while it waits for its place is told that nothing was started", async () => {
+    await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "1" }));
+    const text = `export default { tools: [{ name: "rests", run: (_, { signal }) => new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason)); }) }] };`;
+    await writeFile(join(own.directory, "hosted", "resting.mjs"), text);
+    const rests = (timeoutMs: number) =>
+      failureOf(own.call({ source: { name: "resting" }, tool: "rests", timeoutMs })).then(failureFromConnectError);
+    await until(async () => (await own.provider.getProvidedTools({})).sources.some((one) => one.available), {
+      timeoutMs: 30_000,
+    });
+    const first = rests(2_000);
+    const { listWorkers } = clientFor(own.bus, WorkerService);
+    await until(async () => (await listWorkers({})).workers.some(({ callsInFlight }) => callsInFlight === 1));
+    expect(await rests(100)).toMatchObject({ code: "deadline_exceeded", reason: "CALL_NOT_STARTED" });
+    expect(await first).toMatchObject({ code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" });
   });
 
   test("the example keeps notes", async () => {

@@ -108,7 +108,7 @@ export class HostedModules implements AsyncDisposable {
 
   /**
    * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition` and reason MODULE_BACKED_OFF mean that
-   * nothing was started, `deadline_exceeded` and reason WORKER_CRASHED that the outcome is unknown.
+   * nothing was started, reason DEADLINE_EXCEEDED or WORKER_CRASHED that the outcome is unknown.
    */
   async call(file: string, call: HostedCall): Promise<Answer> {
     this.#placeOf(file);
@@ -120,6 +120,7 @@ export class HostedModules implements AsyncDisposable {
       if (!process.tools.some(({ name }) => name === call.tool))
         refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
       running = process.call(call);
+      call.onBegin();
       void running.ended.then(release);
       place.callsTotal += 1;
       const answer = await running.answer;

@@ -1,3 +1,4 @@
+import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 
@@ -7,12 +8,15 @@ export interface CallTime {
   readonly signal: AbortSignal;
   pause(): void;
   resume(): void;
+  /** From here on nobody knows what was done when the time ends. */
+  begin(): void;
   /** To be called when the call is over. */
   end(): void;
 }
 
-export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: () => Error): CallTime {
+export function startCallTime(tool: string, timeoutMs: number, caller: AbortSignal): CallTime {
   const ending = openEnding(caller);
+  let hasBegun = false;
   let leftMs = timeoutMs;
   let runsSinceMs: number | undefined;
   let stopTimer: () => void = () => {};
@@ -30,11 +34,20 @@ export function startCallTime(timeoutMs: number, caller: AbortSignal, timeUp: ()
     stopTimer = startTimer(Math.max(0, leftMs), () => ending.end(timeUp()));
   }
 
+  function timeUp(): Failure {
+    const words = `${tool} timed out after ${Math.round(timeoutMs)}ms${hasBegun ? "" : ", while it waited for its place"}`;
+    return new Failure("deadline_exceeded", words, { reason: hasBegun ? "DEADLINE_EXCEEDED" : "CALL_NOT_STARTED" });
+  }
+
+  function begin(): void {
+    hasBegun = true;
+  }
+
   function end(): void {
     pause();
     ending[Symbol.dispose]();
   }
 
   resume();
-  return { signal: ending.signal, pause, resume, end };
+  return { signal: ending.signal, pause, resume, begin, end };
 }

@@ -62,7 +62,7 @@ export class Pool implements AsyncDisposable {
 
   /**
    * Runs a function. Rejects with a Failure: `not_found`, `failed_precondition` and `resource_exhausted` mean that nothing was
-   * started, `unavailable` of reason WORKER_CRASHED and `deadline_exceeded` that the outcome is unknown.
+   * started, the reasons WORKER_CRASHED and DEADLINE_EXCEEDED that the outcome is unknown.
    */
   async call(call: PoolCall): Promise<Answer> {
     const file = this.#offered(call.file);
@@ -71,12 +71,7 @@ export class Pool implements AsyncDisposable {
     }
     const place = this.#placeOf(call.source, call.file);
     const { callMs } = this.#options.times;
-    const timeoutMs = call.timeoutMs ?? callMs;
-    const timeUp = () =>
-      new Failure("deadline_exceeded", `${call.function} timed out after ${Math.round(timeoutMs)}ms`, {
-        reason: "DEADLINE_EXCEEDED",
-      });
-    const time = startCallTime(timeoutMs, call.signal, timeUp);
+    const time = startCallTime(call.function, call.timeoutMs ?? callMs, call.signal);
     try {
       const release = await place.permits.acquire(time.signal);
       return await this.#callOn(place, call, time, release);
@@ -128,6 +123,7 @@ export class Pool implements AsyncDisposable {
       while (!worker.accepts) worker = await this.#readyWorker(place, call, time);
       const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
       place.keepAwake();
+      time.begin();
       isRunning = true;
       void running.ended.then(free);
       const answer = await running.answer;

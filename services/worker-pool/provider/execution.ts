@@ -14,6 +14,7 @@
  * | `not_found`, `invalid_argument`, `failed_precondition`       | nothing was started, and the message says why |
  * | `resource_exhausted`                                         | nothing was started: everything is busy       |
  * | `unavailable`, reason `WORKER_BACKED_OFF`, `WORKER_STOPPED`  | nothing was started                           |
+ * | `deadline_exceeded`, reason `CALL_NOT_STARTED`               | nothing was started: it waited for its place  |
  * | `unavailable`, reason `WORKER_CRASHED`; `deadline_exceeded`  | the outcome is unknown                        |
  *
  * What a function raises is no failure of the RPC but a result with `is_error`, like `{"error":"ValueError: bad"}`. A worker gets
@@ -28,7 +29,7 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { Failure, messageFromUnknown, refuseRequest } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuseRequest } from "#runtime/failure/failure.ts";
 import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -100,17 +101,13 @@ export function createExecution(parts: ExecutionParts): Execute {
   async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
     const { tool, callId, scope } = request;
     const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
-    const timeUp = () =>
-      new Failure("deadline_exceeded", `${tool} timed out after ${Math.round(timeoutMs)}ms`, {
-        reason: "DEADLINE_EXCEEDED",
-      });
-    const time = startCallTime(timeoutMs, given.signal, timeUp);
+    const time = startCallTime(tool, timeoutMs, given.signal);
     const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
     const listener = createListener(given.tell, logs, labels);
     const { run, told } = openShare(request);
     const call = { tool, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
     try {
-      return told(await hosted.call(file, { ...call, deadlineMs: Date.now() + timeoutMs }));
+      return told(await hosted.call(file, { ...call, onBegin: time.begin, deadlineMs: Date.now() + timeoutMs }));
     } finally {
       time.end();
     }

@@ -172,7 +172,11 @@ describe("bounds", () => {
     await processOf(workers);
     const taken = workers.call("tool.nap", { seconds: 0.6 });
     await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
-    expect((await failureOf(workers.call("tool.pid", {}, { timeoutMs: 100 }))).code).toBe("deadline_exceeded");
+    const late = await failureOf(workers.call("tool.pid", {}, { timeoutMs: 100 }));
+    expect(late).toMatchObject({ code: "deadline_exceeded", reason: "CALL_NOT_STARTED" });
+    expect(
+      (await failureOf(taken.then(() => workers.call("tool.nap", { seconds: 5 }, { timeoutMs: 100 })))).reason,
+    ).toBe("DEADLINE_EXCEEDED");
     await taken;
     expect(await processOf(workers)).toBeGreaterThan(0);
   }, 60_000);

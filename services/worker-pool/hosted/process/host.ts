@@ -26,4 +26,6 @@ export interface HostedCall extends AskingCall {
   configJson: string;
   secretsJson: string;
   listener: CallListener;
+  /** Called when the module gets it. */
+  onBegin: () => void;
 }
