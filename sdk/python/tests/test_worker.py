@@ -108,6 +108,28 @@ class Protocol(unittest.TestCase):
             self.assertIn("over the limit of 3000000", worker.call("f", a="x" * 2_000_000)["error"])
             self.assertEqual(worker.call("f", a="y")["result"], "yy")
 
+    def test_errors_and_progress_keep_to_the_limit_too(self):
+        text = """
+        from toolbus_sdk import progress
+        def f(a):
+            progress(1, 2, "x" * a)
+            raise ValueError("y" * a)
+        """
+        with Worker(text, "--max-line-bytes=1000000") as worker:
+            worker.read()
+            self.assertEqual(len(worker.call("f", a=1_500)["progress"]["message"]), 1_500)
+            self.assertEqual(len(worker.read()["error"]), len("ValueError: ") + 1_500)
+            self.assertLess(len(json.dumps(worker.call("f", a=900_001))), 1_000_000)
+            self.assertEqual(len(worker.read()["error"]), len("ValueError: ") + 900_001)
+            self.assertLess(len(json.dumps(worker.call("f", a=2_000_000))), 1_000_000)
+            self.assertIn("characters left out", worker.read()["error"])
+
+    def test_a_file_that_cannot_be_imported_ends_though_it_has_started_a_thread(self):
+        text = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\nimport nothing_of_that_name\n"
+        with Worker(text) as worker:
+            self.assertIn("nothing_of_that_name", worker.read()["fatal"])
+            self.assertEqual(worker.process.wait(timeout=5), 1)
+
     def test_a_file_that_cannot_be_imported_says_so(self):
         with Worker("import nothing_of_that_name\n") as worker:
             self.assertEqual(worker.read(), {"fatal": "ModuleNotFoundError: No module named 'nothing_of_that_name'"})

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 current: "contextvars.ContextVar[Call]" = contextvars.ContextVar("toolbus_call")
 MISSING: typing.Any = object()
 T = typing.TypeVar("T")
+MAX_PROGRESS_LENGTH = 100_000  # the pool shows the first thousand, once it has struck out what is secret
 
 
 class CallCanceled(BaseException):
@@ -146,4 +147,4 @@ def progress(done: float, total: float = 0, message: str = "") -> None:
     """Tells how far the call has come, in the tool's own unit; a total of 0 means unknown."""
     call = running_call()
     with call.writing():
-        call.channel.send_progress(call.id, float(done), float(total or 0), str(message))
+        call.channel.send_progress(call.id, float(done), float(total or 0), str(message)[:MAX_PROGRESS_LENGTH])

@@ -24,7 +24,7 @@ from toolbus_sdk.call import Call, CallCanceled, current
 from toolbus_sdk.channel import Channel, json_bytes
 from toolbus_sdk.descriptors import take_protocol
 from toolbus_sdk.limits import apply_limits
-from toolbus_sdk.logs import redirect_prints, text_of, write_log
+from toolbus_sdk.logs import redirect_prints, shortened, text_of, write_log
 from toolbus_sdk.loops import BLOCKED_S, Loops
 from toolbus_sdk.settings import Settings, settings_from_arguments
 from toolbus_sdk.threads import Threads
@@ -55,7 +55,7 @@ def run_file(arguments):
     except BaseException as error:
         write_log("error", text_of_traceback(error))
         worker.channel.send_fatal(text_of_error(error))
-        sys.exit(1)
+        os._exit(1)  # threads that the tool has started would keep the process
     worker.serve(functions)
 
 
@@ -170,7 +170,9 @@ class Worker:
         self.answer_error(call, text_of_error(error))
 
     def answer_error(self, call, text):
-        self.answer(call, NULL, json_bytes(text))
+        line = json_bytes(text)
+        is_whole = len(line) <= self.channel.max_line_bytes
+        self.answer(call, NULL, line if is_whole else json_bytes(shortened(text)))
 
     def answer(self, call, result, error):
         self.cancels.pop(call.id, None)
