@@ -1,6 +1,7 @@
 """Calls that are canceled, and calls in flight together."""
 
 import json
+import os
 import unittest
 
 from worker_process import Worker
@@ -125,6 +126,33 @@ class Concurrency(unittest.TestCase):
             worker.send(id=2, function="sleep")
             worker.send(cancel=2)
             self.assertEqual(worker.read(), {"id": 2, "result": None, "error": "the call was canceled"})
+
+    def test_a_call_for_which_no_thread_can_be_started_fails_alone(self):
+        text = """
+        import os, threading, time
+        start, most = threading.Thread.start, {"call-1"}
+        def start_or_fail(thread):
+            if thread.name not in most:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+        threading.Thread.start = start_or_fail
+        def wait(path):
+            while not os.path.exists(path):
+                time.sleep(0.01)
+            most.update({"call-2", "coroutines-watch", "coroutines-1"})
+            return "whole"
+        async def later(): return "later"
+        def quick(): return 1
+        """
+        with Worker(text, "--threads=2") as worker:
+            worker.read()
+            path = os.path.join(worker.directory.name, "go on")
+            worker.send(id=7, function="wait", kwargs={"path": path})
+            told = "RuntimeError: can't start new thread"
+            self.assertEqual([worker.call(name)["error"] for name in ("quick", "later")], [told] * 2)
+            with open(path, "w"):
+                self.assertEqual(worker.read()["result"], "whole")
+            self.assertEqual([worker.call(name)["result"] for name in ("later", "quick")], ["later", 1])
 
     def test_a_memory_limit_is_an_error_of_the_call(self):
         with Worker("def f(n): return len(bytearray(n))\n", f"--memory-bytes={512 * 2**20}") as worker:

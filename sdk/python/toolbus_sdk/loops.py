@@ -104,8 +104,8 @@ class Loops:
 
     def _start(self, work):
         with self._condition:
-            self._in_flight += 1
             self._free_loop().add(work)
+            self._in_flight += 1
             self._condition.notify()
 
     def _finish(self, on_done, task):

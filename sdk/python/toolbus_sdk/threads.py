@@ -17,8 +17,8 @@ class Threads:
             if self._free > 0:
                 self._free -= 1
             elif self._count < self._limit:
+                threading.Thread(target=self._run, name=f"call-{self._count + 1}", daemon=True).start()
                 self._count += 1
-                threading.Thread(target=self._run, name=f"call-{self._count}", daemon=True).start()
             else:
                 self._free -= 1
         self._work.put((function, args))

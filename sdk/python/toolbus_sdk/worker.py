@@ -80,7 +80,7 @@ class Worker:
             elif "reply" in frame:
                 self.channel.asks.answer(frame)
             else:
-                self.start(Call(frame, self.channel))
+                self.start_or_fail(Call(frame, self.channel))
         self.wait_for_calls()
 
     def wait_for_calls(self):
@@ -92,6 +92,13 @@ class Worker:
         cancel = self.cancels.get(call_id)
         if cancel is not None:
             cancel()
+
+    def start_or_fail(self, call):
+        """W4: where no thread is to be had, it is the error of this call, and the others go on."""
+        try:
+            self.start(call)
+        except Exception as error:
+            self.answer_failure(call, error)
 
     def start(self, call):
         function = self.functions.get(call.function)
