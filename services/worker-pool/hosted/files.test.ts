@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
+import { isAlive } from "../../../test/harness/processes.ts";
 import { clientFor } from "../../clients.ts";
 import { openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
@@ -201,6 +202,29 @@ describe("files of the directory", () => {
     await until(async () => (await listWorkers({})).workers.some(({ callsInFlight }) => callsInFlight === 1));
     expect(await rests(100)).toMatchObject({ code: "deadline_exceeded", reason: "CALL_NOT_STARTED" });
     expect(await first).toMatchObject({ code: "deadline_exceeded", reason: "DEADLINE_EXCEEDED" });
+  });
+
+  test("WORK-12 a call that comes before the end of a module's process is told runs on the next one", async () => {
+    await write(
+      "holds.ts",
+      `import { spawn } from "node:child_process";
+      import { readFileSync } from "node:fs";
+      const session = (pid: number) => Number(readFileSync("/proc/" + pid + "/stat", "utf8").split(") ")[1].split(" ")[3]);
+      export default { tools: [
+        { name: "pid_of", run: () => process.pid },
+        { name: "leave_open", run: () => {
+          const holder = spawn("env", ["-i", "setsid", "sleep", "1"], { stdio: ["ignore", "ignore", "inherit"] });
+          while (session(holder.pid!) !== holder.pid);
+          process.exit(3); } }] };`,
+    );
+    await offered("holds");
+    const of = (tool: string) => pool.call({ source: { name: "holds" }, tool });
+    const pid = (await of("pid_of")).value as number;
+    const left = failureOf(of("leave_open"));
+    await until(() => !isAlive(pid), { timeoutMs: 20_000 });
+    expect((await of("pid_of")).value).not.toBe(pid);
+    expect((await left).code).toBe(Code.Unavailable);
+    await rm(join(hosted, "holds.ts"));
   });
 
   test("the example keeps notes", async () => {

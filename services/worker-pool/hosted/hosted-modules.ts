@@ -178,6 +178,7 @@ export class HostedModules implements AsyncDisposable {
       if (state.kind === "refused")
         refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
       if (state.kind === "ready" && state.module.process.accepts) return state.module.process;
+      if (state.kind === "ready" && state.module.process.isLost) await state.module.process.ended;
       const standing = this.#placeOf(place.file);
       if (standing !== place) return this.#processOf(standing); // removed, and there again
       refuseBackedOff(place);

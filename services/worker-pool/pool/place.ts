@@ -66,8 +66,9 @@ export class Place {
   async worker(file: OfferedFile): Promise<Worker> {
     for (;;) {
       const { state } = this;
-      if (state.kind === "ready" && this.#serves(state.worker, file)) return state.worker;
-      if (state.kind === "starting" && state.digest === file.digest) await state.opened;
+      if (state.kind === "ready" && state.worker.isLost) await state.worker.ended;
+      else if (state.kind === "ready" && this.#serves(state.worker, file)) return state.worker;
+      else if (state.kind === "starting" && state.digest === file.digest) await state.opened;
       else if (state.kind === "starting")
         await state.opened.catch(() => {}); // of a version that is gone: its failure too
       else this.#start(file);
@@ -204,16 +205,17 @@ export class Place {
     if (error instanceof Failure && error.metadata?.retry_in_ms !== undefined) {
       const retryAtMs = Date.now() + Number(error.metadata.retry_in_ms);
       this.state = { kind: "backed_off", digest, retryAtMs, reason: error.message, detail: error.message };
-    } else if (error instanceof Failure && error.code === "failed_precondition")
+      return;
+    }
+    this.state = { kind: "stopped" };
+    if (error instanceof Failure && error.code === "failed_precondition")
       this.#noteCrash({ reason: error.message, detail: error.message }, digest);
-    else this.state = { kind: "stopped" };
   }
 
   #noteCrash(end: { reason: string; detail: string }, digest: string): void {
     this.#crashes += 1;
     this.#options.onCrash(end.detail);
-    if (this.state.kind === "ready") return; // another has taken its place already
-    this.state = { kind: "stopped" };
+    if (this.state.kind === "ready" || this.state.kind === "starting") return; // another has taken its place already
     if (this.#crashes <= FREE_CRASHES) return;
     this.state = { kind: "backed_off", digest, retryAtMs: Date.now() + this.#backoff.next(), ...end };
   }

@@ -22,6 +22,15 @@ def crash(how: str = "exit"):
         time.sleep(60)
     os._exit(3)
 
+def parent():
+    return os.getppid()
+
+def crash_with_stderr_open():
+    holder = subprocess.Popen(["env", "-i", "setsid", "sleep", "1"])
+    while os.getsid(holder.pid) != holder.pid:
+        time.sleep(0.01)
+    os._exit(3)
+
 def spin():
     while True:
         pass
@@ -107,6 +116,15 @@ describe("crashes", () => {
       expect(await processOf(workers)).not.toBe(pid);
     }
     expect((await other).reason).toBe("WORKER_CRASHED");
+  }, 60_000);
+
+  test("WORK-8 a call that comes before the end of a crashed worker is told runs on the next one", async () => {
+    await using workers = await openTestWorkers({ "tool.py": TOOL });
+    const parent = (await workers.call("tool.parent")).result as number;
+    const crashed = failureOf(workers.call("tool.crash_with_stderr_open"));
+    await eventually(() => !isAlive(parent));
+    expect((await workers.call("tool.parent")).result).not.toBe(parent);
+    expect(await crashed).toMatchObject({ code: "unavailable", reason: "WORKER_CRASHED" });
   }, 60_000);
 
   test("WORK-8 a worker that keeps crashing is backed off with the reason kept, and comes back", async () => {

@@ -90,7 +90,12 @@ export class Worker {
   }
 
   get accepts(): boolean {
-    return this.#phase === "open";
+    return this.#phase === "open" && !this.isLost;
+  }
+
+  /** The process has crashed or is killed for a fault, and its calls are told in a moment. */
+  get isLost(): boolean {
+    return this.#phase === "open" && (this.#child.hasExited || this.#fault !== "");
   }
 
   get callsInFlight(): number {
@@ -116,7 +121,7 @@ export class Worker {
 
   /** W3. Resolves when the process is gone. */
   async retire(): Promise<void> {
-    if (this.#phase === "open") this.#phase = "retiring";
+    if (this.accepts) this.#phase = "retiring";
     this.#endIfDrained();
     await this.ended;
   }

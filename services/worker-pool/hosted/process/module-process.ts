@@ -88,7 +88,12 @@ export class ModuleProcess {
   }
 
   get accepts(): boolean {
-    return this.#phase === "open";
+    return this.#phase === "open" && !this.isLost;
+  }
+
+  /** It has exited or is killed for a fault, and its calls are told in a moment. */
+  get isLost(): boolean {
+    return this.#phase === "open" && (this.#child.hasExited || this.#fault !== "");
   }
 
   get callsInFlight(): number {
