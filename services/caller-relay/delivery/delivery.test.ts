@@ -48,7 +48,10 @@ function openRelay() {
   return {
     ...{ clock, requests, records, late, answered, results },
     attach: (graceMs = 0, streamId = "") =>
-      attachCaller({ attachments, records, clock, instance: "here" }, "s", { streamId, graceMs }),
+      attachCaller({ attachments, records, clock, instance: "here", isAttachedAt: async () => true }, "s", {
+        streamId,
+        graceMs,
+      }),
     call: (requestId: string, signal = new AbortController().signal, more: Partial<HeldCall> = {}) => {
       const request = create(CallerToolRequestSchema, { requestId, sessionId: "s", tool: "ask" });
       const call: HeldCall = {

@@ -18,7 +18,7 @@ import type { ProgressReports } from "../requests/progress.ts";
 import type { Sessions } from "../sessions.ts";
 import { type AttachingParts, attachCaller } from "../streams/attaching.ts";
 import type { StreamEnd } from "../streams/attachment.ts";
-import { type CallerStream, streamsOf } from "../streams/stream-record.ts";
+import { streamsOf } from "../streams/stream-record.ts";
 import { peerReasons } from "../subscriptions/peers.ts";
 
 export interface RelayRouteParts extends AttachingParts {
@@ -28,7 +28,6 @@ export interface RelayRouteParts extends AttachingParts {
   progress: ProgressReports;
   /** What the session's agent has, its caller's tools too. */
   toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
-  isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
   /** Who has its share of what all declarations take. */
   room: Pick<Crowding, "requireRoom">;
   validator: Pick<Validator, "faultOfSchema">;

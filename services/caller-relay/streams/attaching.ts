@@ -1,4 +1,4 @@
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Attachment } from "./attachment.ts";
 import type { Attachments } from "./attachments.ts";
@@ -9,6 +9,8 @@ export interface AttachingParts {
   records: StreamRecords;
   clock: Clock;
   instance: string;
+  /** Whether there is such a stream, wherever it is. */
+  isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
 }
 
 export interface AttachedCaller extends AsyncDisposable {
@@ -29,10 +31,15 @@ export async function attachCaller(
   const { attachments, records, instance } = parts;
   const attachment = attachments.open(sessionId);
   const stream: CallerStream = { instance, attachmentId: attachment.id, streamId, graceMs };
-  try {
-    const { revision } = await records.update(sessionId, (record) => {
+  const enter = () =>
+    records.update(sessionId, (record) => {
       const open = withStream(sessionId, record, stream);
       return open.streams.length <= MOST_STREAMS ? open : refuseMore(sessionId);
+    });
+  try {
+    const { revision } = await enter().catch(async (error: unknown) => {
+      if (!isFull(error) || !(await endLost(parts, sessionId))) throw error;
+      return enter();
     });
     attachment.revision = revision;
     await endIfReplaced(records, attachment); // what came between was told before the revision was known
@@ -47,6 +54,19 @@ export async function attachCaller(
     attachment.end("detached");
     throw error;
   }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Failure && error.reason === "CALLER_BUSY";
+}
+
+/** Ends what the record names and is no more, as its instance was killed or could not write; gives whether there was such a stream. */
+async function endLost(parts: AttachingParts, sessionId: string): Promise<boolean> {
+  const named = streamsOf((await parts.records.read(sessionId))?.value);
+  const areThere = await Promise.all(named.map((stream) => parts.isAttachedAt(stream, sessionId)));
+  const lost = named.filter((_, index) => !areThere[index]);
+  for (const stream of lost) await endStream(parts, sessionId, stream);
+  return lost.length > 0;
 }
 
 function refuseMore(sessionId: string): never {

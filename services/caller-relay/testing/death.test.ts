@@ -132,6 +132,20 @@ describe("an instance that dies with callers' streams in its hands", () => {
     await fresh;
   });
 
+  test("CTR-8 windows of an instance that was killed take no room from those that are opened again", async () => {
+    await using own = await openTestRelay();
+    await using holder = await openProcess(own, "holder");
+    const app = own.clientsOf(owner);
+    await app.declare("s", { name: "ask" });
+    const open = () => Promise.all(Array.from({ length: 16 }, () => app.attach("s", 10_000)));
+    await open();
+    await holder.kill();
+    await using _ = await own.openInstance("other");
+    const windows = await open();
+    await expect(app.attach("s")).rejects.toThrow(/16 streams open/);
+    for (const window of windows) window.close();
+  });
+
   test("CTR-4 an answer that the killed instance took is told by another one that it won; others are not", async () => {
     await using own = await openTestRelay();
     const holder = await openProcess(own, "holder");
