@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -133,6 +133,27 @@ test("WORK-3 an environment that somebody has taken out of uv's cache is made ag
     env: { ...process.env, UV_CACHE_DIR: uvCache },
   });
   expect((await workers.call("tool.f")).result).toBe(1);
+}, 60_000);
+
+test("WORK-3 an environment that was installed long ago stays while a worker of an older version runs in it", async () => {
+  const body = `import os, sys, time
+def prefix(): return sys.prefix
+def wait(path):
+    while not os.path.exists(path): time.sleep(0.02)
+    return os.path.exists(sys.executable)
+`;
+  await using workers = await openTestWorkers({ "old.py": HEAD + body });
+  const place = (await workers.call("old.prefix")).result as string;
+  const [worker] = (await workers.service.listWorkers({})).workers;
+  await workers.service.stopWorker({ workerId: worker?.id ?? "" });
+  await utimes(place, 0, 0);
+  const path = join(workers.directory, "go on");
+  const waiting = workers.call("old.wait", { path });
+  await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
+  await workers.write("old.py", `# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\n${body}`);
+  await eventually(async () => (await workers.call("old.prefix")).result !== place);
+  await writeFile(path, "");
+  expect((await waiting).result).toBe(true);
 }, 60_000);
 
 test("a pool that stops gives up what is being installed, and tells who waits for it", async () => {

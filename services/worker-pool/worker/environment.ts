@@ -46,6 +46,14 @@ export async function installEnvironment(options: InstallOptions): Promise<strin
   return pythonFromOutput(output);
 }
 
+/** Whether the environment of that Python is there, and not taken out of uv's cache, as `uv cache prune` does. It counts as used from now on. */
+export function isThere(python: string): boolean {
+  if (!existsSync(python)) return false;
+  const now = new Date();
+  utimes(dirname(dirname(python)), now, now).catch(() => {}); // it is there all the same
+  return true;
+}
+
 async function sync(
   { uv, file: { path }, environment, confinement, onLine }: InstallOptions,
   signal: AbortSignal,

@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { PoolTimes } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
+import { isThere } from "./environment.ts";
 
 type Install = (file: OfferedFile, onLine: (line: string) => void, signal: AbortSignal) => Promise<string>;
 type Times = Pick<PoolTimes, "backoffMs" | "maxBackoffMs">;
@@ -46,7 +46,7 @@ export class Installations implements AsyncDisposable {
     const known = found?.environment === file.environment ? found : undefined;
     const leftMs = known?.failed ? known.failed.retryAtMs - Date.now() : 0;
     if (known?.failed && leftMs > 0) throw withRetry(known.failed.error, leftMs);
-    const isKept = known && !known.failed && (known.path === undefined || existsSync(known.path)); // `uv cache prune` takes it away
+    const isKept = known && !known.failed && (known.path === undefined || isThere(known.path));
     return isKept ? known.python : this.#begin(file, known?.backoff);
   }
 
