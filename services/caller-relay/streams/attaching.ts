@@ -38,8 +38,9 @@ export async function attachCaller(
     });
   try {
     const { revision } = await enter().catch(async (error: unknown) => {
-      if (!isFull(error) || !(await endLost(parts, sessionId))) throw error;
-      return enter();
+      const isFull = error instanceof Failure && error.reason === "CALLER_BUSY";
+      if (isFull && (await endLost(parts, sessionId))) return enter();
+      throw error;
     });
     attachment.revision = revision;
     await endIfReplaced(records, attachment); // what came between was told before the revision was known
@@ -54,10 +55,6 @@ export async function attachCaller(
     attachment.end("detached");
     throw error;
   }
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof Failure && error.reason === "CALLER_BUSY";
 }
 
 /** Ends what the record names and is no more, as its instance was killed or could not write; gives whether there was such a stream. */

@@ -153,14 +153,10 @@ function notJson(reason: string): never {
 }
 
 function textFromError(error: unknown): string {
-  if (!(error instanceof Error)) return textFrom(error);
-  const isPlain = error instanceof ResultError || error instanceof Failure || error.name === "Error";
-  return isPlain ? textFrom(error.message) : `${error.name}: ${error.message}`;
-}
-
-function textFrom(thrown: unknown): string {
   try {
-    return String(thrown);
+    if (!(error instanceof Error)) return String(error);
+    const isPlain = error instanceof ResultError || error instanceof Failure || error.name === "Error";
+    return isPlain ? String(error.message) : `${error.name}: ${error.message}`;
   } catch {
     return "an error without a text";
   }
