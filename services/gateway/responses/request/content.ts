@@ -1,3 +1,4 @@
+import { extname } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { z } from "zod";
 import type { ContentPartSchema, FileSchema } from "#gen/toolbus/content/v1/content_pb.ts";
@@ -92,15 +93,16 @@ function bytesOf(base64: string): NonNullable<FileSource> {
   return { case: "data", value: Buffer.from(base64, "base64") };
 }
 
+/** What stands behind the path of an address is no ending. */
 function typeOfName(name: string): string | undefined {
-  const [, ending = ""] = /\.([a-z]+)(?:[?#].*)?$/i.exec(name) ?? [];
-  return TYPES[ending.toLowerCase()];
+  const [path = ""] = name.split(/[?#]/, 1);
+  return TYPES.get(extname(name).toLowerCase()) ?? TYPES.get(extname(path).toLowerCase());
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  pdf: "application/pdf",
-  txt: "text/plain",
-  md: "text/markdown",
-  csv: "text/csv",
-  json: "application/json",
-};
+const TYPES: ReadonlyMap<string, string> = new Map([
+  [".pdf", "application/pdf"],
+  [".txt", "text/plain"],
+  [".md", "text/markdown"],
+  [".csv", "text/csv"],
+  [".json", "application/json"],
+]);

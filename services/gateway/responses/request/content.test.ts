@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { contentFrom } from "./content.ts";
+
+const fileOf = (file: Record<string, unknown>) => contentFrom([{ type: "input_file", ...file }], "input[0]")[0]?.part;
+const PDF = { case: "file", value: { mediaType: "application/pdf" } };
+
+it("SEC-5 the type of a file is read from a name of any length at once", () => {
+  const filename = `${".a?".repeat(100_000)}\n`;
+  const beganAt = performance.now();
+  expect(() => fileOf({ filename, file_data: "eA==" })).toThrow(/does not say of which media type/);
+  expect(performance.now() - beganAt).toBeLessThan(1_000);
+});
+
+it("LOOP-18 the ending of a name tells the type of a file, also in front of a query, and nothing else does", () => {
+  expect(fileOf({ filename: "of #1? the.PDF", file_data: "eA==" })).toMatchObject(PDF);
+  expect(fileOf({ file_url: "https://files.example/a.b/report.pdf?version=1.2#page" })).toMatchObject(PDF);
+  for (const filename of ["pdf", "report.pdf/part", "report.constructor"])
+    expect(() => fileOf({ filename, file_data: "eA==" }), filename).toThrow(/does not say of which media type/);
+});
