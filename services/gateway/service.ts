@@ -78,7 +78,9 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const isOpen = config.auth === "none";
   const health = createHealth({ services: publicServices, processOf, isServing, storageFault, intervalMs: 1_000 });
   const onFault = (fault: string) => logger.warn(fault);
-  const grantRecords = createGrantRecords(createBucket(bus, grantBucket), onFault);
+  const grants = createBucket(bus, grantBucket);
+  const granted = config.tokens && stack.use(await openBucketView(grants, onFault));
+  const grantRecords = createGrantRecords(grants, granted?.view, onFault);
   await grantRecords.keepDefault([...config.defaultGrant]);
   const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
   const shares = new Shares(config.shares);

@@ -5,8 +5,10 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import type { OpenService } from "#runtime/lifecycle/run-service.ts";
 import { DEFAULT_GRANT, grantBucket, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
+import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
@@ -72,20 +74,36 @@ test("SEC-2 a gateway that is configured otherwise than the one before says so",
   );
 });
 
+const askBy = async (gateway: OpenService, claims: Record<string, unknown>) => {
+  const exp = Math.floor(Date.now() / 1_000) + 60;
+  const token = await new SignJWT({ iss: "https://login.example/", aud: "toolbus", exp, sub: "dora@b", ...claims })
+    .setProtectedHeader({ alg: "ES256", kid: "k" })
+    .sign((await signing).privateKey);
+  const { status } = await fetch(`${gateway.announcement?.url}/metrics`, { headers: { "x-api-key": token } });
+  expect(status).toBe(200);
+  return recordOf(keyOfPrincipal(String(claims.sub ?? "dora@b")));
+};
+
 test("SEC-2 what a token grants is told before its request goes on, and taken back by one that grants less", async () => {
   await using gateway = await openGateway({ ...tokens, TOOLBUS_JWT_GRANTS_CLAIM: "toolbus.grants" });
-  const ask = async (claims: Record<string, unknown>) => {
-    const exp = Math.floor(Date.now() / 1_000) + 60;
-    const token = await new SignJWT({ iss: "https://login.example/", aud: "toolbus", exp, sub: "dora@b", ...claims })
-      .setProtectedHeader({ alg: "ES256", kid: "k" })
-      .sign((await signing).privateKey);
-    const { status } = await fetch(`${gateway.announcement?.url}/metrics`, { headers: { "x-api-key": token } });
-    expect(status).toBe(200);
-    return recordOf(keyOfPrincipal("dora@b"));
-  };
+  const ask = (claims: Record<string, unknown>) => askBy(gateway, claims);
   expect(await ask({})).toBeUndefined();
   const grants = ["default", "space:hall", "read:mail", "agent:*", "agent:writer", "agent:writer", 7];
   expect(await ask({ toolbus: { grants } })).toEqual(["agent:writer", "default", "space:hall"]);
   expect(await ask({ toolbus: { grants: "tool:scales other" } })).toEqual(["tool:scales"]);
   expect(await ask({ grants })).toEqual([]);
+});
+
+test("SEC-2 the latest token of a principal says what is granted to it, whichever gateways saw those before", async () => {
+  const env = { ...tokens, TOOLBUS_JWT_GRANTS_CLAIM: "grants" };
+  await using first = await openGateway(env);
+  await using second = await openGateway(env);
+  const [less, more] = [
+    { sub: "erin", grants: ["agent:clerk"] },
+    { sub: "erin", grants: ["agent:clerk", "tool:safe"] },
+  ];
+  expect(await askBy(first, less)).toEqual(["agent:clerk"]);
+  expect(await askBy(second, more)).toEqual(["agent:clerk", "tool:safe"]);
+  const takenBack = async () => (await askBy(first, less))?.length === 1;
+  await until(takenBack, { what: "a gateway to take back what another has told", timeoutMs: 5_000 });
 });

@@ -1,6 +1,6 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { DEFAULT_GRANT, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 
@@ -8,18 +8,16 @@ import { DEFAULT_GRANT, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 export interface GrantRecords {
   /** Says for whom everything without grants is. Another answer than the one before is told as a fault, and holds. */
   keepDefault(principals: readonly string[]): Promise<void>;
-  /** Says what the token of a principal grants it; at once, if it granted the same the last time. */
+  /** Says what the token of a principal grants it; at once, if the latest token at any gateway granted the same. */
   keep(principal: string, grants: readonly string[]): Promise<void>;
 }
 
-const KNOWN_PRINCIPALS = 10_000;
-
+/** `view`: of the bucket, which other gateways write too; where no tokens are taken, there is none. */
 export function createGrantRecords(
   bucket: Pick<Bucket<readonly string[]>, "update">,
+  view: Pick<BucketView<readonly string[]>, "get"> | undefined,
   onFault: (fault: string) => void,
 ): GrantRecords {
-  const known = new BoundedMap<string, string>(KNOWN_PRINCIPALS);
-
   async function write(key: string, names: readonly string[]) {
     const text = String(names);
     await bucket.update(key, (current = []) => (String(current) === text ? undefined : names));
@@ -36,10 +34,10 @@ export function createGrantRecords(
       if (before !== undefined && String(before) !== String(names)) onFault(faultOfDefault(before, names));
     },
     async keep(principal, grants) {
-      if (known.get(principal) === String(grants)) return;
+      const key = keyOfPrincipal(principal);
+      if (String(view?.get(key)?.value ?? []) === String(grants)) return;
       try {
-        await whileWaitedFor(() => write(keyOfPrincipal(principal), grants));
-        known.set(principal, String(grants));
+        await whileWaitedFor(() => write(key, grants));
       } catch (error) {
         // what asks for a grant is refused, with words; all else needs none
         onFault(`what a token grants cannot be stored: ${messageFromUnknown(error)}`);
