@@ -117,7 +117,6 @@ async function followSession(
     },
   });
   const follow = async () => {
-    using _ = ending;
     if (digest !== undefined && digest !== known) await server.sendToolListChanged();
     for await (const list of lists) {
       known = list;
@@ -126,7 +125,10 @@ async function followSession(
   };
   void follow()
     .catch(() => {}) // the client opens it again, and is told why it cannot
-    .finally(() => server.close());
+    .finally(() => {
+      ending.end();
+      return server.close();
+    });
   return response;
 }
 

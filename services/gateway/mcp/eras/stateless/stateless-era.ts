@@ -53,16 +53,16 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   };
   refuseForeignTasks(exchange);
   const isListening = isObject(body) && body.method === "subscriptions/listen";
-  const changes = isListening ? await openChanges(parts, exchange, () => void handler.close()) : NO_CHANGES;
-  const { bus, leave } = changes;
-  const handler = createMcpHandler(server, { legacy: "reject", bus });
-  const given = isListening ? withResources(body, changes.uris) : body;
   const read = async (taskId: string) => {
     const { tasks, detailed } = createDetailedTasks(own());
     const call = await tasks.find(taskId);
     return call && detailed(call);
   };
   const taskIds = isListening ? await listenedTasks(paramsOf(exchange).notifications, read) : [];
+  const changes = isListening ? await openChanges(parts, exchange, () => void handler.close()) : NO_CHANGES;
+  const { bus, leave } = changes;
+  const handler = createMcpHandler(server, { legacy: "reject", bus });
+  const given = isListening ? withResources(body, changes.uris) : body;
   const { body: parsedBody, ...listening } = taskIds.length > 0 ? listeningAnyway(given) : { body: given };
   const response = await handler.fetch(request, { parsedBody });
   if (!isEventStream(response)) leave();
