@@ -54,7 +54,7 @@ export function createMcpDoor(options: McpDoorOptions): Door {
       const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|~sessions|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
       if (isOurs === undefined) return options.metadata.paths(request, response, body);
       const signal = signalOf(response);
-      const { promise: begun, resolve: onBegun } = Promise.withResolvers<void>();
+      const { promise: begun, resolve: onBegun } = Promise.withResolvers<boolean>();
       answer(options, { request, response, body, signal, begun }, agent)
         .then((web) => answerWeb(response, web, { signal, onBegun }))
         .catch(() => response.destroy());
@@ -66,7 +66,7 @@ export function createMcpDoor(options: McpDoorOptions): Door {
 interface Given extends Exchange {
   /** Aborts when the client has left. */
   readonly signal: AbortSignal;
-  readonly begun: Promise<void>;
+  readonly begun: Promise<boolean>;
 }
 
 async function answer(options: McpDoorOptions, given: Given, agent: string): Promise<Response> {

@@ -45,8 +45,8 @@ export interface McpExchange {
   readonly bodyText: string;
   /** Whether the client comes back to a call whose stream it has lost. */
   readonly isResumed?: boolean;
-  /** Resolves when the answer has begun: from then on a client of the older protocol can come back for it. */
-  readonly begun: Promise<void>;
+  /** When the answer has begun: from then on a client of the older protocol can come back for it. `false`: it left before. */
+  readonly begun: Promise<boolean>;
 }
 
 export function optionsFor(caller: Caller): CallOptions {

@@ -82,7 +82,9 @@ export function partsOfSession(parts: McpParts, exchange: McpExchange, sessionId
     ...serverParts(parts, exchange, async () => sessionId),
     callIdOf: ({ id }) => callIdIn(parts, exchange, { sessionId, id }),
     async *callTool(call, options) {
-      await exchange.begun; // what is lost before is lost for the client, and must not have happened
+      // what is lost before is lost for the client, and must not have happened
+      if (!(await exchange.begun))
+        refuse("canceled", "the client left before its answer began", { reason: "CANCELED" });
       yield* parts.tools.callTool({ ...call, sessionId }, options);
     },
   } satisfies Partial<AgentServerOptions>;

@@ -17,8 +17,8 @@ const NOTHING = new Uint8Array();
 
 interface Exchange {
   readonly signal: AbortSignal;
-  /** The client is written the head, and what stands in the body already; or never will be. */
-  readonly onBegun: () => void;
+  /** The client is written the head, and what stands in the body already; with `false`, it never will be. */
+  readonly onBegun: (isBegun: boolean) => void;
 }
 
 /** Resolves when all is written, or the client has left, which the signal says and the body is told. */
@@ -30,7 +30,7 @@ export async function answerWeb(
   const { status, headers, body } = answer;
   const fields = Object.fromEntries([...headers].filter(([name]) => !ofConnection.has(name)));
   const reply = new Reply(response, () => {
-    onBegun();
+    onBegun(true);
     return { status, fields };
   });
   try {
@@ -39,14 +39,16 @@ export async function answerWeb(
   } catch {
     response.destroy(); // the client has left
   } finally {
-    onBegun();
+    onBegun(false);
   }
 }
 
 /** The head goes by itself: the stream may have nothing to say for long. */
 async function sendEach(reply: Reply, body: ReadableStream<Uint8Array> | null, signal: AbortSignal): Promise<void> {
   const reader = body?.getReader();
-  signal.addEventListener("abort", () => reader?.cancel().catch(() => {}), { once: true }); // it has nobody to tell
+  const onLeft = () => void reader?.cancel().catch(() => {}); // it has nobody to tell
+  signal.addEventListener("abort", onLeft, { once: true });
+  if (signal.aborted) onLeft();
   reply.begin();
   for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
   reply.end(NOTHING);
