@@ -13,6 +13,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
+import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
@@ -20,6 +21,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import { type Door, patternOfRoute } from "./door.ts";
+import { answerStream } from "./event-stream.ts";
 import { answerFailure, answerJson, type Exchange, readJson, valuesOf } from "./exchange.ts";
 
 /*
@@ -41,9 +43,6 @@ export interface ToolCallPaths {
 
 /** Each path stands for a method, and lets in whom the method does. */
 const METHODS = ToolCallService.method;
-
-/** How often a stream without calls shows that it lives, which also finds a peer that is gone. */
-const ALIVE_MS = 15_000;
 
 const CALLS = "/api/tool-calls";
 const ACKNOWLEDGEMENT = "/api/tool-calls/{id}/acknowledgement";
@@ -107,22 +106,22 @@ async function stream(
   { calls, enter }: ToolCallPaths,
   { request, response, query }: { request: HttpRequest; response: HttpResponse; query: URLSearchParams },
 ): Promise<void> {
-  const leaving = new AbortController();
-  response.once("close", () => leaving.abort());
-  const alive = setInterval(() => response.headersSent && response.write(": alive\n\n"), ALIVE_MS);
+  const signal = signalOf(response);
   try {
     requireOrigin({ request, response });
     const contextValues = valuesOf(await enter(request, response, METHODS.watchToolCalls));
-    const watching = calls.watchToolCalls(watchFrom(query), { contextValues, signal: leaving.signal });
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
-    response.write(": watching\n\n");
-    for await (const handed of watching) response.write(eventFrom(handed));
-    response.end();
+    await answerStream(response, textsFrom(calls.watchToolCalls(watchFrom(query), { contextValues, signal })));
   } catch (error) {
-    if (!response.headersSent) answerFailure(response, error);
-    else response.end(refusalFrom(error)); // whoever can comes back
-  } finally {
-    clearInterval(alive);
+    answerFailure(response, error);
+  }
+}
+
+async function* textsFrom(watching: AsyncIterable<WatchToolCallsResponse>): AsyncGenerator<string> {
+  yield ": watching\n\n";
+  try {
+    for await (const handed of watching) yield eventFrom(handed);
+  } catch (error) {
+    yield refusalFrom(error); // whoever can comes back
   }
 }
 

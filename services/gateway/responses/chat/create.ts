@@ -1,8 +1,9 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { answerStream } from "../../plain/event-stream.ts";
 import { answerJson, readJson } from "../../plain/exchange.ts";
 import type { ResponsesExchange } from "../exchange.ts";
-import { answerStream, DONE } from "../http/event-stream.ts";
+import { DONE } from "../http/event-stream.ts";
 import { toldErrorFrom } from "../http/refusals.ts";
 import { endedResponse, eventsOf } from "../runs.ts";
 import { startRun } from "../start-run.ts";
