@@ -119,12 +119,14 @@ async function follow({ runs }: CallerClients, { options, request }: OwnCall, ru
   let fromSequence = 0n;
   const open = () => runs.watchRun({ runId, fromSequence }, options);
   const { signal } = options;
+  const isParked = async () => (await runs.getRun({ runId }, options)).run?.state === RunState.REQUIRES_ACTION;
   for await (const { update } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
     fromSequence = placeAfterUpdate(update, fromSequence);
     if (update.case !== "event") continue;
     const params = { progressToken, progress: update.value.sequence + 1 };
     if (progressToken !== undefined) await request.notify({ method: "notifications/progress", params });
-    if (update.value.event.case === "parked") return;
+    // what is told may be long past: a run goes on when another client has answered
+    if (update.value.event.case === "parked" && (await isParked())) return;
   }
 }
 
