@@ -78,6 +78,7 @@ async function answer(options: McpDoorOptions, given: Given, agent: string): Pro
     const bodyText = isJson(given) ? await readText(given, options.maxBytes) : "";
     const body = bodyText === "" ? undefined : parse(bodyText);
     if (isObject(body) && (typeof body.id === "string" || typeof body.id === "number")) id = body.id;
+    if (!METHODS.has(request.method ?? "")) return notAllowed();
     const head = webRequestOf(request, given.signal);
     if (agent === SESSIONS) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     const named = agent || (await soleAgent(options, caller));
@@ -94,10 +95,11 @@ async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promi
   if (exchange.agent === SESSIONS) return serveCallers(parts, exchange);
   if (request.method === "GET") return openStream(parts, exchange);
   if (request.method === "DELETE") return endSession(parts, exchange);
-  if (request.method !== "POST") return notAllowed();
   const isOld = !namesRevision(body) && (await isLegacyRequest(request, body ?? {}));
   return isOld ? postToSession(parts, exchange) : serveStateless(parts, exchange);
 }
+
+const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE"]);
 
 function notAllowed(): Response {
   const error = {

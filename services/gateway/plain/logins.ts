@@ -44,7 +44,8 @@ export function createLoginPaths(paths: LoginPaths): PathTaker {
     client_uri: publicUrl.href,
   };
   return (request, response, body) => {
-    const url = new URL(request.url ?? "/", publicUrl);
+    const url = URL.parse(request.url ?? "/", publicUrl.href);
+    if (url === null) return false;
     const asked = `${request.method} ${url.pathname}`;
     if (asked === `GET ${CLIENT_PATH}`) answerJson(response, 200, client);
     else if (asked === `GET ${LOGIN_PATH}`)

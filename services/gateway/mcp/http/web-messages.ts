@@ -5,8 +5,9 @@ import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
 /** The head of a request as the SDK's transports take it, which read no body: it is given to them parsed. */
 export function webRequestOf(request: HttpRequest, signal: AbortSignal): Request {
-  const url = urlOf(request);
-  if (!URL.canParse(url)) refuse("invalid_argument", "the header Host names no host", { reason: "INVALID_REQUEST" });
+  const url = URL.parse(urlOf(request));
+  if (url === null || url.username !== "" || url.password !== "")
+    refuse("invalid_argument", "the header Host names no host", { reason: "INVALID_REQUEST" });
   return new Request(url, { method: request.method ?? "GET", headers: headerOf(request), signal });
 }
 

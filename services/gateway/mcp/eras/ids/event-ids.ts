@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ProgressToken } from "@modelcontextprotocol/server";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { jsonFromText } from "../../../plain/exchange.ts";
 import type { AskedCall } from "../../agent/agent-server.ts";
 
 /**
@@ -47,7 +48,9 @@ export function placeFromEventId(eventId: string): Place | undefined {
 function callFrom(text: string): PlacedCall | undefined {
   try {
     const call: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
-    return isPlacedCall(call) ? call : undefined;
+    if (!isPlacedCall(call)) return undefined;
+    jsonFromText(call.argumentsJson || "{}"); // whoever writes one by hand may write anything
+    return call;
   } catch {
     return undefined;
   }
