@@ -32,13 +32,16 @@ async function blockFrom(content: ResultContent, form: BlockForm, hasRoom: boole
   if (typeof block.notKept === "string") return [textBlock(`${said}: ${block.notKept}`)];
   if (storedReference === "") return [block];
   const reference: ResultReference = { case: "storedReference", value: storedReference };
-  if (block.type === "text") {
-    const bytes = await form.results.readBytes(reference, MAX_TEXT);
+  const isText = block.type === "text";
+  if (!isText && (!hasBytes(block) || !hasRoom)) return begun(said, reference, form);
+  const read = form.results.readBytes(reference, isText ? MAX_TEXT : undefined);
+  const bytes = await read.catch(() => undefined); // the call is over: whoever was told a fault would make it again
+  if (bytes === undefined) return begun(said, reference, form);
+  if (isText) {
     const text = charactersUpTo(Buffer.from(bytes), MAX_TEXT).toString();
     return size > bytes.length ? begun(text, reference, form) : [{ ...block, text }];
   }
-  if (!hasBytes(block) || !hasRoom) return begun(said, reference, form);
-  const base64 = Buffer.from(await form.results.readBytes(reference)).toString("base64");
+  const base64 = Buffer.from(bytes).toString("base64");
   const { resource } = block;
   return [isObject(resource) ? { ...block, resource: { ...resource, blob: base64 } } : { ...block, data: base64 }];
 }
