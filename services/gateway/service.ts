@@ -38,7 +38,6 @@ import type { GatewayConfig } from "./config.ts";
 import { createComponents } from "./console/components.ts";
 import { createConsolePaths, readConsoleFiles } from "./console/console-files.ts";
 import { createHealth, type IsServing } from "./health.ts";
-import { toolsWithBytes } from "./mcp/agent/whole-content.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
 import { createResourceMetadata } from "./mcp/http/resource-metadata.ts";
 import { createMcpDoor } from "./mcp/mcp-door.ts";
@@ -136,7 +135,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
         doors: [
           createMcpDoor({
             stateKey,
-            tools: toolsWithBytes(client(ToolService), client(ToolCallService)),
+            tools: client(ToolService),
             calls: client(ToolCallService),
             agents: client(AgentService),
             content: client(McpContentService),
