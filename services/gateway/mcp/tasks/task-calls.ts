@@ -3,8 +3,10 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { type CallToolResult as Answer, CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { type AgentServerOptions, type AskedCall, calledBy } from "../agent/agent-server.ts";
 import { resultFrom } from "../agent/call-result.ts";
 import { recordedArguments } from "../agent/recorded-arguments.ts";
@@ -26,6 +28,9 @@ export interface TasksOptions extends Omit<AgentServerOptions, "asking"> {
   /** Aborts when this process stops. */
   readonly stopping: AbortSignal;
 }
+
+/** As long as a call that lost its router looks for another one. */
+const READING = { initialMs: 50, maxMs: 1_000, patienceMs: 30_000 };
 
 /** How a call began: `ended` settles with its answer. One without a record was refused, and has no task. */
 export interface BegunCall {
@@ -63,7 +68,8 @@ export function createTaskCalls(options: TasksOptions) {
     ended.catch(() => {}); // the record tells
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 250)) {
       const isEnded = await Promise.race([ended.then(() => true), delay(waitMs, left).then(() => false)]);
-      const call = await tasks.findAny(callId);
+      // what has begun goes on: whoever was told a fault would make it again
+      const call = await retryWhile(isUnavailable, () => tasks.findAny(callId), { ...READING, signal: left });
       if (call || isEnded) return { call, ended };
     }
   }
