@@ -5,6 +5,7 @@ import type { CallTaskSchema, ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb
 import type { CallToolResult as Answer, CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "./questions.ts";
@@ -53,7 +54,15 @@ export async function follow(parts: CallParts, called: CalledTool, followed: Fol
   const ending = release.use(openEnding(followed.signal));
   const { signal } = ending;
   const request = { ...called, answersForms: parts.answers.forms, answersUrls: parts.answers.urls };
-  const open = () => parts.callTool(request, { ...parts.options, signal });
+  let unknown: unknown;
+  async function* open() {
+    try {
+      yield* parts.callTool(request, { ...parts.options, signal });
+    } catch (error) {
+      if (deliveryOf(error) === "UNKNOWN") unknown = error;
+      throw isUnavailable(error) ? (unknown ?? error) : error; // what may have begun is not told as what was never sent
+    }
+  }
   const events = resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal });
   const looking = release.use(openEnding(signal));
   release.defer(() => looking.end());
