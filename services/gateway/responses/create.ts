@@ -3,14 +3,13 @@ import type { ResponsesExchange } from "./exchange.ts";
 import { answerEvents } from "./http/event-stream.ts";
 import { parseBody } from "./request/body.ts";
 import { currentResponse, endedResponse, eventsOf } from "./runs.ts";
-import { startRun } from "./start-run.ts";
+import { startAskedRun } from "./start-run.ts";
 
 /** Starts a run, and tells of it as it is asked for. A client that leaves has canceled nothing. */
 export async function createResponse(exchange: ResponsesExchange): Promise<void> {
-  const { request, response } = exchange;
+  const { response } = exchange;
   const body = parseBody(await readJson(exchange, exchange.parts.maxBytes));
-  const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
-  const runId = await startRun(exchange, body, { idempotencyKey });
+  const runId = await startAskedRun(exchange, body);
   if (body.stream) await answerEvents(response, eventsOf(exchange, runId));
   else if (body.background) answerJson(response, 200, await currentResponse(exchange, runId));
   else answerJson(response, 200, await endedResponse(exchange, runId));

@@ -1,6 +1,7 @@
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { ResponsesExchange } from "./exchange.ts";
 import type { CreateBody } from "./request/body.ts";
 import { inputFrom } from "./request/input.ts";
 import { metadataFrom, notesOf } from "./request/notes.ts";
@@ -15,6 +16,24 @@ export interface Starting {
   readonly own?: ReadonlySet<string>;
   /** In place of what the body says. */
   readonly options?: Options;
+}
+
+/**
+ * Starts the run that a request over HTTP asks for. OpenAI's clients send a request again by themselves, which without a key would be
+ * another run: once there may be one, they are told not to.
+ */
+export async function startAskedRun(exchange: ResponsesExchange, body: CreateBody): Promise<string> {
+  const { request, response } = exchange;
+  const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
+  const forbidRepeating = () => void (idempotencyKey === "" && response.setHeader("x-should-retry", "false"));
+  try {
+    const runId = await startRun(exchange, body, { idempotencyKey });
+    forbidRepeating();
+    return runId;
+  } catch (error) {
+    if (failureFromConnectError(error).reason === "OUTCOME_UNKNOWN") forbidRepeating();
+    throw error;
+  }
 }
 
 /** Starts the run of a response, and gives its id. */

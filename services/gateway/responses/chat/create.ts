@@ -6,7 +6,7 @@ import type { ResponsesExchange } from "../exchange.ts";
 import { DONE } from "../http/event-stream.ts";
 import { toldErrorFrom } from "../http/refusals.ts";
 import { endedResponse, eventsOf } from "../runs.ts";
-import { startRun } from "../start-run.ts";
+import { startAskedRun } from "../start-run.ts";
 import type { StreamEvent } from "../told/numbered.ts";
 import { parseChat } from "./body.ts";
 import { Chunks } from "./chunks.ts";
@@ -14,10 +14,9 @@ import { completionFrom, faultOf } from "./completion.ts";
 
 /** A completion is a response, told in the older form. */
 export async function createCompletion(exchange: ResponsesExchange): Promise<void> {
-  const { request, response } = exchange;
+  const { response } = exchange;
   const { body, places, includesUsage } = parseChat(await readJson(exchange, exchange.parts.maxBytes));
-  const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
-  const runId = await startRun(exchange, body, { idempotencyKey }).catch(refuseMessages(places));
+  const runId = await startAskedRun(exchange, body).catch(refuseMessages(places));
   if (body.stream) return answerStream(response, textsFrom(eventsOf(exchange, runId), new Chunks(includesUsage)));
   const ended = await endedResponse(exchange, runId);
   const error = faultOf(ended);
