@@ -6,12 +6,12 @@ import {
   ResourceNotFoundError,
   type ResourceTemplateType,
   type Server,
-  UriTemplate,
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { describedFrom } from "./described.ts";
 import { type AgentSources, type Kept, keptPages, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
+import { fitsTemplate } from "./uri-templates.ts";
 
 /**
  * Resources of all the agent's servers, under their own addresses: results and prompts name them so. An address is asked of the one
@@ -81,15 +81,7 @@ async function sourceOf(uri: string, sources: AgentSources): Promise<SourceOfSes
   const owner = lists.find(({ items }) => items.some((one) => one.uri === uri));
   if (owner) return owner.source;
   const patterns = await sources.each((source) => templates(sources, source));
-  return patterns.find(({ items }) => items.some(({ uriTemplate }) => matches(uriTemplate, uri)))?.source;
-}
-
-function matches(template: string, uri: string): boolean {
-  try {
-    return new UriTemplate(template).match(uri) !== null;
-  } catch {
-    return false; // a template that nobody can read is nobody's
-  }
+  return patterns.find(({ items }) => items.some(({ uriTemplate }) => fitsTemplate(uriTemplate, uri)))?.source;
 }
 
 function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Resource[]>> {
