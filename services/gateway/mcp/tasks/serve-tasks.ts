@@ -28,7 +28,7 @@ import { until } from "#runtime/time/until.ts";
 import { teller } from "../calls/telling.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { isOver, POLL_MS, statusOf, taskFrom } from "./task.ts";
-import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
+import { createTaskCalls, readPatiently, type TasksOptions } from "./task-calls.ts";
 
 /** Under this name the SDK is given calls that ask for a task: of `tools/call` it takes nothing but results of tools. */
 export const CREATE_TASK = "toolbus/tasks/create";
@@ -83,8 +83,7 @@ export function serveTasks(server: Server, options: TasksOptions): void {
     let ended = endOf(await tasks.require(taskId));
     for (;;) {
       const isWaitedFor = !ended.aborted;
-      const call = await tasks.require(taskId);
-      const questions = await tasks.questions(call);
+      const { call, questions } = await readPatiently(() => standing(taskId), ending.signal);
       await tellStatus(taskFrom(call, questions.length > 0));
       if (isOver(call)) return related(taskId, await resultOf(call));
       await asking.ask(questions, { callId: taskId, context, isTask: true });
@@ -92,6 +91,11 @@ export function serveTasks(server: Server, options: TasksOptions): void {
       await delay(POLL_MS, next.signal).catch(() => ending.signal.throwIfAborted());
       if (!isWaitedFor) ended = endOf(call);
     }
+  }
+
+  async function standing(taskId: string) {
+    const call = await tasks.require(taskId);
+    return { call, questions: await tasks.questions(call) };
   }
 
   /** Aborts when the waiting for the call has ended: then its record has its end, as a rule. */

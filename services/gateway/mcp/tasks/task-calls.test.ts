@@ -1,9 +1,18 @@
+import { createSecretKey } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
+import { ToolCallSchema, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
+import { createInSpan } from "#runtime/telemetry/in-span.ts";
+import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
 import { HeldCalls } from "./held-calls.ts";
 import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
+
+const away = () => connectError("unavailable", "no router is there", { reason: "SERVICE_UNAVAILABLE" });
 
 it("LOOP-14 a call whose record cannot be read for a moment is the task that it is, and no fault", async () => {
   const answered = Promise.withResolvers<void>();
@@ -22,7 +31,7 @@ it("LOOP-14 a call whose record cannot be read for a moment is the task that it 
     calls: {
       async getToolCall({ callId }: { callId: string }) {
         reads += 1;
-        if (reads <= 3) throw connectError("unavailable", "no router is there", { reason: "SERVICE_UNAVAILABLE" });
+        if (reads <= 3) throw away();
         return { call: { callId, tool: "pay", runId: "", principal: "alice" } };
       },
     },
@@ -31,4 +40,51 @@ it("LOOP-14 a call whose record cannot be read for a moment is the task that it 
   expect(call?.callId).toBe("c1");
   answered.resolve();
   expect((await ended).outputJson).toBe("1");
+});
+
+it("DOOR-2 who waits for the result of a task gets it, though its record cannot be read for a moment", async () => {
+  let reads = 0;
+  const task = { callId: "c1", tool: "pay", principal: "alice", argumentsJson: "{}" };
+  const door = createMcpDoor({
+    enter: async () => ({ principal: "alice" }),
+    sessions: { require: async (id: string) => ({ id, logLevel: 0 }) },
+    stateKey: createSecretKey(new Uint8Array(32)),
+    tools: {
+      async *callTool() {
+        yield create(CallToolResponseSchema, { event: { case: "result", value: { outputJson: "1" } } });
+      },
+    },
+    calls: {
+      async getToolCall() {
+        reads += 1;
+        if (reads > 3 && reads <= 6) throw away();
+        const state = reads > 6 ? ToolCallState.RESOLVED : ToolCallState.STARTED;
+        return { call: create(ToolCallSchema, { ...task, state, result: { outputJson: '"paid"' } }) };
+      },
+    },
+    held: new HeldCalls(),
+    takeCall: () => () => {},
+    stopping: new AbortController().signal,
+    onFault: () => {},
+    inSpan: createInSpan(undefined),
+    maxBytes: 1_000_000,
+    metadata: {},
+  } as unknown as McpDoorOptions);
+  const server = createServer((request, response) => void door.takes(request, response, request)).listen(
+    0,
+    "127.0.0.1",
+  );
+  await once(server, "listening");
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-session-id": "s1",
+      "mcp-protocol-version": "2025-11-25",
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tasks/result", params: { taskId: "c1" } }),
+  });
+  expect(await answer.text()).toContain('"text":"paid"');
+  server.close();
 });

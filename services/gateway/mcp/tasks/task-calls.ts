@@ -29,8 +29,10 @@ export interface TasksOptions extends Omit<AgentServerOptions, "asking"> {
   readonly stopping: AbortSignal;
 }
 
-/** As long as a call that lost its router looks for another one. */
-const READING = { initialMs: 50, maxMs: 1_000, patienceMs: 30_000 };
+/** Asks again as long as a call that lost its router looks for another one. */
+export function readPatiently<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  return retryWhile(isUnavailable, read, { initialMs: 50, maxMs: 1_000, patienceMs: 30_000, signal });
+}
 
 /** How a call began: `ended` settles with its answer. One without a record was refused, and has no task. */
 export interface BegunCall {
@@ -69,7 +71,7 @@ export function createTaskCalls(options: TasksOptions) {
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 250)) {
       const isEnded = await Promise.race([ended.then(() => true), delay(waitMs, left).then(() => false)]);
       // what has begun goes on: whoever was told a fault would make it again
-      const call = await retryWhile(isUnavailable, () => tasks.findAny(callId), { ...READING, signal: left });
+      const call = await readPatiently(() => tasks.findAny(callId), left);
       if (call || isEnded) return { call, ended };
     }
   }
