@@ -7,6 +7,9 @@ import type { ConnectionShares } from "./connection-shares.ts";
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
 type Speech = { kind: "undecided" } | { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };
 
+/** Of TCP, on a silent connection: a peer that vanished without a word would have what it watches for ever. */
+const PROBES = { initialDelay: 30_000, interval: 10_000, count: 3 };
+
 /** What is open at a server, so that it can be closed without breaking off an answer. */
 export class Connections {
   readonly #speechBySocket = new Map<Socket, Speech>();
@@ -20,6 +23,7 @@ export class Connections {
 
   trackSocket(socket: Socket): void {
     this.#shares.track(socket);
+    socket.setKeepAlive(true, PROBES.initialDelay, PROBES.interval, PROBES.count);
     this.#speechBySocket.set(socket, { kind: "undecided" });
     socket.once("close", () => this.#speechBySocket.delete(socket));
     if (this.#isClosing) socket.destroy();
