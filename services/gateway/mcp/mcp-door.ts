@@ -120,7 +120,21 @@ function parse(text: string): unknown {
   const body = jsonFromText(text);
   if (Array.isArray(body) && body.length > MAX_BATCH)
     refuse("invalid_argument", `the body holds more than ${MAX_BATCH} messages`, { reason: "INVALID_REQUEST" });
+  for (const message of Array.isArray(body) ? body : [body]) requireShortEchoes(message);
   return body;
+}
+
+/** Each event of a call has these again, and its client brings them back in a header. */
+const MAX_ECHO = 1_024;
+
+function requireShortEchoes(message: unknown): void {
+  const { id, params } = isObject(message) ? message : {};
+  const { name, _meta: meta } = isObject(params) ? params : {};
+  const progressToken = isObject(meta) ? meta.progressToken : undefined;
+  const echoes = { "the id of a message": id, "params.name": name, "params._meta.progressToken": progressToken };
+  for (const [what, value] of Object.entries(echoes))
+    if (typeof value === "string" && value.length > MAX_ECHO)
+      refuse("invalid_argument", `${what} has at most ${MAX_ECHO} characters`, { reason: "INVALID_REQUEST" });
 }
 
 async function soleAgent({ agents }: McpParts, caller: McpExchange["caller"]): Promise<string> {

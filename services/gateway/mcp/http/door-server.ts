@@ -47,11 +47,17 @@ function isOfSdk(error: unknown): error is Error {
     : error instanceof Error;
 }
 
+/** Of a message that has faults without number, the first are told. */
+const MOST_TOLD = 10;
+
 /** The fields of which zod says something, if it was zod. */
 function faultsIn(message: string): string | undefined {
   const [text] = /\[\s*\{.*\}\s*\]$/s.exec(message) ?? [];
   const issues = text === undefined ? undefined : issuesForm.safeParse(parsed(text)).data;
-  return issues?.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; ");
+  return issues
+    ?.slice(0, MOST_TOLD)
+    .map(({ path, message }) => `${path.join(".")}: ${message}`)
+    .join("; ");
 }
 
 function parsed(text: string): unknown {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { parseBody } from "./body.ts";
 import { contentFrom } from "./content.ts";
 
 const fileOf = (file: Record<string, unknown>) => contentFrom([{ type: "input_file", ...file }], "input[0]")[0]?.part;
@@ -16,4 +17,10 @@ it("LOOP-18 the ending of a name tells the type of a file, also in front of a qu
   expect(fileOf({ file_url: "https://files.example/a.b/report.pdf?version=1.2#page" })).toMatchObject(PDF);
   for (const filename of ["pdf", "report.pdf/part", "report.constructor"])
     expect(() => fileOf({ filename, file_data: "eA==" }), filename).toThrow(/does not say of which media type/);
+});
+
+it("SEC-5 of many faults in a body the first are told", () => {
+  const metadata = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`a${n}`, n]));
+  const refused = () => parseBody({ model: "clerk", input: "go", metadata });
+  expect(refused).toThrow(/metadata.a0: .*; metadata.a9: [^;]*$/);
 });

@@ -1,11 +1,14 @@
 import type { z } from "zod";
 import { refuse } from "#runtime/failure/failure.ts";
 
+/** Of a body that has faults without number, the first are told. */
+const MOST_TOLD = 10;
+
 /** The value in the form of the schema; else it is refused, naming the places that are at fault. */
 export function parsed<S extends z.ZodType>(schema: S, value: unknown, place = ""): z.infer<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const fieldViolations = result.error.issues.map((issue) => ({
+  const fieldViolations = result.error.issues.slice(0, MOST_TOLD).map((issue) => ({
     field: pathText([...(place === "" ? [] : [place]), ...issue.path]),
     message: issue.message,
   }));

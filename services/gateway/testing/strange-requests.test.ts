@@ -1,4 +1,4 @@
-// Heads of requests that no client sends by itself are refused in words, and are no failure of the gateway.
+// Requests that no client sends by itself are refused in words, and are no failure of the gateway.
 
 import { createSecretKey } from "node:crypto";
 import { once } from "node:events";
@@ -55,3 +55,38 @@ it.each([
   expect([answer.statusCode, await text(answer)]).toEqual([status, expect.stringMatching(says)]);
   expect(faults).toEqual([]);
 });
+
+const long = "x".repeat(100_000);
+const asking = { jsonrpc: "2.0", id: 1, method: "prompts/get", params: { name: "p" } };
+
+it.each([
+  ["an id", { ...asking, id: long }, /the id of a message has at most 1024 characters/],
+  ["a name", { ...asking, params: { name: long } }, /params.name has at most 1024 characters/],
+  ["a token", { ...asking, params: { _meta: { progressToken: long } } }, /progressToken has at most 1024 characters/],
+  ["one id of many", [asking, { ...asking, id: long }], /the id of a message has at most 1024 characters/],
+] as const)("SEC-5 %s that each event would have again is short", async (_, message, says) => {
+  const told = await answerTo(message);
+  expect(told).toMatch(says);
+  expect(told.length).toBeLessThan(2_000);
+});
+
+it("SEC-5 of many faults in a message the first are told", async () => {
+  const numbers = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`a${n}`, n]));
+  const told = await answerTo({ ...asking, params: { name: "p", arguments: numbers } });
+  expect(told).toMatch(/params.arguments.a0: .*; params.arguments.a9: /);
+  expect(told.length).toBeLessThan(2_000);
+});
+
+async function answerTo(message: object): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-session-id": "s1",
+      "mcp-protocol-version": "2025-11-25",
+    },
+    body: JSON.stringify(message),
+  });
+  return answer.text();
+}
