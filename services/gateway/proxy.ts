@@ -31,7 +31,7 @@ export function createProxy<S extends DescService>(
   return Object.fromEntries(methods) as ServiceImpl<S>;
 }
 
-function proxyMethod(method: DescMethod, transport: Transport, stopping: AbortSignal | undefined) {
+function proxyMethod(method: DescMethod, transport: Transport, stopping: AbortSignal) {
   switch (method.methodKind) {
     case "unary":
       return unary(method as DescMethodUnary, transport);
@@ -39,12 +39,13 @@ function proxyMethod(method: DescMethod, transport: Transport, stopping: AbortSi
       return serverStream(method as DescMethodStreaming, transport, stopping);
     case "client_streaming":
       return async (requests: Messages, context: HandlerContext) => {
-        for await (const message of stream(method as DescMethodStreaming, transport, requests, context)) return message;
+        const answered = answers(method as DescMethodStreaming, transport, requests, context);
+        for await (const message of passing(answered)) return message;
         throw connectError("internal", "the service ended the call without an answer", { reason: "OUTCOME_UNKNOWN" });
       };
     case "bidi_streaming":
       return (requests: Messages, context: HandlerContext) =>
-        stream(method as DescMethodStreaming, transport, requests, context);
+        passing(answers(method as DescMethodStreaming, transport, requests, context));
   }
 }
 
@@ -70,27 +71,18 @@ function unary(method: DescMethodUnary, transport: Transport) {
 }
 
 /** A stream whose client can stand somewhere in it outlives the instance that serves it. */
-function serverStream(method: DescMethodStreaming, transport: Transport, stopping: AbortSignal | undefined) {
-  return async function* (request: MessageShape<DescMessage>, context: HandlerContext): Messages {
+function serverStream(method: DescMethodStreaming, transport: Transport, stopping: AbortSignal) {
+  return (request: MessageShape<DescMessage>, context: HandlerContext) => {
     const open = (from: MessageShape<DescMessage>) => answers(method, transport, iterableOf(from), context);
     const place = placeOf(method, request);
     const { signal } = context;
-    try {
-      yield* place === undefined ? open(request) : resuming({ place, open, signal, stopping });
-    } catch (error) {
-      throw passedOn(error);
-    }
+    return passing(place === undefined ? open(request) : resuming({ place, open, signal, stopping }));
   };
 }
 
-async function* stream(
-  method: DescMethodStreaming,
-  transport: Transport,
-  requests: Messages,
-  context: HandlerContext,
-): Messages {
+async function* passing(messages: Messages): Messages {
   try {
-    yield* answers(method, transport, requests, context);
+    yield* messages;
   } catch (error) {
     throw passedOn(error);
   }

@@ -1,8 +1,8 @@
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
-import { type HttpRequest, type HttpResponse, senderOf } from "#runtime/rpc/http/messages.ts";
+import { Reply, signalOf } from "#runtime/rpc/http/connect/reply.ts";
+import { type HttpRequest, type HttpResponse, senderOf, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
 import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json-size.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
@@ -69,6 +69,26 @@ export function answerJson(response: HttpResponse, status: number, value: unknow
   response.statusCode = status;
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify(value));
+}
+
+/** How often a stream without events shows that it lives, which also finds a peer that is gone. */
+const ALIVE_MS = 15_000;
+
+const FIELDS = { "content-type": "text/event-stream", "cache-control": "no-cache" };
+
+/** Resolves when all is written, or the client has left, which ends `texts`. A text is asked for when there is room for it. */
+export async function answerStream(response: HttpResponse, texts: AsyncIterable<string>): Promise<void> {
+  const reply = new Reply(response, () => ({ status: 200, fields: FIELDS }));
+  reply.begin(); // a stream may have nothing to say for long
+  const alive = setInterval(() => sinkOf(response).write(": alive\n\n"), ALIVE_MS);
+  try {
+    for await (const text of texts) await reply.send(Buffer.from(text));
+    reply.end(new Uint8Array());
+  } catch {
+    response.destroy(); // the client has left
+  } finally {
+    clearInterval(alive);
+  }
 }
 
 export function answerFailure(response: HttpResponse, error: unknown): void {

@@ -21,8 +21,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import { type Door, patternOfRoute } from "./door.ts";
-import { answerStream } from "./event-stream.ts";
-import { answerFailure, answerJson, type Exchange, readJson, valuesOf } from "./exchange.ts";
+import { answerFailure, answerJson, answerStream, type Exchange, readJson, valuesOf } from "./exchange.ts";
 
 /*
  * External services without an RPC client (TOOL-6, TOOL-7):

@@ -1,7 +1,6 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { answerStream } from "../../plain/event-stream.ts";
-import { answerJson, readJson } from "../../plain/exchange.ts";
+import { answerJson, answerStream, readJson } from "../../plain/exchange.ts";
 import type { ResponsesExchange } from "../exchange.ts";
 import { DONE } from "../http/event-stream.ts";
 import { toldErrorFrom } from "../http/refusals.ts";

@@ -1,5 +1,5 @@
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { answerStream } from "../../plain/event-stream.ts";
+import { answerStream } from "../../plain/exchange.ts";
 import type { StreamEvent } from "../told/numbered.ts";
 import { toldErrorFrom } from "./refusals.ts";
 

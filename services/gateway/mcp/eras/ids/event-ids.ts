@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ProgressToken } from "@modelcontextprotocol/server";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { z } from "zod";
 import { jsonFromText } from "../../../plain/exchange.ts";
 import type { AskedCall } from "../../agent/agent-server.ts";
 
@@ -45,27 +45,21 @@ export function placeFromEventId(eventId: string): Place | undefined {
   return call && { kind: "call", call };
 }
 
+const echoed = z.union([z.string(), z.number()]);
+const placed = z.object({
+  id: echoed,
+  name: z.string(),
+  argumentsJson: z.string().exactOptional(),
+  progressToken: echoed.exactOptional(),
+  task: z.object({ ttl: z.number().exactOptional() }).exactOptional(),
+});
+
 function callFrom(text: string): PlacedCall | undefined {
   try {
-    const call: unknown = JSON.parse(Buffer.from(text, "base64url").toString("utf8"));
-    if (!isPlacedCall(call)) return undefined;
+    const call = placed.parse(JSON.parse(Buffer.from(text, "base64url").toString("utf8")));
     jsonFromText(call.argumentsJson || "{}"); // whoever writes one by hand may write anything
     return call;
   } catch {
     return undefined;
   }
-}
-
-function isPlacedCall(value: unknown): value is PlacedCall {
-  if (!isObject(value)) return false;
-  const { id, name, argumentsJson, progressToken, task } = value;
-  const isId = (one: unknown) => typeof one === "string" || typeof one === "number";
-  const isText = (one: unknown) => one === undefined || typeof one === "string";
-  return (
-    isId(id) &&
-    typeof name === "string" &&
-    isText(argumentsJson) &&
-    (progressToken === undefined || isId(progressToken)) &&
-    (task === undefined || (isObject(task) && ["number", "undefined"].includes(typeof task.ttl)))
-  );
 }

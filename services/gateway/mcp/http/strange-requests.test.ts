@@ -6,9 +6,9 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { eventIdOfCall } from "../mcp/eras/ids/event-ids.ts";
-import { createMcpDoor, type McpDoorOptions } from "../mcp/mcp-door.ts";
-import { createLoginPaths, type LoginPaths } from "../plain/logins.ts";
+import { createLoginPaths, type LoginPaths } from "../../plain/logins.ts";
+import { eventIdOfCall } from "../eras/ids/event-ids.ts";
+import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
 
 const faults: unknown[] = [];
 const door = createMcpDoor({

@@ -3,8 +3,8 @@ import { Socket } from "node:net";
 import { connect } from "node:tls";
 import { afterEach, expect, test, vi } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { echo, openRaw, openServer } from "../testing/echo-server.ts";
-import { createSelfSigned } from "../testing/self-signed.ts";
+import { echo, openRaw, openServer } from "./echo-server.ts";
+import { createSelfSigned } from "./self-signed.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
