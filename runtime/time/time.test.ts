@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { delay } from "./delay.ts";
-import { createManualClock } from "./manual-clock.ts";
 import { createBackoff } from "./retry/backoff.ts";
+import { createManualClock } from "./testing/manual-clock.ts";
 import { until } from "./until.ts";
 
 describe("until", () => {

@@ -5,7 +5,7 @@ import { countWaiting, whileWaitedFor } from "../../bus/link/waited.ts";
 import { shrinkStore } from "../../bus/testing/shrink-store.ts";
 import type { Failure } from "../../failure/failure.ts";
 import { delay } from "../../time/delay.ts";
-import { createManualClock } from "../../time/manual-clock.ts";
+import { createManualClock } from "../../time/testing/manual-clock.ts";
 import { until } from "../../time/until.ts";
 import { createResultRemoval } from "./removal.ts";
 import { openSharedResults } from "./shares.ts";

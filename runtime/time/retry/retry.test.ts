@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createManualClock } from "../manual-clock.ts";
+import { createManualClock } from "../testing/manual-clock.ts";
 import { repeatUntilAborted, retryWhile } from "./retry.ts";
 
 const waits = { initialMs: 100, maxMs: 1_000 };

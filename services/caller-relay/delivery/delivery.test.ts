@@ -7,7 +7,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Submission } from "#runtime/results/submission.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { keepAnswer } from "../requests/answered-requests.ts";
 import type { LateRequest } from "../requests/late-requests.ts";

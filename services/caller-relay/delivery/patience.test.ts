@@ -3,7 +3,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import type { CallEvent, TellCall, Waiter } from "../requests/calls.ts";
 import { waitOnBehalf } from "./patience.ts";
 

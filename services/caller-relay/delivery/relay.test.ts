@@ -6,7 +6,7 @@ import { ExecuteToolRequestSchema, ScopeSchema } from "#gen/toolbus/provider/v1/
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { createCalls } from "../requests/calls.ts";
 import type { StreamRecord } from "../streams/stream-record.ts";
 import type { Declarations } from "./declarations.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Clients, closeSession, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
 

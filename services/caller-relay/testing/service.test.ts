@@ -5,7 +5,7 @@ import { CallerToolCancellationReason } from "#gen/toolbus/caller/v1/caller_pb.t
 import type { WatchDeclarationResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Clients, openTestRelay, owner, type TestRelay } from "./test-relay.ts";
 

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { InputKind, type InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { createRefresh } from "../link/listing/refresh.ts";

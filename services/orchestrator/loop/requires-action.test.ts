@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RunEndReason, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { FakeTool } from "../testing/fakes/fake-router.ts";
 import { double, openRun, tools } from "../testing/loop-run.ts";

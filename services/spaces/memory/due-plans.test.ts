@@ -5,7 +5,7 @@ import type { MemoryRecord } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { createStores } from "../subscriptions.ts";

@@ -4,7 +4,7 @@ import { GrantsSchema } from "#gen/toolbus/access/v1/access_pb.ts";
 import type { Space } from "#gen/toolbus/space/v1/space_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { textContent } from "#runtime/content/text.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { createMessages } from "../messages/messages.ts";
 import { createMemoryLog, type Death, immortal, writeOrDie } from "../testing/memory-log.ts";
 import { agentMember, personMember } from "./member.ts";

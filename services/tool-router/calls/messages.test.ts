@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Failure, type FailureCode } from "#runtime/failure/failure.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { success } from "./answers/answer.ts";
 import { openMessages } from "./messages.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { RecentSessions } from "./recent-sessions.ts";
 import { type SessionRecord, sessionRecord } from "./session-record.ts";
 

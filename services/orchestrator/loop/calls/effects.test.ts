@@ -3,7 +3,7 @@ import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { cancelRun } from "../../runs/cancellation.ts";
 import type { FakeTool } from "../../testing/fakes/fake-router.ts";

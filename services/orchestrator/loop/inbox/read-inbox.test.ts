@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Failure } from "#runtime/failure/failure.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import type { Inbox } from "./inbox.ts";

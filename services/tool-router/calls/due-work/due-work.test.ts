@@ -7,7 +7,7 @@ import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_serv
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { createAbsence } from "./absence.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { agent, catalogueOf, offer, tool } from "../../testing/fakes/tools.ts";
 import type { Offer } from "../../tools/tool-set/offer.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";

@@ -6,7 +6,7 @@ import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { countWaiting, whileWaitedFor } from "#runtime/bus/link/waited.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";

@@ -6,7 +6,7 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended } from "../../testing/fakes/fake-provider.ts";
 import { createOfferJudge } from "./fitness/fitness.ts";

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
-import { createManualClock } from "#runtime/time/manual-clock.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { SessionDrain } from "./drain.ts";
 import { SessionCalls } from "./session-calls.ts";
 
