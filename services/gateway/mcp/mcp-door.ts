@@ -129,9 +129,9 @@ const MAX_ECHO = 1_024;
 
 function requireShortEchoes(message: unknown): void {
   const { id, params } = isObject(message) ? message : {};
-  const { name, _meta: meta } = isObject(params) ? params : {};
+  const meta = isObject(params) ? params._meta : undefined;
   const progressToken = isObject(meta) ? meta.progressToken : undefined;
-  const echoes = { "the id of a message": id, "params.name": name, "params._meta.progressToken": progressToken };
+  const echoes = { "the id of a message": id, "params._meta.progressToken": progressToken };
   for (const [what, value] of Object.entries(echoes))
     if (typeof value === "string" && value.length > MAX_ECHO)
       refuse("invalid_argument", `${what} has at most ${MAX_ECHO} characters`, { reason: "INVALID_REQUEST" });
