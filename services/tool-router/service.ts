@@ -131,6 +131,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       self: `${instance}-${randomUUID().slice(0, 8)}`,
       drainMs: config.switchDrainMs,
       buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
+      leaveSpace: spaces.leaveSpace,
       ...{ catalogue, sessions, contexts, sessionCalls, find, clock, audit, logger, telemetry, onFault },
       changes: stored.changes,
     }),

@@ -10,6 +10,9 @@ export interface Spaces {
   deliverEvent(request: MessageInitShape<typeof DeliverEventRequestSchema>): Promise<void>;
 }
 
+/** Takes the agent of a closed session out of its space: what is said there would go to it for good. */
+export type LeaveSpace = (sessionId: string, agent: string) => Promise<void>;
+
 /** Whether a space is for a principal. */
 export type IsForPrincipal = (spaceId: string, principal: string) => Promise<boolean>;
 

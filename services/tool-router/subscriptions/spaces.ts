@@ -7,7 +7,7 @@ import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { askOnOwnBehalf, clientFor } from "../../clients.ts";
-import type { ForgetSession, IsForPrincipal, Spaces } from "../sessions/spaces.ts";
+import type { ForgetSession, IsForPrincipal, LeaveSpace, Spaces } from "../sessions/spaces.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -18,15 +18,21 @@ const TIMEOUT_MS = 10_000;
 export function createSpaces(
   bus: Bus,
   telemetry?: Pick<Telemetry, "clientTracing">,
-): Spaces & { forgetSession: ForgetSession; isFor: IsForPrincipal } {
+): Spaces & { forgetSession: ForgetSession; isFor: IsForPrincipal; leaveSpace: LeaveSpace } {
   const interceptors = clientInterceptors({ telemetry });
   const spaces = clientFor(bus, SpaceService, { interceptors });
   const toolMessages = clientFor(bus, ToolMessageService, { interceptors });
   const inbox = clientFor(bus, InboxDeliveryService, { interceptors });
   const options = { timeoutMs: TIMEOUT_MS };
+  const activeSpace = async (sessionId: string, agent: string) =>
+    (await askOnOwnBehalf(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId;
   return {
-    activeSpace: async (sessionId, agent) =>
-      (await askOnOwnBehalf(() => spaces.getActiveSpace({ sessionId, agent }, options))).spaceId,
+    activeSpace,
+    async leaveSpace(sessionId, agent) {
+      const spaceId = await activeSpace(sessionId, agent);
+      const member = { case: "agent", value: { sessionId, agent } } as const;
+      if (spaceId !== "") await askOnOwnBehalf(() => spaces.leaveSpace({ spaceId, member }, options));
+    },
     async isFor(spaceId, principal) {
       try {
         await withPrincipal(principal, () => spaces.getSpace({ spaceId }, options));

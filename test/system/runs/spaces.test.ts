@@ -138,6 +138,14 @@ describe("what agents hear", () => {
     expect(runs).toEqual([]);
   }, 90_000);
 
+  it("TOOL-13 the agent of a closed session leaves its space, where nothing more is kept for it", async () => {
+    const { spaces } = await openSession("closing");
+    const members = async () => (await spaces.getSpace({ spaceId: "closing" })).space?.members.map(({ name }) => name);
+    expect(await members()).toEqual(["listener"]);
+    await suite.connection.client(SessionService).closeSession({ sessionId: "closing" });
+    expect(await members()).toEqual([]);
+  });
+
   it("TOOL-12 a plan whose time has come wakes the agent, through every service", async () => {
     const session = await openSession("planned");
     const entry = {

@@ -9,6 +9,7 @@ import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { AGENT_SWITCHED, SESSION_CLOSED } from "../failures.ts";
 import type { SessionRecord } from "../session-record.ts";
 import { refuseAgent } from "../sessions.ts";
+import type { LeaveSpace } from "../spaces.ts";
 
 /*
  * From one agent to the next (ORCH-1), and to the end:
@@ -47,6 +48,7 @@ export interface StepParts {
   build: (session: Session) => Promise<string>;
   /** Cancels the runs of a session that cannot go on: those of agents that it no longer has, or all. */
   cancelRuns: (session: Session, reason: string) => Promise<void>;
+  leaveSpace: LeaveSpace;
   clock: Clock;
   audit: Audit;
   logger: { warn(facts: object, message: string): void };
@@ -123,7 +125,7 @@ export class SwitchSteps {
   }
 
   async #tearDown(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
-    const { release, audit, catalogue, cancelRuns } = this.#parts;
+    const { release, audit, catalogue, cancelRuns, leaveSpace, logger } = this.#parts;
     const { id: sessionId, agent, nextAgent, nextCarry: carry } = session;
     const message = await release(session);
     audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message });
@@ -134,6 +136,9 @@ export class SwitchSteps {
       return this.advance(session, { state: State.BUILDING, agent: nextAgent, contextRevision, switchCount, carry });
     }
     await cancelRuns(session, SESSION_CLOSED.toLowerCase());
+    await leaveSpace(sessionId, agent).catch((err: unknown) => {
+      logger.warn({ sessionId, err }, "the session's agent stays in its space until the session is forgotten");
+    });
     return this.advance(session, { state: State.CLOSED, ...SETTLED });
   }
 

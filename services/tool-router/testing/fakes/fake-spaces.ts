@@ -20,6 +20,10 @@ export class FakeSpaces extends FakeProvider {
   readonly spaceRoutes = (router: ConnectRouter): void => {
     this.routes(router);
     router.service(SpaceService, {
+      leaveSpace: ({ member }) => {
+        const { sessionId = "", agent = "" } = member.case === "agent" ? member.value : {};
+        return { left: this.activeSpaces.delete(`${sessionId} ${agent}`) };
+      },
       getActiveSpace: ({ sessionId, agent }) => ({
         spaceId: this.activeSpaces.get(`${sessionId} ${agent}`) ?? this.activeSpaces.get(sessionId) ?? "",
       }),

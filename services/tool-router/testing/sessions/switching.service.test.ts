@@ -64,6 +64,17 @@ describe("switching a session's agent, on the bus", () => {
     ]);
   });
 
+  test("TOOL-13 the agent of a session that is closed leaves its space; one that is switched stays in its own", async () => {
+    const sessionId = await suite.openSession("red");
+    const { activeSpaces } = suite.spaces;
+    for (const agent of ["red", "blue"]) activeSpaces.set(`${sessionId} ${agent}`, "room");
+    await suite.clients.sessions.switchAgent({ sessionId, agent: "blue" });
+    expect([...activeSpaces.keys()]).toEqual([`${sessionId} red`, `${sessionId} blue`]);
+    await suite.clients.sessions.closeSession({ sessionId });
+    expect([...activeSpaces.keys()]).toEqual([`${sessionId} red`]);
+    activeSpaces.clear();
+  });
+
   test("ORCH-1 an agent that does not exist or cannot be loaded is refused before anything is taken down", async () => {
     const sessionId = await suite.openSession("red");
     const { sessions } = suite.clients;
