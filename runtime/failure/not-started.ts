@@ -5,7 +5,8 @@ import { Failure, type FailureCode, type ReasonName } from "./failure.ts";
  * told so, and not that the outcome is unknown; everything else may have had its effect.
  */
 export function startedNothing(error: unknown): boolean {
-  return error instanceof Failure && (REFUSALS.has(error.code) || NOT_STARTED.has(error.reason));
+  if (!(error instanceof Failure) || error.reason === "OUTCOME_UNKNOWN") return false; // as where an answer was too large
+  return REFUSALS.has(error.code) || NOT_STARTED.has(error.reason);
 }
 
 const REFUSALS: ReadonlySet<string> = new Set([
