@@ -1,8 +1,9 @@
 // ORCH-6: servers over SSE, WebSocket and TCP, each behind a socket of its own.
 
+import { Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { callThrough, openConnection, serverFrom } from "../testing/connection.ts";
@@ -102,4 +103,23 @@ test("SEC-5 a server over SSE that wants its messages at another origin gets non
 test("ORCH-6 who asks for the address of a program is told that it has none", () => {
   const server = create(McpServerSchema, { name: "files", transport: { case: "stdio", value: { command: "true" } } });
   expect(() => urlOfServer(server)).toThrow("the server files is a program, and nobody logs in to it");
+});
+
+test.each([
+  ["WebSocket", () => openWebSocketServer({ subprotocol: true })],
+  ["TCP", openTcpServer],
+] as const)("ORCH-8 a server over %s that vanished without a word is found out", async (_, open) => {
+  const asked: [number | undefined, unknown[]][] = [];
+  const { setKeepAlive } = Socket.prototype;
+  vi.spyOn(Socket.prototype, "setKeepAlive").mockImplementation(function (this: Socket, ...given) {
+    asked.push([this.remotePort, given]);
+    return setKeepAlive.apply(this, given);
+  });
+  await using server = await open();
+  await using connection = openConnection({ name: "far", url: server.url });
+  await callThrough(connection, "echo", { text: "there" });
+  const isToServer = ([port]: [number | undefined, unknown]) =>
+    port === undefined || port === Number(new URL(server.url).port);
+  expect(asked.filter(isToServer).map(([, given]) => given)).toEqual([[true, 15_000]]);
+  vi.restoreAllMocks();
 });

@@ -20,7 +20,7 @@ export const tcp: TransportModule = {
   },
 };
 
-const keepAliveMs = 15_000;
+export const keepAliveMs = 15_000;
 
 function channelTo(url: URL, { guard, maxMessageBytes }: TransportContext): Channel {
   const socket = new Socket().setNoDelay().setKeepAlive(true, keepAliveMs);

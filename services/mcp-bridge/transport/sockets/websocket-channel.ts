@@ -5,6 +5,7 @@ import { delay } from "#runtime/time/delay.ts";
 import type { Channel } from "../channel.ts";
 import type { TransportContext } from "../module.ts";
 import { judgedAddress } from "./judged-address.ts";
+import { keepAliveMs } from "./tcp.ts";
 
 const SUBPROTOCOL = "mcp";
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -47,6 +48,7 @@ export function openWebSocketChannel(
     if (isClosed) throw new Error("the connection was given up");
     const opened = new WebSocket(url, protocols, { headers, maxPayload: maxMessageBytes, ...address });
     opened.on("error", () => {}); // told to whoever waits
+    opened.on("upgrade", ({ socket }) => socket.setKeepAlive(true, keepAliveMs));
     socket = opened;
     const messages = createWebSocketStream(opened, { readableObjectMode: true }); // from the first message on
     messages.on("error", () => {}); // likewise
