@@ -104,7 +104,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const fills = "sessions of the last day, and others that have runs or for which events wait";
   const onShort = { onFault: (fault: string) => logger.warn(fault) };
   stack.use(openRoom(bus, { ...unused, fills, ...onShort }));
-  const remedy = "close sessions that nobody uses";
+  const remedy = "close sessions that nobody uses, which leave after a day";
   const room = stack.use(
     openCrowding(bus, { ...sharesByHeader(bus, sessionPlace), holds: "sessions", remedy, ...onShort }),
   );

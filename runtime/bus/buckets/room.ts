@@ -3,7 +3,8 @@
  * age when room gets short.
  *
  * room-1  Only values leave that may go, those that were written longest ago first, and only while the bucket is filled above its mark.
- *         Where values say whose they are, those leave of who has more than its share (SEC-6).
+ *         Where values say whose they are, those leave of who has more than its share (SEC-6); the others only when what these have
+ *         cannot go, and the bucket would be full for everybody.
  * room-2  A value stays for `keptMs` after it was written, whatever the room.
  * room-3  Each process looks at moments of its own. What two of them remove at a time is removed once, and what was written anew stays.
  */
@@ -31,6 +32,7 @@ export interface RoomOptions<T> {
 }
 
 const betweenMeasures = 128;
+const NEARLY_FULL = 0.9;
 
 /** How much of the bucket is filled, of 1. */
 export async function filledPart(bus: Bus, { bucket }: Pick<Place<unknown>, "bucket">): Promise<number> {
@@ -44,12 +46,27 @@ export async function makeRoom<T>(
   signal: AbortSignal,
   progress = { fromSequence: 1 },
 ): Promise<number> {
-  const { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY } = options;
+  const { place } = options;
   if ((await filledPart(bus, place)) < HIGH_MARK) return 0;
-  const beforeMs = clock.now() - keptMs;
   const { holderOf } = place;
   const crowding = holderOf && (await findCrowding(bus, sharesByHeader(bus, place), signal));
-  const givesWay = (value: T) => !crowding?.size || crowding.has(holderOf?.(value) ?? "");
+  const byAll = () => sweep(bus, options, signal, { progress, givesWay: () => true });
+  if (!crowding?.size) return byAll();
+  const givesWay = (value: T) => crowding.has(holderOf?.(value) ?? "");
+  const removed = await sweep(bus, options, signal, { progress, givesWay });
+  if ((await filledPart(bus, place)) < NEARLY_FULL) return removed;
+  progress.fromSequence = 1;
+  return removed + (await byAll());
+}
+
+/** One pass over what is old enough. */
+async function sweep<T>(
+  bus: Bus,
+  { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY }: RoomOptions<T>,
+  signal: AbortSignal,
+  { progress, givesWay }: { progress: { fromSequence: number }; givesWay: (value: T) => boolean },
+): Promise<number> {
+  const beforeMs = clock.now() - keptMs;
   let removed = 0;
   let asked = 0;
   const { fromSequence } = progress;

@@ -1,6 +1,6 @@
 import { toBinary } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
+import { type CallerDeclaration, CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { type CallerService, WatchDeclarationResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Crowding } from "#runtime/bus/room/crowding.ts";
@@ -47,8 +47,10 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       await sessions.requireOpen(sessionId, caller);
       if (names.length > 0) requireFreeNames(declared, await parts.toolsOf(sessionId));
       await requireSchemas(declared, (_, text) => parts.validator.faultOfSchema(text, principalOf(caller)));
-      const { length } = toBinary(CallerDeclarationSchema, declared);
-      if (names.length > 0) parts.room.requireRoom(principalOf(caller), length);
+      const bytesOf = (one: CallerDeclaration) => toBinary(CallerDeclarationSchema, one).length;
+      const standing = await declarations.read(sessionId);
+      if (bytesOf(declared) > (standing ? bytesOf(standing) : 0))
+        parts.room.requireRoom(principalOf(caller), bytesOf(declared));
       await declarations.write(sessionId, declared);
       return { names };
     },

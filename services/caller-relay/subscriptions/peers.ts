@@ -108,7 +108,7 @@ export function createPeers(bus: Bus, service: string, holder: string) {
         return (await relayAt(instance).getDeclaration({ sessionId }, { headers, timeoutMs: answerTimeoutMs }))
           .attached;
       } catch (error) {
-        if (failureFromConnectError(error).code === "unavailable") return false;
+        if (bus.link.isUp && failureFromConnectError(error).code === "unavailable") return false; // else it says nothing of it
         throw failureFromConnectError(error);
       }
     },

@@ -20,6 +20,7 @@ test("SEC-6 a principal whose declarations take the most declares no more while 
     ),
   });
   expect((await other.declare("others-2", { name: "two" })).names).toEqual(["app_two"]);
+  expect((await app.declare("s-1", { name: "large", description })).names, "as it stands").toEqual(["app_large"]);
   await app.declare("s-0"); // takes its tools back
   expect((await app.relay.getDeclaration({ sessionId: "s-0" })).declaration).toBeUndefined();
 });

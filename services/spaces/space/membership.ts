@@ -122,7 +122,8 @@ export function createMembership({
     async setGrants(id, grants) {
       const { value } = await spaces.update(id, (current) => {
         if (current === undefined) return undefined;
-        if (grants) requireRoom(current.principal, toBinary(GrantsSchema, grants).length);
+        const bytes = bytesOf(grants);
+        if (bytes > bytesOf(current.grants)) requireRoom(current.principal, bytes); // fewer make room
         const { grants: _, ...rest } = current;
         return grants ? { ...rest, grants } : rest;
       });
@@ -156,6 +157,10 @@ export function createMembership({
       return agents.filter((_, index) => active[index] === spaceId); // M3
     },
   };
+}
+
+function bytesOf(grants: Grants | undefined): number {
+  return grants === undefined ? 0 : toBinary(GrantsSchema, grants).length;
 }
 
 /** Its title is for those who may see the space. */

@@ -6,7 +6,7 @@ import {
   ToolMessageState,
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { LogUpdate } from "#runtime/rpc/watching/log-update.ts";
-import { fadingMessage, type SpaceState } from "./space-state.ts";
+import { fadingMessage, messageOfEvent, type SpaceState } from "./space-state.ts";
 
 /** The logs of all spaces; the fold of a log is the state of its space. */
 export interface SpaceLog {
@@ -35,7 +35,8 @@ export async function appendDecided<R>(
     const appended = await log.append(spaceId, state.sequence, decision.append);
     if (appended === undefined) continue;
     const fading = fadingMessage(state);
-    if (fading) await log.append(spaceId, appended.sequence, againEvent(fading)).catch(() => undefined); // the next one does it
+    const isTold = fading?.id === messageOfEvent(decision.append)?.id;
+    if (fading && !isTold) await log.append(spaceId, appended.sequence, againEvent(fading)).catch(() => undefined); // the next one does it
     return { appended };
   }
 }

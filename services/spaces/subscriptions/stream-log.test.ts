@@ -62,12 +62,12 @@ test("TOOL-5 a question stays in its space for as long as it is open, however mu
   const tool = create(ToolMessageSchema, { callId: "asked", tool: "ask", state: ToolMessageState.REQUIRES_ACTION });
   const say = (messageId: string) => messages.send({ spaceId, author, content: textContent("more"), messageId });
   /** What others say meanwhile. */
-  const sayMuch = async (round: string) => {
+  const sayMuch = async (round?: string) => {
     const said = create(SpaceEventSchema, { event: { case: "memberJoined", value: author } });
     const payload = toBinary(SpaceEventSchema, said);
     for (let n = 0; n < 6_000; n += 1) bus.connection.publish(subjectOfSpace(spaceId), payload);
     await bus.connection.flush();
-    await say(round);
+    if (round) await say(round);
   };
   const asked = await messages.recordTool({ spaceId, author, tool });
   for (const round of ["one", "two", "three"]) await sayMuch(round);
@@ -78,7 +78,11 @@ test("TOOL-5 a question stays in its space for as long as it is open, however mu
   const found = await elsewhere.findTool(spaceId, "asked");
   expect(found).toMatchObject({ sequence: asked.sequence, content: { value: { state: tool.state } } });
   expect((await elsewhere.list(spaceId, { offset: 0, limit: 10, before: 0n })).messages[0]?.id).toBe(asked.id);
+  await sayMuch();
   await elsewhere.recordTool({ spaceId, author, tool: { ...tool, state: ToolMessageState.COMPLETE } });
+  expect(await elsewhere.findTool(spaceId, "asked"), "what answers it is not followed by how it stood").toMatchObject({
+    content: { value: { state: ToolMessageState.COMPLETE } },
+  });
   for (const round of ["four", "five"]) await sayMuch(round);
   expect(
     await createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (one) => one }).findTool(

@@ -85,6 +85,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const { entry, facts } = call;
     const now = clock.now();
     const deadline = decideDeadline(entry, now, { deadline: call.runDeadline, isOfRun: facts.runId !== "" });
+    await records.requireRoom(entry, facts);
     const isKept = entry.effect === Effect.AT_MOST_ONCE; // any other is called again, with its arguments
     const argumentsReference = isKept ? await answers.storeArguments(call.argumentsJson, facts.sessionId ?? "") : "";
     const recorded = { ...facts, argumentsReference, ...timesOf(entry, deadline, now) };

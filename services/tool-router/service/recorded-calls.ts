@@ -103,7 +103,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   );
   const fills = "calls that are open or ended within the hour";
   stack.use(openRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
-  const remedy = "cancel calls that nobody answers";
+  const remedy = "cancel calls that nobody answers, which leave after an hour";
   const room = stack.use(openCrowding(bus, { ...sharesByHeader(bus, callPlace), holds: fills, remedy, onFault }));
   stack.use(openGivingWay(bus, { ...TASK_SHARES, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());

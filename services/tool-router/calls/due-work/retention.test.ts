@@ -38,9 +38,9 @@ function recordOf(callId: string, more: CallRecordInit = {}) {
 }
 
 describe("SEC-6 a principal whose records take the most", () => {
-  const openShares = async (onFault = (_: string) => {}) => {
+  const openShares = async (mostBytes: number, onFault = (_: string) => {}) => {
     const bus = await openTestBus();
-    await shrinkStore(bus, "KV_toolbus_calls", 8_192 * kib);
+    await shrinkStore(bus, "KV_toolbus_calls", mostBytes);
     const store = await openCallStore(bus, { waiters: createWaiters() });
     const room = openCrowding(bus, {
       ...sharesByHeader(bus, callPlace),
@@ -61,15 +61,18 @@ describe("SEC-6 a principal whose records take the most", () => {
 
   test("is refused the next one while room is short, at once; others are not, and what it has on record is joined", async () => {
     await using stack = new AsyncDisposableStack();
-    const { bus, store, room, records } = await openShares();
+    const { bus, store, room, records } = await openShares(16_384 * kib);
     stack.use(bus);
     stack.use(store);
     stack.use(room);
-    const begin = (principal: string, callId: string) =>
-      records.begin(asked, factsOf(principal, callId), Date.now(), { signal });
+    const begin = async (principal: string, callId: string) => {
+      const facts = factsOf(principal, callId);
+      await records.requireRoom(asked, facts);
+      return records.begin(asked, facts, Date.now(), { signal });
+    };
     await begin("alice", "hers");
     const fill = async () => {
-      for (let n = 0; n < 2_000; n += 1) await begin("mallory", `his-${n}`);
+      for (let n = 0; n < 6_000; n += 1) await begin("mallory", `his-${n}`);
     };
     await expect(fill()).rejects.toMatchObject({
       code: "resource_exhausted",
@@ -86,7 +89,7 @@ describe("SEC-6 a principal whose records take the most", () => {
 
   test("loses its own when room is made, and nobody else loses older ones", async () => {
     await using stack = new AsyncDisposableStack();
-    const { bus, store, room } = await openShares();
+    const { bus, store, room } = await openShares(4_096 * kib);
     stack.use(bus);
     stack.use(store);
     stack.use(room);
@@ -99,6 +102,21 @@ describe("SEC-6 a principal whose records take the most", () => {
     expect(await store.read("his-0")).toBeUndefined();
     for (let n = 0; n < 20; n += 1) expect(await store.read(`hers-${n}`)).toMatchObject({ principal: "alice" });
   });
+});
+
+test("SEC-6 where the calls of who has the most are open, others' ended ones leave before the store is full for all", async () => {
+  await using bus = await openTestBus();
+  await shrinkStore(bus, "KV_toolbus_calls", 2_048 * kib);
+  using store = await openCallStore(bus, { waiters: createWaiters() });
+  const large = { argumentsJson: JSON.stringify("x".repeat(16 * kib)) };
+  for (let n = 0; (await filledPart(bus, callPlace)) < 0.4; n += 1)
+    await store.create(recordOf(`his-${n}`, { ...large, principal: "mallory", state: State.PENDING }));
+  for (let n = 0; (await filledPart(bus, callPlace)) < 0.95; n += 1)
+    await store.create(recordOf(`theirs-${n}`, { ...large, principal: `one-${n % 10}` }));
+  const clock = { ...systemClock, now: () => Date.now() + 2 * KEPT_MS };
+  await makeRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
+  expect(await filledPart(bus, callPlace)).toBeLessThan(0.75);
+  expect(await store.read("his-0")).toMatchObject({ state: State.PENDING });
 });
 
 test("TOOL-4 when room gets short, the calls that ended longest ago leave; open ones and young ones never do", async () => {

@@ -100,6 +100,13 @@ export class Records {
     this.#executing = executing;
   }
 
+  /** Refuses a call that would be recorded, of a principal that has its share. One that is on record already is joined all the same. */
+  async requireRoom(entry: ToolEntry, { callId, principal = "", argumentsJson = "" }: CallFacts): Promise<void> {
+    if (firstState(entry) === undefined) return;
+    if (this.#room.has(principal) && (await this.#store.read(callId ?? "")) !== undefined) return;
+    this.#room.requireRoom(principal, argumentsJson.length);
+  }
+
   async begin(
     entry: ToolEntry,
     facts: CallFacts & { callId: string },
@@ -110,7 +117,6 @@ export class Records {
     if (state === undefined) return { kind: "unrecorded" };
     const resumable = state === State.STARTED && isResumable(entry.executor);
     const record = callRecord({ ...facts, state, resumable, createTime: timestampFromMs(now) });
-    await this.#requireRoom(record);
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
@@ -177,12 +183,6 @@ export class Records {
   }
 
   /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
-  /** A call that is on record already is joined all the same. */
-  async #requireRoom({ callId, principal, argumentsJson }: CallRecord): Promise<void> {
-    if (this.#room.has(principal) && (await this.#store.read(callId)) !== undefined) return;
-    this.#room.requireRoom(principal, argumentsJson.length);
-  }
-
   async #create(record: CallRecord): Promise<boolean> {
     if (record.state === State.STARTED) this.#executing.add(record.callId);
     if (record.task) await this.#tasks.add(record);
