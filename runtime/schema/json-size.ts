@@ -60,18 +60,32 @@ export function createValueCount(most: number): (piece: Uint8Array) => boolean {
   let counted = { values: 0, elements: 0, isText: false, isEscaped: false };
   return (piece) => {
     let { values, elements, isText, isEscaped } = counted;
+    const find = createFinder(piece, [quote, backslash, newLine, carriageReturn]);
     for (let at = 0; at < piece.length; at += 1) {
+      if (isText && !isEscaped) at = find(at);
       const code = piece[at];
       if (code === newLine || code === carriageReturn) isText = isEscaped = false;
       else if (isEscaped) isEscaped = false;
       else if (isText && code === backslash) isEscaped = true;
       else if (code === quote) isText = !isText;
-      else if (isText) continue;
       else if (code === comma) elements += 1;
       else if (code === openObject || code === openList || code === colon) values += 1;
     }
     counted = { values, elements, isText, isEscaped };
     return values > most || elements > most * ELEMENTS_OF_VALUE;
+  };
+}
+
+/** From a place on, where the first of these codes stands, or the end; each stretch of the piece is looked through once a code. */
+function createFinder(piece: Uint8Array, codes: readonly number[]): (from: number) => number {
+  const next = codes.map(() => -1);
+  return (from) => {
+    for (const [n, code] of codes.entries()) {
+      if ((next[n] ?? 0) >= from) continue;
+      const found = piece.indexOf(code, from);
+      next[n] = found === -1 ? piece.length : found;
+    }
+    return Math.min(...next);
   };
 }
 

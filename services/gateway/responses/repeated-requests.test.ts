@@ -13,6 +13,9 @@ const failures: { createRun?: Error; watchRun?: Error } = {};
 const { takes } = createResponsesDoor({
   enter: async () => ({ principal: "alice" }),
   runs: {
+    async getRun() {
+      throw unknownOutcome("orchestrator fell silent");
+    },
     async createRun() {
       if (failures.createRun) throw failures.createRun;
       return { run: { id: "r1" } };
@@ -64,3 +67,14 @@ it.each([
     }
   },
 );
+
+it("LOOP-18 a request whose former run cannot be read began none, and may be sent again", async () => {
+  Object.assign(failures, { createRun: undefined, watchRun: lost });
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "clerk", input: "go", previous_response_id: "resp_run_1" }),
+  });
+  expect(answer.status).toBeGreaterThanOrEqual(500);
+  expect(answer.headers.get("x-should-retry")).toBe(null);
+});

@@ -12,6 +12,8 @@ import { type Asking, acceptedRun, isUnknownRun, runIdOf } from "./runs.ts";
 export interface Starting {
   /** Sent again, it is the same run. */
   readonly idempotencyKey?: string;
+  /** Told what failed the creation of the run, which it throws. */
+  readonly onLost?: (error: unknown) => never;
   /** Responses that were not to be stored, and may be continued all the same: those of the same connection. */
   readonly own?: ReadonlySet<string>;
   /** In place of what the body says. */
@@ -26,14 +28,13 @@ export async function startAskedRun(exchange: ResponsesExchange, body: CreateBod
   const { request, response } = exchange;
   const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
   const forbidRepeating = () => void (idempotencyKey === "" && response.setHeader("x-should-retry", "false"));
-  try {
-    const runId = await startRun(exchange, body, { idempotencyKey });
-    forbidRepeating();
-    return runId;
-  } catch (error) {
+  const onLost = (error: unknown) => {
     if (failureFromConnectError(error).reason === "OUTCOME_UNKNOWN") forbidRepeating();
     throw error;
-  }
+  };
+  const runId = await startRun(exchange, body, { idempotencyKey, onLost });
+  forbidRepeating();
+  return runId;
 }
 
 /** Starts the run of a response, and gives its id. */
@@ -58,7 +59,8 @@ export async function startRun(asking: Asking, body: CreateBody, starting: Start
       ...starting.options,
     },
   };
-  const { run } = await asking.parts.runs.createRun(request, asking.options).catch(refuseModel);
+  const creating = asking.parts.runs.createRun(request, asking.options).catch(starting.onLost);
+  const { run } = await creating.catch(refuseModel);
   return run?.id ?? refuse("internal", "the orchestrator accepted no run", { reason: "INTERNAL" });
 }
 

@@ -65,7 +65,7 @@ export class LoginRecords {
     decide: (record: LoginRecord | undefined) => LoginRecord | undefined,
   ): Promise<KeptRecord & { hasChanged: boolean }> {
     const sealing = this.#parts.sealing ?? refuseUnkept();
-    if (this.#parts.view.get(key) === undefined) await this.#makeRoom(key);
+    if (this.#parts.view.get(key) === undefined && decide(undefined) !== undefined) await this.#makeRoom(key);
     const result = await this.#parts.bucket.update(key, (standing) => {
       const decided = decide(standing && this.#open(standing, key));
       return decided && sealing.seal(JSON.stringify(decided), key);
@@ -99,7 +99,7 @@ export class LoginRecords {
     const own = this.#parts.view.entries.filter(([other]) => other.startsWith(prefix));
     if (own.length < MOST_OF_ONE) return;
     const [oldest] = own
-      .filter(([other, { value }]) => !isOfUse(this.#open(value, other)))
+      .filter(([other, { value }]) => isUseless(this.#open(value, other)))
       .sort(([, one], [, other]) => one.revision - other.revision);
     if (oldest === undefined)
       refuse("resource_exhausted", `there are ${MOST_OF_ONE} logins at MCP servers already: log out of some`, {
@@ -109,8 +109,10 @@ export class LoginRecords {
   }
 }
 
-function isOfUse({ grant, pending }: Partial<LoginRecord> = {}): boolean {
-  return grant !== undefined || (pending?.expiresAtMs ?? 0) > Date.now();
+/** One that another key has sealed may be a login. */
+function isUseless(record: LoginRecord | undefined): boolean {
+  if (record === undefined || record.grant !== undefined || record.renewing !== undefined) return false;
+  return (record.pending?.expiresAtMs ?? 0) <= Date.now();
 }
 
 export function refuseUnkept(): never {

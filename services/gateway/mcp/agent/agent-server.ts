@@ -130,8 +130,9 @@ export function createAgentServer(server: AgentServerOptions): Server {
     if (outcome.kind === "asked") return outcome.asked;
     if (outcome.answer.isError) span.fail(TOOL_ERROR);
     const hasSchema = async () => {
-      const listed = searches ? undefined : await read().catch(() => undefined); // the call is over, and is told as it ended
-      return listed !== undefined && toolsFrom(listed).some((tool) => tool.name === name && tool.outputSchema);
+      if (searches) return false;
+      const listed = await read().catch(() => undefined); // the call is over, and is told as it ended
+      return listed === undefined || toolsFrom(listed).some((tool) => tool.name === name && tool.outputSchema);
     };
     return resultFrom(outcome.answer, { ...server, callId, hasSchema });
   }

@@ -11,7 +11,7 @@ import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/
 import { describedFrom } from "./described.ts";
 import { type AgentSources, type Kept, keptPages, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
-import { fitsTemplate } from "./uri-templates.ts";
+import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
 
 /**
  * Resources of all the agent's servers, under their own addresses: results and prompts name them so. An address is asked of the one
@@ -81,7 +81,8 @@ async function sourceOf(uri: string, sources: AgentSources): Promise<SourceOfSes
   const owner = lists.find(({ items }) => items.some((one) => one.uri === uri));
   if (owner) return owner.source;
   const patterns = await sources.each((source) => templates(sources, source));
-  return patterns.find(({ items }) => items.some(({ uriTemplate }) => fitsTemplate(uriTemplate, uri)))?.source;
+  const budget = { steps: MAX_STEPS };
+  return patterns.find(({ items }) => items.some(({ uriTemplate }) => fitsTemplate(uriTemplate, uri, budget)))?.source;
 }
 
 function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Resource[]>> {

@@ -42,6 +42,27 @@ it("LOOP-14 a call whose record cannot be read for a moment is the task that it 
   expect((await ended).outputJson).toBe("1");
 });
 
+it("LOOP-14 a task whose record cannot be read at all is told as its call ended, not as one that was not sent", async () => {
+  const { begin } = createTaskCalls({
+    asking: { answers: { forms: false, urls: false } },
+    held: new HeldCalls(),
+    left: AbortSignal.timeout(1_000),
+    principal: "alice",
+    takeCall: () => () => {},
+    argumentsJsonOf: () => "{}",
+    // biome-ignore lint/correctness/useYield: it has nothing to give but its error
+    async *callTool() {
+      throw connectError("internal", "the router broke", { reason: "INTERNAL" });
+    },
+    calls: {
+      async getToolCall() {
+        throw away();
+      },
+    },
+  } as unknown as TasksOptions);
+  await expect(begin({ id: 1, name: "pay", arguments: {} }, "c1")).rejects.toThrow("the router broke");
+});
+
 it("DOOR-2 who waits for the result of a task gets it, though its record cannot be read for a moment", async () => {
   let reads = 0;
   const task = { callId: "c1", tool: "pay", principal: "alice", argumentsJson: "{}" };

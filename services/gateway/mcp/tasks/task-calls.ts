@@ -71,7 +71,8 @@ export function createTaskCalls(options: TasksOptions) {
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 250)) {
       const isEnded = await Promise.race([ended.then(() => true), delay(waitMs, left).then(() => false)]);
       // what has begun goes on: whoever was told a fault would make it again
-      const call = await readPatiently(() => tasks.findAny(callId), left);
+      const reading = readPatiently(() => tasks.findAny(callId), left);
+      const call = await reading.catch(async () => void (await ended)); // how it ended says what is known of it
       if (call || isEnded) return { call, ended };
     }
   }

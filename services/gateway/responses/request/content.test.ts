@@ -15,6 +15,7 @@ it("SEC-5 the type of a file is read from a name of any length at once", () => {
 it("LOOP-18 the ending of a name tells the type of a file, also in front of a query, and nothing else does", () => {
   expect(fileOf({ filename: "of #1? the.PDF", file_data: "eA==" })).toMatchObject(PDF);
   expect(fileOf({ file_url: "https://files.example/a.b/report.pdf?version=1.2#page" })).toMatchObject(PDF);
+  expect(fileOf({ file_url: "https://files.example/report.pdf?file=a.txt" })).toMatchObject(PDF);
   for (const filename of ["pdf", "report.pdf/part", "report.constructor"])
     expect(() => fileOf({ filename, file_data: "eA==" }), filename).toThrow(/does not say of which media type/);
 });

@@ -96,7 +96,7 @@ function bytesOf(base64: string): NonNullable<FileSource> {
 /** What stands behind the path of an address is no ending. */
 function typeOfName(name: string): string | undefined {
   const [path = ""] = name.split(/[?#]/, 1);
-  return TYPES.get(extname(name).toLowerCase()) ?? TYPES.get(extname(path).toLowerCase());
+  return TYPES.get(extname(path).toLowerCase()) ?? TYPES.get(extname(name).toLowerCase());
 }
 
 const TYPES: ReadonlyMap<string, string> = new Map([

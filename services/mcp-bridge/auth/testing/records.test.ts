@@ -32,3 +32,21 @@ test("SEC-6 of a principal's records, those that hold no login leave for others,
   expect(records.find("ada.99")).toEqual(granted(99));
   expect(records.find("eve.wanted")).toBeDefined();
 });
+
+test("SEC-6 room is made of nothing that another key has sealed, that is being renewed, or for what is not written", async () => {
+  const bucket = createMemoryBucket<Uint8Array>();
+  await using followed = await openBucketView(bucket, () => {});
+  const { view } = followed;
+  const [older, newer] = [randomBytes(32), randomBytes(32)];
+  const ahead = new LoginRecords({ bucket, view, sealing: createSealing([newer, older]) });
+  const behind = new LoginRecords({ bucket, view, sealing: createSealing([older]) });
+  await ahead.update("ada.sealed", () => granted(0));
+  await behind.update("ada.renewed", () => ({ server: {}, renewing: "another bridge" }));
+  for (let count = 0; count < 97; count++) await behind.update(`ada.${count}`, () => granted(count));
+  await behind.update("ada.wanted", () => ({ server: {}, wanted: { atMs: 1 } }));
+  expect((await behind.update("ada.none", () => undefined)).hasChanged).toBe(false);
+  expect(behind.find("ada.wanted"), "nothing was written").toBeDefined();
+  await behind.update("ada.97", () => granted(97));
+  await expect(behind.update("ada.98", () => granted(98))).rejects.toThrow("log out of some");
+  expect([ahead.find("ada.sealed"), behind.find("ada.renewed")]).toEqual([granted(0), expect.anything()]);
+});
