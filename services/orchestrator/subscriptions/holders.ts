@@ -1,7 +1,7 @@
 /** The processes of this service ask each other for the sessions that they work on; who does not answer is as good as gone. */
 
-import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { askOnceWhetherAlive } from "#runtime/bus/liveness.ts";
 import type { HolderAnswer, Holders } from "../sessions/wakes/wake.ts";
 import { runSubjects } from "./run-subjects.ts";
@@ -40,13 +40,10 @@ const gatheringMs = 10;
 /** Answers the other processes. Resolves when their questions arrive. */
 export async function openHolderAnswers(bus: Bus, instance: string, answers: HolderAnswers): Promise<AsyncDisposable> {
   const gathering = openGathering(answers.publishSnapshot);
-  const subscription = bus.connection.subscribe(runSubjects.holder(instance), {
-    callback: (error, message: Msg) => {
-      if (error !== null) return; // the subscription's own end
-      const question = message.json<Question>();
-      if (question.kind === "snapshot") gathering.add(question.runId);
-      else message.respond(answers.answer(question.sessionId, question.wakeId));
-    },
+  const subscription = listen(bus, runSubjects.holder(instance), (message) => {
+    const question = message.json<Question>();
+    if (question.kind === "snapshot") gathering.add(question.runId);
+    else message.respond(answers.answer(question.sessionId, question.wakeId));
   });
   await bus.connection.flush();
   return {

@@ -1,4 +1,5 @@
 import type { Bus } from "#runtime/bus/bus.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { followSubject } from "#runtime/bus/streams/follow/follow.ts";
 import { boundsOf } from "#runtime/bus/streams/follow/follow-log.ts";
 import type { AllRuns, DeletedRun } from "../../runs/list/run-changes.ts";
@@ -16,11 +17,7 @@ export function createAllRuns(bus: Bus): AllRuns {
       }
     },
     onDeleted(tell) {
-      const subscription = bus.connection.subscribe(runSubjects.deleted, {
-        callback: (error, message) => {
-          if (error === null) tell(message.json<DeletedRun>());
-        },
-      });
+      const subscription = listen(bus, runSubjects.deleted, (message) => tell(message.json<DeletedRun>()));
       return { [Symbol.dispose]: () => subscription.unsubscribe() };
     },
   };

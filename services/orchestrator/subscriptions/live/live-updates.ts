@@ -14,6 +14,7 @@ import type { Msg } from "@nats-io/transport-node";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { keepEncoded } from "#runtime/rpc/nats/frame/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../../runs/watch/watch.ts";
 import { runSubjects } from "../run-subjects.ts";
@@ -79,21 +80,18 @@ function openFeed(bus: Bus, runId: string): Feed {
     recent.clear();
     for (const buffer of buffers) buffer.lose();
   };
-  const subscription = bus.connection.subscribe(runSubjects.live(runId), {
-    callback(error, message) {
-      if (error !== null) return;
-      const update = updateFromMessage(message);
-      if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
-      const bufferedUpdate = { update, bytes: message.data.length };
-      let unread: readonly BufferedUpdate[] = [bufferedUpdate];
-      for (const buffer of buffers) {
-        const left = buffer.push(bufferedUpdate);
-        if (left !== undefined && left.length > unread.length) unread = left;
-      }
-      if (!isAnyBehind(buffers))
-        recent.clear(); // live-4
-      else recent.take(recent.isEmpty() ? unread : [bufferedUpdate]);
-    },
+  const subscription = listen(bus, runSubjects.live(runId), (message) => {
+    const update = updateFromMessage(message);
+    if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
+    const bufferedUpdate = { update, bytes: message.data.length };
+    let unread: readonly BufferedUpdate[] = [bufferedUpdate];
+    for (const buffer of buffers) {
+      const left = buffer.push(bufferedUpdate);
+      if (left !== undefined && left.length > unread.length) unread = left;
+    }
+    if (!isAnyBehind(buffers))
+      recent.clear(); // live-4
+    else recent.take(recent.isEmpty() ? unread : [bufferedUpdate]);
   });
   const stopListening = bus.link.onReturn(loseAll);
   return {

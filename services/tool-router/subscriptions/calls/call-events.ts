@@ -2,6 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { largestMessageBytes } from "#runtime/bus/declarations/declarations.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import type { CallEvent } from "../../calls/in-flight.ts";
 
 /* Progress and logs of a call, for the routers whose clients wait for it while another one executes it. Some may be lost. */
@@ -15,12 +16,9 @@ export function publishEvent(bus: Bus, callId: string, event: CallEvent): void {
 }
 
 export function followEvents(bus: Bus, callId: string, onEvent: (event: CallEvent) => void): Disposable {
-  const subscription = bus.connection.subscribe(subjectOf(callId), {
-    callback(error, message) {
-      if (error !== null) return;
-      const { event } = fromBinary(CallToolResponseSchema, message.data);
-      if (event.case === "progress" || event.case === "log") onEvent(event);
-    },
+  const subscription = listen(bus, subjectOf(callId), ({ data }) => {
+    const { event } = fromBinary(CallToolResponseSchema, data);
+    if (event.case === "progress" || event.case === "log") onEvent(event);
   });
   return { [Symbol.dispose]: () => subscription.unsubscribe() };
 }

@@ -1,5 +1,6 @@
 import { errors, type Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
@@ -61,20 +62,14 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
     }
   }
 
-  const listen = (subject: string, onQuestion: (message: Msg) => void) =>
-    bus.connection.subscribe(subject, {
-      callback: (error, message) => {
-        if (error === null) onQuestion(message);
-      },
-    });
   const subscriptions = [
-    listen(HELD, (message) => {
+    listen(bus, HELD, (message) => {
       const callId = message.string();
       if (!isExecuting(callId)) return;
       message.respond();
       inFlight.observe(callId, (event) => publishEvent(bus, callId, event), FOLLOWED_MS);
     }),
-    listen(CANCELED, (message) => {
+    listen(bus, CANCELED, (message) => {
       const onFailed = (fault: unknown) => onFault(`a cancellation is not heard: ${messageFromUnknown(fault)}`);
       answerCancel(message).catch(onFailed);
     }),

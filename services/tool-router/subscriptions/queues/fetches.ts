@@ -1,6 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { ensureWorkConsumer, type WorkConsumer } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
@@ -30,14 +31,11 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
   let askedAt: number | undefined;
   let isUrgent = false;
 
-  const subscription = bus.connection.subscribe(inbox, {
-    callback(error, message) {
-      if (error !== null) return;
-      const code = message.headers?.code ?? 0;
-      if (code === 100) return;
-      if (code === 0) batch.push(message);
-      if (code !== 0 || batch.length >= asked) finish(code);
-    },
+  const subscription = listen(bus, inbox, (message) => {
+    const code = message.headers?.code ?? 0;
+    if (code === 100) return;
+    if (code === 0) batch.push(message);
+    if (code !== 0 || batch.length >= asked) finish(code);
   });
 
   function finish(code: number): void {

@@ -1,6 +1,7 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -93,11 +94,7 @@ class Pull {
     this.#inbox = openInbox(bus.connection);
     this.#queue = queue;
     this.#options = options;
-    this.#subscription = bus.connection.subscribe(this.#inbox, {
-      callback: (error, message) => {
-        if (error === null) this.#receive(message);
-      },
-    });
+    this.#subscription = listen(bus, this.#inbox, (message) => this.#receive(message));
   }
 
   /** Makes sure that the consumer is there, and takes every request so far for void. */

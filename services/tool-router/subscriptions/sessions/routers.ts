@@ -1,4 +1,5 @@
 import type { Bus } from "#runtime/bus/bus.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 /*
@@ -61,11 +62,7 @@ export async function openRouters(
   ];
 
   function subscribed<T>(subject: string, take: (said: T) => void) {
-    return connection.subscribe(subject, {
-      callback(error, message) {
-        if (error === null) take(message.json<T>());
-      },
-    });
+    return listen(bus, subject, (message) => take(message.json<T>()));
   }
 
   function onHeartbeat({ router, asks, leaves }: Heartbeat): void {

@@ -2,6 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { FIRST_CHECK_MS } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
@@ -38,18 +39,11 @@ export interface DirectDeliveryOptions {
   onRefused(callId: string): void;
 }
 
-export function openDirectDelivery(
-  bus: Bus,
-  { onDelivered: onHanded, onRefused }: DirectDeliveryOptions,
-): DirectDelivery {
+export function openDirectDelivery(bus: Bus, { onDelivered, onRefused }: DirectDeliveryOptions): DirectDelivery {
   const { connection } = bus;
   const subscriptions = new Map<string, Subscription>();
   const refusals = `${openInbox(connection)}.`;
-  const refused = connection.subscribe(`${refusals}*`, {
-    callback: (error, { subject }) => {
-      if (error === null) onRefused(subject.slice(refusals.length));
-    },
-  });
+  const refused = listen(bus, `${refusals}*`, ({ subject }) => onRefused(subject.slice(refusals.length)));
 
   function receive(message: Msg): void {
     const { data } = message;
@@ -57,7 +51,7 @@ export function openDirectDelivery(
     const revision = new DataView(data.buffer, data.byteOffset).getFloat64(0);
     const place = { subject: message.subject, sequence: 0 };
     const record = readRecord(bus, place, () => decodeCall(data.subarray(REVISION_BYTES)));
-    if (record === undefined || !canBeDelivered(record) || !onHanded(record, revision)) message.respond();
+    if (record === undefined || !canBeDelivered(record) || !onDelivered(record, revision)) message.respond();
   }
 
   function close(tool: string): void {
@@ -74,10 +68,7 @@ export function openDirectDelivery(
     },
     open(tool) {
       if (subscriptions.has(tool)) return;
-      const callback = (error: Error | null, message: Msg) => {
-        if (error === null) receive(message);
-      };
-      subscriptions.set(tool, connection.subscribe(subjectOf(tool), { queue: QUEUE, callback }));
+      subscriptions.set(tool, listen(bus, subjectOf(tool), receive, { queue: QUEUE }));
     },
     close,
     [Symbol.dispose]() {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import type { Presence } from "../../calls/watchers/ports.ts";
 import { tokenFrom } from "./subject-token.ts";
@@ -56,12 +57,9 @@ export function createWatchPresence(bus: Bus): Presence {
 }
 
 function answering(bus: Bus, subject: string, onQuestion: (text: string) => void = () => {}): () => void {
-  const subscription = bus.connection.subscribe(subject, {
-    callback: (error, message) => {
-      if (error !== null) return;
-      message.respond();
-      onQuestion(message.string());
-    },
+  const subscription = listen(bus, subject, (message) => {
+    message.respond();
+    onQuestion(message.string());
   });
   return () => subscription.unsubscribe();
 }
