@@ -47,7 +47,11 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listAgents(request, context) {
       await catalogue.known("agents");
       const elements = catalogue.agents.map(shownTo(context, publicAgent));
-      const named = { elements, placeOf: nameOfAgent, takes: openPage(StoredAgentSchema) };
+      const named = {
+        elements,
+        placeOf: ({ agent }: StoredAgent) => agent?.name ?? "",
+        takes: openPage(StoredAgentSchema),
+      };
       const { items, nextPageToken } = pageOf(["agents"], named, request);
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "agents", "tools") : [];
       return { agents: items, refusedFiles, nextPageToken };
@@ -81,7 +85,11 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listCatalogTools(request, context) {
       await catalogue.known("tools");
       const elements = catalogue.catalogTools.map(shownTo(context, publicTool));
-      const named = { elements, placeOf: nameOfTool, takes: openPage(CatalogToolSchema) };
+      const named = {
+        elements,
+        placeOf: ({ tool }: CatalogTool) => tool?.name ?? "",
+        takes: openPage(CatalogToolSchema),
+      };
       const { items, nextPageToken } = pageOf(["catalog tools"], named, request);
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "tools") : [];
       return { tools: items, refusedFiles, nextPageToken };
@@ -102,7 +110,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async listProviders(request, context) {
       await catalogue.known("providers");
       const elements = catalogue.storedProviders.map(shownTo(context, publicProvider));
-      const named = { elements, placeOf: nameOfProvider };
+      const named = { elements, placeOf: ({ provider }: StoredProvider) => provider?.name ?? "" };
       const { items, nextPageToken } = pageOf(["providers"], named, request);
       return { providers: items, nextPageToken };
     },
@@ -120,16 +128,4 @@ function shownTo<T>(context: HandlerContext, publicView: (stored: T) => T): (sto
 
 function termsFrom({ expectedRevision, validateOnly = false }: Omit<Terms, "origin">): Terms {
   return { origin: BY_RPC, expectedRevision, validateOnly };
-}
-
-function nameOfAgent({ agent }: StoredAgent): string {
-  return agent?.name ?? "";
-}
-
-function nameOfTool({ tool }: CatalogTool): string {
-  return tool?.name ?? "";
-}
-
-function nameOfProvider({ provider }: StoredProvider): string {
-  return provider?.name ?? "";
 }

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import type { ProvidedContent, ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import {
   type CallExecution,
@@ -40,7 +40,7 @@ export function success(output: unknown): Answer {
 
 /** For what is JSON text already, and goes on byte for byte. */
 export function successJson(outputJson: string): Answer {
-  return answerFrom({ outputJson });
+  return create(ToolResultSchema, { outputJson });
 }
 
 export function failure(text: string, reason?: ReasonName): Answer {
@@ -58,14 +58,10 @@ export function canceled(effect: Effect, cause?: unknown): Answer {
   return effect === Effect.AT_MOST_ONCE ? outcomeUnknown(why, "CANCELED") : failure(why, "CANCELED");
 }
 
-function answerFrom(init: MessageInitShape<typeof ToolResultSchema>): Answer {
-  return create(ToolResultSchema, init);
-}
-
 /** Where a result is stored is for the router to say: a provider has no word in it. */
 export function answerFromProvider({ outputJson, isError, reason, metaJson, ...result }: ProvidedResult): Answer {
   const provided = result.content.length > 0 || metaJson !== "" ? { provided: result.content } : {};
-  const answer = answerFrom({ outputJson, isError, reason, metaJson });
+  const answer = create(ToolResultSchema, { outputJson, isError, reason, metaJson });
   return { ...answer, ...useOf(result), endsRun: result.endsRun, ...provided };
 }
 
@@ -104,11 +100,16 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   async function put(answer: Answer, sessionId: string): Promise<Answer> {
-    const { outputJson: whole, isError } = answer;
-    const storedReference = await store(sessionId, whole);
+    const storedReference = await store(sessionId, answer.outputJson);
+    return { ...shortened(answer, { storedReference }), storedReference };
+  }
+
+  function shortened(
+    { outputJson, ...answer }: Answer,
+    rest: { storedReference: string } | { unkept: string },
+  ): Answer {
     const beginningBytes = Math.floor(maxBytes / 4);
-    const outputJson = shortenedJson({ outputJson: whole, isError, storedReference, beginningBytes });
-    return { ...answer, outputJson, storedReference };
+    return { ...answer, outputJson: shortenedJson({ outputJson, isError: answer.isError, ...rest, beginningBytes }) };
   }
 
   /** A call that has happened has its result, also where the whole of it finds no room. */
@@ -117,12 +118,7 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
       return await bound(answer, sessionId);
     } catch (error) {
       if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
-      const { outputJson: whole, isError } = answer;
-      const beginningBytes = Math.floor(maxBytes / 4);
-      return {
-        ...answer,
-        outputJson: shortenedJson({ outputJson: whole, isError, unkept: error.message, beginningBytes }),
-      };
+      return shortened(answer, { unkept: error.message });
     }
   }
 

@@ -4,6 +4,7 @@ import { type ResultContent, ResultContentSchema, type ToolResult } from "#gen/t
 import { Failure } from "#runtime/failure/failure.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { writtenBytes } from "./record-size.ts";
 
 /** A longer text is stored, as bytes always are. */
 const MAX_BLOCK_BYTES = 16 * 1_024;
@@ -74,8 +75,4 @@ function wholeOf({ blockJson, data }: ProvidedContent): string {
   return JSON.stringify(
     isResource ? { ...block, resource: { ...block.resource, blob: base64 } } : { ...block, data: base64 },
   );
-}
-
-function writtenBytes(json: string): number {
-  return Buffer.byteLength(JSON.stringify(json));
 }

@@ -15,7 +15,7 @@ const MAX_SCHEMA_BYTES = 64 * kib;
 export const MAX_RECORDED_RESULT_BYTES = 512 * kib;
 
 /** What a JSON text takes inside of another. */
-function writtenBytes(json: string): number {
+export function writtenBytes(json: string): number {
   return Buffer.byteLength(JSON.stringify(json));
 }
 
