@@ -83,6 +83,11 @@ export function refuseRequest(message: string, violation: FieldViolation, cause?
   throw new Failure("invalid_argument", message, { reason: "INVALID_REQUEST", fieldViolations, cause });
 }
 
+/** Takes the failure for nothing if something does not exist; throws any other. */
+export function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof Failure && error.code === "not_found")) throw error;
+}
+
 /** The message of whatever was thrown, for logs, states and messages that name a cause: a peer may have chosen it. */
 export function messageFromUnknown(error: unknown): string {
   return shortened(wholeMessageOf(error), MAX_MESSAGE_CHARACTERS);

@@ -2,17 +2,10 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import {
-  type FunctionCall,
-  FunctionCallSchema,
-  ItemSchema,
-  Role,
-  RunOptionsSchema,
-} from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, FunctionCallSchema, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { textContent } from "#runtime/content/text.ts";
 import type { FoldedRun, Turn } from "./fold.ts";
-import { inputTextOf, isFunctionToolCall } from "./view.ts";
+import { inputTextOf, isFunctionToolCall, userItem } from "./view.ts";
 
 export function listedFrom(state: FoldedRun): FoldedRun {
   return {
@@ -31,11 +24,8 @@ function withShortInput(accepted: RunAccepted): RunAccepted {
   const known = listedAccepted.get(accepted);
   if (known !== undefined) return known;
   const functionTools = (accepted.options?.functionTools ?? []).map(({ name }) => ({ name }));
-  const message = { role: Role.USER, content: textContent(inputTextOf(accepted)) };
-  const asked = create(ItemSchema, { item: { case: "message", value: message } });
-  const listed = create(RunAcceptedSchema, {
-    ...{ ...accepted, input: [asked], options: create(RunOptionsSchema, { functionTools }) },
-  });
+  const options = create(RunOptionsSchema, { functionTools });
+  const listed = create(RunAcceptedSchema, { ...accepted, input: [userItem(inputTextOf(accepted))], options });
   listedAccepted.set(accepted, listed);
   listedAccepted.set(listed, listed);
   return listed;

@@ -113,6 +113,11 @@ export function itemFromResult(callId: string, result: ToolResult): Item {
   return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result } } });
 }
 
+/** What a user says, or what is told in its place. */
+export function userItem(text: string): Item {
+  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
+}
+
 /** Whether the client of the run executes this call. */
 export function isFunctionToolCall(state: FoldedRun, call: FunctionCall): boolean {
   return functionToolOf(state, call) !== undefined;

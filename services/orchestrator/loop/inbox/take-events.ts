@@ -7,11 +7,10 @@
  * inbox-3  A run that is to be canceled takes none.
  */
 
-import { create } from "@bufbuild/protobuf";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
-import { textContent } from "#runtime/content/text.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
+import { userItem } from "../../log/state/view.ts";
 import type { InboxContents } from "./inbox.ts";
 
 export interface DeliveredInbox extends InboxContents {
@@ -52,5 +51,5 @@ function withinRoom(events: readonly InboxEvent[]): InboxEvent[] {
 function itemFromEvent({ text }: InboxEvent): Item {
   const bytes = Buffer.byteLength(text);
   const shown = bytes <= maxBytes ? text : `${Buffer.from(text).subarray(0, maxBytes)}… (${bytes} bytes)`;
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(shown) } } });
+  return userItem(shown);
 }

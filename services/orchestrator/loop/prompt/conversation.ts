@@ -10,9 +10,9 @@
 
 import { create } from "@bufbuild/protobuf";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
-import { textContent, textOfContent } from "#runtime/content/text.ts";
+import { textOfContent } from "#runtime/content/text.ts";
 import type { FoldedRun, Turn } from "../../log/state/fold.ts";
-import { itemsCutOff, openingItems } from "../../log/state/view.ts";
+import { itemsCutOff, openingItems, userItem } from "../../log/state/view.ts";
 import { resultInWords } from "../../model/prompt/prompt-parts.ts";
 
 export interface Conversation {
@@ -28,7 +28,7 @@ export function conversationFromState(state: FoldedRun): Conversation {
   if (compaction === undefined) return { opening: openingItems(state), turns, continuesEarlier: true };
   const kept = turns.filter(({ sequence }) => sequence >= compaction.beforeSequence); // conversation-2
   const opening = [
-    itemFromText(`[Summary of the conversation so far]\n${compaction.summary}`),
+    userItem(`[Summary of the conversation so far]\n${compaction.summary}`),
     ...givenAfterSummary(state),
   ];
   return { opening, turns: kept, continuesEarlier: false }; // conversation-1
@@ -39,7 +39,7 @@ function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
   const input = accepted.input.map((item) => {
     if (item.item.case !== "functionCallOutput") return item;
     const { callId, result } = item.item.value;
-    return itemFromText(resultInWords(callId, result));
+    return userItem(resultInWords(callId, result));
   });
   return [...(inbox?.items ?? []), ...input];
 }
@@ -53,14 +53,10 @@ export function wordsFromState(state: FoldedRun, toAgent: string): Item[] {
     const { role, content } = item.value;
     const text = textOfContent(content);
     if (text.trim() === "") return [];
-    if (role === Role.USER) return [itemFromText(text)];
+    if (role === Role.USER) return [userItem(text)];
     if (role !== Role.ASSISTANT) return [];
     return accepted.agent === toAgent
       ? [create(ItemSchema, { item: { case: "message", value: { role, content } } })]
-      : [itemFromText(`[Agent ${accepted.agent} said]\n${text}`)];
+      : [userItem(`[Agent ${accepted.agent} said]\n${text}`)];
   });
-}
-
-function itemFromText(text: string): Item {
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
 }

@@ -23,12 +23,14 @@ export async function submitOutputs(
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, caller);
   const found = journal.state ?? notFound(runId);
-  const bodies = await checkedOutputs(options.log, found, { outputs, signal }); // outputs-1, outputs-3
+  const checked = await checkedOutputs(options.log, found, { outputs, signal }); // outputs-1, outputs-3
   const wake = announcer(options, journal);
   const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);
   let isStored = false;
-  for (const body of bodies) {
-    const event = await journal.append((state) => (isTaken(state, body.value) ? undefined : body), { announce }); // outputs-2
+  for (const value of checked) {
+    const decide = (state: FoldedRun | undefined) =>
+      isTaken(state, value) ? undefined : ({ case: "callFinished", value } as const); // outputs-2
+    const event = await journal.append(decide, { announce });
     isStored = event !== undefined;
   }
   const state = journal.state ?? notFound(runId);

@@ -13,24 +13,13 @@ import {
 import type { Taker } from "#runtime/collections/own-turn.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import {
-  faultOfOutcome,
-  type Outcome,
-  refuseReused,
-  type Submission,
-  submissionFrom,
-} from "#runtime/results/submission.ts";
+import { faultOfOutcome, type Outcome, refuseReused, submissionFrom } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
 import { isTooLarge } from "../../log/too-large.ts";
 import { faultOfOutput } from "../../loop/tools/function-tools.ts";
-
-export interface OutputBody {
-  readonly case: "callFinished";
-  readonly value: Output;
-}
 
 interface Output {
   readonly callId: string;
@@ -46,7 +35,7 @@ export async function checkedOutputs(
   log: Pick<RunLog, "check">,
   state: FoldedRun,
   { outputs, signal }: { readonly outputs: readonly ToolOutput[]; readonly signal: AbortSignal | undefined },
-): Promise<OutputBody[]> {
+): Promise<Output[]> {
   const callIds = outputs.map(({ callId }) => callId);
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
   if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
@@ -55,8 +44,7 @@ export async function checkedOutputs(
   await refuseUnfit(state, missing);
   refuseTooLarge(log, state.runId, missing);
   const order = state.turns.flatMap(({ calls }) => calls.map(({ callId }) => callId));
-  const inOrder = told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
-  return inOrder.map((value) => ({ case: "callFinished", value }));
+  return told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
 }
 
 async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promise<Output[]> {
@@ -64,16 +52,13 @@ async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promis
   const nextStep = openSlices();
   for (const { callId, submissionId, outcome } of outputs) {
     await nextStep();
-    const result = await checkedResult(submissionFrom({ submissionId, outcome }, callId), callId, taker);
-    told.push({ callId, submissionId, result, execution: byClient });
+    const { outcome: given } = submissionFrom({ submissionId, outcome }, callId);
+    const fault = await faultOfOutcome(given, taker);
+    if (fault !== undefined)
+      refuseCall("invalid_argument", callId, `is given an output that ${fault}`, "RESULT_INVALID"); // LOOP-8
+    told.push({ callId, submissionId, result: resultFromOutcome(given), execution: byClient });
   }
   return told;
-}
-
-async function checkedResult({ outcome }: Submission, callId: string, taker: Taker): Promise<Output["result"]> {
-  const fault = await faultOfOutcome(outcome, taker);
-  if (fault !== undefined) refuseCall("invalid_argument", callId, `is given an output that ${fault}`, "RESULT_INVALID"); // LOOP-8
-  return resultFromOutcome(outcome);
 }
 
 /** What a call answered, as it is stored. */

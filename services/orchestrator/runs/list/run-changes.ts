@@ -13,6 +13,7 @@
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -181,14 +182,11 @@ interface Known {
 
 /** changes-2 */
 function createReader(log: Pick<RunLog, "read">) {
-  const knownByRunId = new Map<string, Known>();
+  const knownByRunId = new BoundedMap<string, Known>(mostKnown);
 
   function keep(runId: string, known: Known): void {
-    knownByRunId.delete(runId);
-    if (known.state.phase.kind === "ended") return;
-    knownByRunId.set(runId, known);
-    const [oldest] = knownByRunId.keys();
-    if (knownByRunId.size > mostKnown && oldest !== undefined) knownByRunId.delete(oldest);
+    if (known.state.phase.kind === "ended") knownByRunId.delete(runId);
+    else knownByRunId.set(runId, known);
   }
 
   async function stateAfter(stored: StoredEvent, before: Known | undefined): Promise<Known | undefined> {

@@ -15,17 +15,17 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { SubAgent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, ItemSchema, Role, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { MoneySchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
-import { textContent } from "#runtime/content/text.ts";
-import { Failure, refuse } from "#runtime/failure/failure.ts";
+import { refuse, unlessMissing } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { userItem } from "../../log/state/view.ts";
 import { faultOfCost, limitsFrom } from "../../loop/limits/limits.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
 import { standingOf } from "../../sessions/history/standing.ts";
@@ -73,10 +73,7 @@ export async function startSubAgent(
   const fault = faultOfCaller(caller) ?? (await faultOfCalled(options, offered, caller, by));
   if (fault !== undefined)
     return { kind: "refused", result: errorResult(`agent "${offered.agent}" cannot be called: ${fault}`) };
-  const session = await options.sessions.createSession(offered.agent, { ...by, sessionId }).catch((error: unknown) => {
-    if (error instanceof Failure && error.code === "not_found") return undefined;
-    throw error;
-  });
+  const session = await options.sessions.createSession(offered.agent, { ...by, sessionId }).catch(unlessMissing);
   if (session === undefined) return { kind: "refused", result: errorResult(`there is no agent "${offered.agent}"`) };
   const state = await acceptRun(options, acceptedOf(request, { session, offered, caller, nowMs: options.clock.now() }));
   return { kind: "run", runId: state.runId };
@@ -103,10 +100,7 @@ async function faultOfCalled(
 ): Promise<string | undefined> {
   const { maxCost } = childLimits(limits, caller, Number.POSITIVE_INFINITY);
   if (maxCost === undefined) return undefined;
-  const called = await agents.getAgent(agent, by).catch((error: unknown) => {
-    if (error instanceof Failure && error.code === "not_found") return undefined; // its session cannot be opened
-    throw error;
-  });
+  const called = await agents.getAgent(agent, by).catch(unlessMissing); // then its session cannot be opened
   return called && faultOfCost(called, { maxCost: create(MoneySchema, maxCost) })?.text;
 }
 
@@ -136,9 +130,7 @@ function acceptedOf(
 
 function inputFrom(argumentsJson: string): Item {
   const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
-  return create(ItemSchema, {
-    item: { case: "message", value: { role: Role.USER, content: textContent(input.toWellFormed()) } },
-  });
+  return userItem(input.toWellFormed());
 }
 
 async function readState(log: RunLog, runId: string): Promise<FoldedRun | undefined> {

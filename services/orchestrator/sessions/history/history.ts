@@ -10,12 +10,10 @@
  * history-4  It goes back four windows of the model (1,000,000 tokens where the model names no `contextWindow`), and says what is left out.
  */
 
-import { create } from "@bufbuild/protobuf";
-import { type Item, ItemSchema, Role, type RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
-import { textContent } from "#runtime/content/text.ts";
+import type { Item, RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
-import { itemsCutOff, itemsFromTurns } from "../../log/state/view.ts";
+import { itemsCutOff, itemsFromTurns, userItem } from "../../log/state/view.ts";
 import { conversationFromState, wordsFromState } from "../../loop/prompt/conversation.ts";
 import { tokensOfItems } from "../../loop/prompt/transcript.ts";
 import { entriesBackward, type QueueEntry, type SessionQueues } from "../queue.ts";
@@ -41,7 +39,7 @@ export async function readHistory(
   let seen: Seen = { from: run, isWhole: true, isForkWhole: true };
   for await (const past of runsBefore(queues, log, run)) {
     if (past.kind === "removed") {
-      parts.push([removed(past.runId)]);
+      parts.push([userItem(`[What was said before, in run ${past.runId}, has been removed]`)]); // history-3
       break;
     }
     const { state, isForked } = past;
@@ -51,7 +49,7 @@ export async function readHistory(
       continue; // of an agent that the session was not given after all
     }
     if (tokens > 0 && tokens >= (await maxTokens())) {
-      parts.push([leftOut(state.runId)]); // history-4
+      parts.push([userItem(`[What was said before, up to run ${state.runId}, is too long to be shown]`)]); // history-4
       break;
     }
     const { items, continuesEarlier } = seen.isWhole
@@ -90,18 +88,6 @@ function wholeFromState(state: FoldedRun): { items: Item[]; continuesEarlier: bo
 /** history-4: what a model with such a window can be asked about, or be given to summarise. */
 export function historyTokens(contextWindow: number): number {
   return contextWindow === 0 ? 1_000_000 : contextWindow * 4;
-}
-
-/** history-4. */
-function leftOut(runId: string): Item {
-  const text = `[What was said before, up to run ${runId}, is too long to be shown]`;
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
-}
-
-/** history-3. */
-function removed(runId: string): Item {
-  const text = `[What was said before, in run ${runId}, has been removed]`;
-  return create(ItemSchema, { item: { case: "message", value: { role: Role.USER, content: textContent(text) } } });
 }
 
 type Past = { kind: "run"; state: FoldedRun; isForked: boolean } | { kind: "removed"; runId: string };

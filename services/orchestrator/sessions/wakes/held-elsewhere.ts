@@ -4,7 +4,7 @@
  */
 
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import type { HolderAnswer, Holders } from "./wake.ts";
+import type { Holders } from "./wake.ts";
 import { redeliverSoon, type WakeOutcome } from "./wake-outcome.ts";
 
 /** Of more sessions than these, the oldest are forgotten: their holders are found in the log. */
@@ -15,21 +15,14 @@ export type HeldElsewhere = ReturnType<typeof createHeldElsewhere>;
 export function createHeldElsewhere(holders: Pick<Holders, "ask">) {
   const instanceBySession = new BoundedMap<string, string>(maxRemembered);
 
-  function onAnswer(
-    sessionId: string,
-    instance: string,
-    answer: HolderAnswer | "gone" | "unsure",
-  ): WakeOutcome | undefined {
+  /** Asks a process for a session; the outcome if the wake-up is not for this one. */
+  async function ask(instance: string, sessionId: string, wakeId: number): Promise<WakeOutcome | undefined> {
+    const answer = await holders.ask(instance, sessionId, wakeId);
     if (answer === "unsure") return { kind: "later", delayMs: 200 };
     instanceBySession.delete(sessionId);
     if (answer === "free" || answer === "gone") return undefined;
     instanceBySession.set(sessionId, instance);
     return answer === "taken" ? redeliverSoon : { kind: "leave" }; // worker-2
-  }
-
-  /** Asks a process for a session; the outcome if the wake-up is not for this one. */
-  async function ask(instance: string, sessionId: string, wakeId: number): Promise<WakeOutcome | undefined> {
-    return onAnswer(sessionId, instance, await holders.ask(instance, sessionId, wakeId));
   }
 
   return {

@@ -5,9 +5,10 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
-import { type RecordPlace, readRecord } from "#runtime/bus/streams/record.ts";
+import { readRecord } from "#runtime/bus/streams/record.ts";
 import type { QueueEntry, QueuePages, SessionQueues } from "../../sessions/queue.ts";
 import { runSubjects } from "../run-subjects.ts";
+import { placed, type RecordMessage } from "./stream-run-log.ts";
 
 /** How far back in the stream the search for the latest entries begins; doubled until some are found. */
 const firstWidth = 1_024;
@@ -21,7 +22,7 @@ export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
 
   async function read(query: MsgRequest): Promise<QueueEntry | undefined> {
     const message = await readMessage(query);
-    return message === null ? undefined : entryFromStored(bus, { ...placeOf(message), data: message.data });
+    return message === null ? undefined : entryFromStored(bus, placed(message));
   }
 
   /** The last entry that can be read. */
@@ -29,7 +30,7 @@ export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
     const subject = runSubjects.queue(sessionId);
     const message = await readMessage({ last_by_subj: subject });
     if (message === null) return undefined;
-    const entry = entryFromStored(bus, { ...placeOf(message), data: message.data });
+    const entry = entryFromStored(bus, placed(message));
     return entry ?? (await readableOf(subject, 1)).at(-1);
   }
 
@@ -89,16 +90,10 @@ export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
   };
 }
 
-type EntryMessage = RecordPlace & { readonly data: Uint8Array };
-
 /** Undefined for one that cannot be read: it is no run's. */
-export function entryFromStored(bus: Bus, message: EntryMessage): QueueEntry | undefined {
+export function entryFromStored(bus: Bus, message: RecordMessage): QueueEntry | undefined {
   return readRecord(bus, message, () => {
     const queued = fromBinary(QueuedRunSchema, message.data);
     return queued.runId === "" ? undefined : { queued, position: message.sequence };
   });
-}
-
-function placeOf({ subject, seq }: StoredMsg): RecordPlace {
-  return { subject, sequence: seq };
 }

@@ -108,9 +108,9 @@ function encoded({ event, epoch, instance }: LogRecord): RecordBytes {
   return { stored: writer.finish(), told };
 }
 
-type RecordMessage = RecordPlace & { readonly data: Uint8Array };
+export type RecordMessage = RecordPlace & { readonly data: Uint8Array };
 
-function placed({ subject, seq, data }: StoredMsg): RecordMessage {
+export function placed({ subject, seq, data }: StoredMsg): RecordMessage {
   return { subject, sequence: seq, data };
 }
 

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Audit } from "../audit/audit.ts";
@@ -265,11 +265,6 @@ async function removeOrphans<T extends { name: string }>(kind: FileKind<T>, file
     if (!origin.endsWith(".json")) continue;
     const parsed = files.get(origin);
     const isKept = parsed !== undefined && (parsed.kind === "faulty" || parsed.value.name === name);
-    if (!isKept) await kind.remove(name, origin).catch(unlessGone);
+    if (!isKept) await kind.remove(name, origin).catch(unlessMissing); // another router was quicker
   }
-}
-
-/** Another router with the same files was quicker. */
-function unlessGone(error: unknown): void {
-  if (!(error instanceof Failure && error.code === "not_found")) throw error;
 }

@@ -1,18 +1,14 @@
 import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 
-/** Lists of tools that are alike for many sessions, the last of each agent: the router sends a list only if it differs. */
-export interface KnownLists {
-  /** Asks with the revision of the list that is known under the key, empty for none; gives that list if it still stands. */
-  ask(key: string, list: (knownRevision: string) => Promise<ListToolsResponse>): Promise<ListToolsResponse>;
-}
-
 const mostKept = 256;
 
-export function createKnownLists(): KnownLists {
+/** Lists of tools that are alike for many sessions, the last of each agent: the router sends a list only if it differs. */
+export function createKnownLists() {
   const kept = new BoundedMap<string, ListToolsResponse>(mostKept);
   return {
-    async ask(key, list) {
+    /** Asks with the revision of the list that is known under the key, empty for none; gives that list if it still stands. */
+    async ask(key: string, list: (knownRevision: string) => Promise<ListToolsResponse>): Promise<ListToolsResponse> {
       const known = kept.get(key);
       const told = await list(known?.toolsRevision ?? "");
       if (told.unchanged && known !== undefined) return known;
