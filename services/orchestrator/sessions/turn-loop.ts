@@ -131,7 +131,7 @@ async function openContext(
   { entry, listed }: Listing,
   signal: AbortSignal,
 ): Promise<OpenedContext> {
-  const { log, queues, router, clock, logger, checkpointMs, handover, toolMessages, onNotShown } = options;
+  const { log, queues, logger } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
   const { agent: name, switchCount, carry, previousRunId, fork } = accepted;
@@ -146,19 +146,9 @@ async function openContext(
   const fault = faultOfCost(agent, accepted.options?.limits);
   if (fault !== undefined) throw new RunFailed(reasonOfFault[fault.kind], fault.text);
   return {
-    agent,
+    ...{ ...options, agent, limits, history, inbox },
     models: modelsOfAgent(options, agent),
-    limits,
-    history,
-    inbox,
-    router,
-    clock,
-    inSpan: options.inSpan,
     maxTurnBytes: log.maxEventBytes(runId),
-    checkpointMs,
-    handover,
-    toolMessages,
-    onNotShown,
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
     onRefused: ({ name, callId }, why) => {

@@ -19,7 +19,7 @@ export interface Stop {
   readonly outputText?: string;
 }
 
-export type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
+type StopCondition = (state: FoldedRun, limits: RunLimits, nowMs: number) => Stop | undefined;
 
 /** How a run ends that was canceled, by its client or by the switch of its session's agent, with the text that its log has. */
 export function endOfCanceled(state: FoldedRun) {
@@ -33,22 +33,22 @@ function stopOfCanceled({ cancel }: FoldedRun): Stop {
 
 const atDeadline: Stop = { state: RunState.INCOMPLETE, endReason: RunEndReason.DEADLINE };
 
-export const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : stopOfCanceled(state));
+const canceled: StopCondition = (state) => (state.cancel === undefined ? undefined : stopOfCanceled(state));
 
 /** News started the run and another one took them. */
-export const nothingToSay: StopCondition = (state) =>
+const nothingToSay: StopCondition = (state) =>
   needsInbox(state) ? { state: RunState.COMPLETED, endReason: RunEndReason.INBOX_EMPTY } : undefined;
 
-export const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
+const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
   nowMs >= acceptedAtMs + deadlineMs ? atDeadline : undefined;
 
-export const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
+const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
   accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
     ? { state: RunState.COMPLETED, endReason: RunEndReason.SINGLE_TURN }
     : undefined;
 
 /** A last turn without calls is the answer, whole or cut off. */
-export const answered: StopCondition = ({ turns }) => {
+const answered: StopCondition = ({ turns }) => {
   const last = turns.at(-1);
   if (last === undefined || last.calls.length > 0) return undefined;
   const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
@@ -63,7 +63,7 @@ const reasonsOfCutOff = new Map([
 ]);
 
 /** TOOL-12: a built-in said so. Calls of the same turn that run here are waited for, those of the client are not. */
-export const skipped: StopCondition = (state) => {
+const skipped: StopCondition = (state) => {
   const isDone = () => openCalls(state).every((call) => isFunctionToolCall(state, call));
   return hasSkipped(state) && isDone() ? { state: RunState.COMPLETED, endReason: RunEndReason.SKIPPED } : undefined;
 };
@@ -73,7 +73,7 @@ export function hasSkipped({ turns }: FoldedRun): boolean {
 }
 
 /** LOOP-12: a tool at which the run is to stop has answered; the tool that failed leaves it to the model what to do. */
-export const stoppedAtTool: StopCondition = (state) => {
+const stoppedAtTool: StopCondition = (state) => {
   const turn = state.turns.at(-1);
   if (turn === undefined || openCallCount(state) > 0) return undefined;
   const answers = turn.committed.stopCallIds.flatMap((callId) => turn.resultsByCallId.get(callId) ?? []);
@@ -83,33 +83,20 @@ export const stoppedAtTool: StopCondition = (state) => {
   return { state: RunState.COMPLETED, endReason: RunEndReason.STOPPED_AT_TOOL, outputText };
 };
 
-/** The calls over the limit were refused: the run ends with the results of the others. */
-export const toolCallsExceeded: StopCondition = (state, { maxToolCalls }) =>
-  openCallCount(state) === 0 && state.callCount > maxToolCalls
-    ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOOL_CALLS }
-    : undefined;
-
-export const turnsUsedUp: StopCondition = (state, { maxTurns }) =>
-  openCallCount(state) === 0 && state.turns.length >= maxTurns
-    ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TURNS }
-    : undefined;
-
-export const tokensUsedUp: StopCondition = (state, { maxTokens }) => {
-  const { inputTokens, outputTokens } = state.spent;
-  const isOver = openCallCount(state) === 0 && Number(inputTokens + outputTokens) >= maxTokens;
-  return isOver ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_TOKENS } : undefined;
+/** The calls over a limit were refused: the run ends with the results of the others. */
+const limitReached: StopCondition = (state, { maxToolCalls, maxTurns, maxTokens, maxCost }) => {
+  if (openCallCount(state) > 0) return undefined;
+  const { inputTokens, outputTokens, cost } = state.spent;
+  const maxOutputTokens = state.accepted.options?.modelSettings?.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  const reached = [
+    { endReason: RunEndReason.MAX_TOOL_CALLS, isReached: state.callCount > maxToolCalls },
+    { endReason: RunEndReason.MAX_TURNS, isReached: state.turns.length >= maxTurns },
+    { endReason: RunEndReason.MAX_TOKENS, isReached: Number(inputTokens + outputTokens) >= maxTokens },
+    { endReason: RunEndReason.MAX_OUTPUT_TOKENS, isReached: Number(outputTokens) >= maxOutputTokens },
+    { endReason: RunEndReason.MAX_COST, isReached: maxCost && amountLeft(maxCost, cost).micros === 0n },
+  ].find(({ isReached }) => isReached);
+  return reached && { state: RunState.INCOMPLETE, endReason: reached.endReason };
 };
-
-export const outputTokensUsedUp: StopCondition = (state) => {
-  const most = state.accepted.options?.modelSettings?.maxOutputTokens ?? Number.POSITIVE_INFINITY;
-  const isOver = openCallCount(state) === 0 && Number(state.spent.outputTokens) >= most;
-  return isOver ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_OUTPUT_TOKENS } : undefined;
-};
-
-export const costUsedUp: StopCondition = (state, { maxCost }) =>
-  openCallCount(state) === 0 && maxCost !== undefined && amountLeft(maxCost, state.spent.cost).micros === 0n
-    ? { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_COST }
-    : undefined;
 
 const stopConditions: readonly StopCondition[] = [
   canceled,
@@ -119,11 +106,7 @@ const stopConditions: readonly StopCondition[] = [
   singleTurnTaken,
   stoppedAtTool,
   deadlinePassed,
-  toolCallsExceeded,
-  turnsUsedUp,
-  tokensUsedUp,
-  outputTokensUsedUp,
-  costUsedUp,
+  limitReached,
 ];
 
 /** The first condition that holds. */

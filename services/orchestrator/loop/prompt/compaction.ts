@@ -7,14 +7,13 @@
  * compaction-3  What cannot get shorter is sent as it is: a border that does not move replaces nothing.
  */
 
-import { type Item, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import type { FoldedRun, Turn } from "../../log/state/fold.ts";
 import { itemsFromTurns } from "../../log/state/view.ts";
-import { AnswerTooLarge, ModelInterrupted } from "../../model/attempt/answer.ts";
+import { ModelInterrupted } from "../../model/attempt/answer.ts";
 import { callOptionsFromModelOptions } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
-import { RunFailed } from "../errors/run-failed.ts";
 import { askModels, keyOfRequest } from "../requests/ask-models.ts";
 import { attemptInSpan } from "../requests/attempt-in-span.ts";
 import { type BrokenAttempts, createBrokenAttempts } from "../requests/broken-attempts.ts";
@@ -106,7 +105,6 @@ interface Summary {
 }
 
 async function summarize(model: AgentModel, { run, transcript, broken, signal }: Summary, context: LoopContext) {
-  const { limits, models, maxTurnBytes: maxBytes } = context;
   const { config } = model;
   const { state } = run;
   const place = { turn: state.turns.length + 1, attempt: 0 };
@@ -117,17 +115,12 @@ async function summarize(model: AgentModel, { run, transcript, broken, signal }:
       { role: "system" as const, content: instructions },
       { role: "user" as const, content: [{ type: "text" as const, text: transcript }] },
     ],
-    headers: { "idempotency-key": keyOfRequest(state, models, what) },
+    headers: { "idempotency-key": keyOfRequest(state, context.models, what) },
   };
-  const answer = await attemptInSpan(context, { model, state }, request, {
-    stallMs: limits.modelStallMs,
+  const answer = await attemptInSpan(context, { model, state, what: "summary" }, request, {
     signal,
-    maxBytes,
     onPiece: () => {},
     onBroken: (used) => broken.note(place, model, used),
-  }).catch((error: unknown) => {
-    if (!(error instanceof AnswerTooLarge)) throw error;
-    throw new RunFailed(RunEndReason.TURN_TOO_LARGE, `the model's summary takes ${error.message}`, error);
   });
   const text = answer.parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
   const usage = pricedUsage(config, answer.usage);

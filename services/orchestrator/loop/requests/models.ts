@@ -8,7 +8,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { costOfTokens } from "#runtime/money/money.ts";
-import type { TokensUsed } from "../../model/attempt/usage.ts";
+import type { Tokens } from "#runtime/money/tokens.ts";
 
 /** A model and what its agent says of it. */
 export interface AgentModel {
@@ -49,7 +49,7 @@ export function createModelRow(first: AgentModel, ...others: readonly AgentModel
 }
 
 /** What one request used, with what it costs at the model's price. */
-export function pricedUsage({ price }: Model, used: TokensUsed) {
+export function pricedUsage({ price }: Model, used: Tokens) {
   const { inputMicrosPerMillionTokens: input, outputMicrosPerMillionTokens: output } = price ?? {};
   if (price === undefined || input === undefined || output === undefined) return used;
   const micros = costOfTokens([

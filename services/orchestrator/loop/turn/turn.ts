@@ -10,14 +10,14 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Item, ItemSchema, Role, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ATTEMPTS_OF_CLAIM } from "#runtime/content/attempts.ts";
 import { textContent } from "#runtime/content/text.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { type Answer, type AnswerPart, AnswerTooLarge, type Used } from "../../model/attempt/answer.ts";
+import type { Answer, AnswerPart, Piece, Used } from "../../model/attempt/answer.ts";
 import { callOptionsFromModelOptions, callOptionsFromSettings } from "../../model/prompt/call-options.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
@@ -121,7 +121,6 @@ interface Question extends Pick<TurnTaken, "table" | "turn" | "deltas"> {
 }
 
 async function ask(context: LoopContext, question: Question) {
-  const { limits, models, maxTurnBytes: maxBytes } = context;
   const { model, state, table, turn, deltas, drafts, signal, onBroken } = question;
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
@@ -132,21 +131,14 @@ async function ask(context: LoopContext, question: Question) {
     ...callOptionsFromSettings(options?.modelSettings, own, state.spent.outputTokens),
     ...tools,
     prompt: promptOfRun(state, context, table),
-    headers: { "idempotency-key": keyOfRequest(state, models, `${turn}`) }, // turn-3
+    headers: { "idempotency-key": keyOfRequest(state, context.models, `${turn}`) }, // turn-3
   };
-  const answer = await attemptInSpan(context, { model, state }, request, {
-    stallMs: limits.modelStallMs,
-    signal,
-    maxBytes,
-    onBroken,
-    onPiece(piece) {
-      deltas.write(piece);
-      drafts.write(piece);
-    },
-  }).catch((error: unknown) => {
-    if (!(error instanceof AnswerTooLarge)) throw error;
-    throw new RunFailed(RunEndReason.TURN_TOO_LARGE, `the model's turn takes ${error.message}`, error);
-  });
+  const onPiece = (piece: Piece) => {
+    deltas.write(piece);
+    drafts.write(piece);
+  };
+  const asked = { model, state, what: "turn" } as const;
+  const answer = await attemptInSpan(context, asked, request, { signal, onBroken, onPiece });
   return { answer, flaw: flawOfAnswer(answer, toolChoice, table) };
 }
 

@@ -1,7 +1,7 @@
 /** What the model said, and the errors of a stream from which no answer comes. */
 
 import type { LanguageModelV4FinishReason } from "@ai-sdk/provider";
-import type { TokensUsed } from "./usage.ts";
+import type { Tokens } from "#runtime/money/tokens.ts";
 
 /** What the model said, in order; nothing of it is judged yet. */
 export type AnswerPart =
@@ -12,7 +12,7 @@ export interface Answer {
   readonly parts: readonly AnswerPart[];
   readonly finishReason: LanguageModelV4FinishReason["unified"];
   /** As the provider counted; an estimate where it did not. */
-  readonly usage: TokensUsed;
+  readonly usage: Tokens;
   readonly modelId: string;
 }
 

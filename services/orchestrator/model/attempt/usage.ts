@@ -3,8 +3,6 @@
 import type { LanguageModelV4Prompt, LanguageModelV4Usage } from "@ai-sdk/provider";
 import type { Tokens } from "#runtime/money/tokens.ts";
 
-export type TokensUsed = Tokens;
-
 /**
  * A provider that does not count is no reason for a budget not to: what it does not tell is estimated. A zero beside words tells
  * nothing.
@@ -12,7 +10,7 @@ export type TokensUsed = Tokens;
 export function usageFrom(
   usage: LanguageModelV4Usage | undefined,
   { prompt, saidBytes }: { prompt: LanguageModelV4Prompt; saidBytes: number },
-): TokensUsed {
+): Tokens {
   const { inputTokens: read, outputTokens: written } = usage ?? {};
   const inputTokens = tokens(read?.total) || estimatedTokens(bytesOfPrompt(prompt));
   const outputTokens = tokens(written?.total) || estimatedTokens(saidBytes);

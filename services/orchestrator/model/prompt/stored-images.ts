@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { streamingModel } from "../providers/late-model.ts";
 import { type OutputPart, STORED, textOfParts, wordsOfFile } from "./result-output.ts";
 
 /** The bytes that are stored under a reference; undefined for what is larger, or not kept any more. */
@@ -20,7 +21,7 @@ const TAKE_IMAGES: ReadonlySet<string> = new Set([
 /** The option of an agent's model that says so itself. */
 export const TOOL_IMAGES = "tool_images";
 
-export function takesImages({ provider, options = {} }: Pick<Model, "provider" | "options">): boolean {
+function takesImages({ provider, options = {} }: Pick<Model, "provider" | "options">): boolean {
   const wanted = options[TOOL_IMAGES];
   return typeof wanted === "boolean" ? wanted : TAKE_IMAGES.has(provider);
 }
@@ -33,16 +34,11 @@ const MAX_BYTES = 16 * 2 ** 20;
 /** The model, which is shown the images of results where it takes them, and else what stands in their place. */
 export function showingImages(language: LanguageModelV4, config: Model, read: ReadStored): LanguageModelV4 {
   const isTaken = takesImages(config);
-  const { specificationVersion, provider, modelId, supportedUrls } = language;
-  return {
-    ...{ specificationVersion, provider, modelId, supportedUrls },
-    doGenerate: (options) => language.doGenerate(options),
-    async doStream(options) {
-      const limits = { maxBytes: MAX_IMAGE_BYTES, signal: options.abortSignal };
-      const images = isTaken ? await imagesIn(options.prompt, (reference) => read(reference, limits)) : new Map();
-      return language.doStream({ ...options, prompt: options.prompt.map((message) => shown(message, images)) });
-    },
-  };
+  return streamingModel(language, async (options) => {
+    const limits = { maxBytes: MAX_IMAGE_BYTES, signal: options.abortSignal };
+    const images = isTaken ? await imagesIn(options.prompt, (reference) => read(reference, limits)) : new Map();
+    return language.doStream({ ...options, prompt: options.prompt.map((message) => shown(message, images)) });
+  });
 }
 
 async function imagesIn(

@@ -77,27 +77,10 @@ export interface RecordsParts {
 
 /** Writes the records of the calls that this router executes, and follows those of other routers. */
 export class Records {
-  readonly #store: CallStore;
-  readonly #running: RecordsParts["running"];
-  readonly #tasks: RecordsParts["tasks"];
-  readonly #room: Required<RecordsParts>["room"];
-  readonly #waiters: Waiters;
-  readonly #executing: Set<string>;
+  readonly #parts: RecordsParts;
 
-  constructor({
-    store,
-    running,
-    tasks,
-    room = { has: () => false, requireRoom() {} },
-    waiters,
-    executing,
-  }: RecordsParts) {
-    this.#store = store;
-    this.#running = running;
-    this.#tasks = tasks;
-    this.#room = room;
-    this.#waiters = waiters;
-    this.#executing = executing;
+  constructor(parts: RecordsParts) {
+    this.#parts = parts;
   }
 
   /** Refuses a call that would be recorded, of a principal that has its share. One that is on record already is joined all the same. */
@@ -120,7 +103,7 @@ export class Records {
     if (await this.#create(record)) {
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
     }
-    const standing = await this.#store.read(record.callId);
+    const standing = await this.#parts.store.read(record.callId);
     if (standing === undefined) return this.begin(entry, facts, now, control); // it aged out between the two
     return this.#join(standing, record, control);
   }
@@ -130,7 +113,7 @@ export class Records {
    * it has to be admitted anew.
    */
   async recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
-    const standing = await this.#store.read(call.callId);
+    const standing = await this.#parts.store.read(call.callId);
     if (standing === undefined) return undefined;
     if (isCanceledForAll(standing)) return standing.result;
     if (!isCallOf(standing, call)) return undefined;
@@ -139,7 +122,7 @@ export class Records {
 
   /** How a call ends that is repeated after a crash and not admitted any more; undefined for one that was not begun. */
   async endBegun(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
-    const standing = await this.#store.read(call.callId);
+    const standing = await this.#parts.store.read(call.callId);
     if (standing === undefined || isTombstone(standing) || !isCallOf(standing, call)) return undefined;
     if (standing.state !== State.STARTED) return toldAnswer(standing);
     const answer = await this.#follow(call.callId, { signal }); // another router may have gone on with it
@@ -148,7 +131,7 @@ export class Records {
 
   /** R5: the call waits from now on, or goes on waiting. */
   async suspend(callId: string, required: InputRequired): Promise<Suspended> {
-    const updated = await this.#store.update(callId, (record) =>
+    const updated = await this.#parts.store.update(callId, (record) =>
       record.state === State.STARTED
         ? { ...record, inputRequired: required, inputEpoch: record.inputEpoch + 1 }
         : undefined,
@@ -158,11 +141,11 @@ export class Records {
 
   /** R5: undefined when the answers are this router's to send; else the answer that another router brings about. */
   async resume(callId: string, { epoch }: Suspended, signal: AbortSignal): Promise<Answer | undefined> {
-    const updated = await this.#store.update(callId, ({ inputRequired, ...record }) =>
+    const updated = await this.#parts.store.update(callId, ({ inputRequired, ...record }) =>
       record.state === State.STARTED && inputRequired !== undefined && record.inputEpoch === epoch ? record : undefined,
     );
     if (updated?.hasChanged) return undefined;
-    this.#executing.delete(callId); // else it would follow itself
+    this.#parts.executing.delete(callId); // else it would follow itself
     const answer = updated?.record.result ?? (await this.#follow(callId, { signal }));
     return answer ?? this.finish(callId, outcomeUnknown("another router that went on with the call was lost"));
   }
@@ -179,24 +162,31 @@ export class Records {
 
   /** This router does not execute the call any more. */
   release(callId: string): void {
-    this.#executing.delete(callId);
+    this.#parts.executing.delete(callId);
+  }
+
+  /** A call that is on record already is joined all the same. */
+  async #requireRoom({ callId, principal, argumentsJson }: CallRecord): Promise<void> {
+    const { room, store } = this.#parts;
+    if (room?.has(principal) && (await store.read(callId)) !== undefined) return;
+    room?.requireRoom(principal, argumentsJson.length);
   }
 
   /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
   async #create(record: CallRecord): Promise<boolean> {
-    if (record.state === State.STARTED) this.#executing.add(record.callId);
-    if (record.task) await this.#tasks.add(record);
-    const isCreated = (await this.#store.create(record)) || (await this.#replace(record));
-    if (!isCreated) this.#executing.delete(record.callId);
+    if (record.state === State.STARTED) this.#parts.executing.add(record.callId);
+    if (record.task) await this.#parts.tasks.add(record);
+    const isCreated = (await this.#parts.store.create(record)) || (await this.#replace(record));
+    if (!isCreated) this.#parts.executing.delete(record.callId);
     return isCreated;
   }
 
   /** Replaces a tombstone that somebody else made under the id of this call. */
   async #replace(record: CallRecord): Promise<boolean> {
-    const updated = await this.#store.update(record.callId, (standing) =>
+    const updated = await this.#parts.store.update(record.callId, (standing) =>
       isTombstone(standing) && !isCanceledFor(standing, record.principal) ? record : undefined,
     );
-    if (updated?.hasChanged) this.#store.announce(record.callId);
+    if (updated?.hasChanged) this.#parts.store.announce(record.callId);
     return updated?.hasChanged ?? false;
   }
 
@@ -216,14 +206,14 @@ export class Records {
 
   /** R3, R5 */
   async #takeOver({ callId }: CallRecord, record: CallRecord, control: FollowControl): Promise<Begun> {
-    this.#executing.add(callId);
-    const updated = await this.#store.update(callId, (standing) =>
+    this.#parts.executing.add(callId);
+    const updated = await this.#parts.store.update(callId, (standing) =>
       goesOn(standing) ? { ...standing, inputEpoch: standing.inputEpoch + 1 } : undefined,
     );
     const { inputRequired: required, inputEpoch: epoch } = updated?.record ?? record;
     if (updated?.hasChanged && required !== undefined) return { kind: "begun", suspended: { required, epoch } };
     if (updated?.hasChanged && record.resumable) return { kind: "begun", resumed: true };
-    this.#executing.delete(callId);
+    this.#parts.executing.delete(callId);
     if (updated?.hasChanged)
       return { kind: "resolved", answer: await this.finish(callId, outcomeUnknown(ROUTER_LOST)) };
     return this.#join(updated?.record ?? record, record, control);
@@ -231,17 +221,17 @@ export class Records {
 
   /** Waits for a call that another router started. When that router is gone: R3, or undefined for one that is gone on with (R3, R5). */
   async #follow(callId: string, { signal, emit }: FollowControl): Promise<Answer | undefined> {
-    using _events = emit && this.#running.follow(callId, emit);
-    const resolved = async () => (await this.#store.read(callId))?.result;
+    using _events = emit && this.#parts.running.follow(callId, emit);
+    const resolved = async () => (await this.#parts.store.read(callId))?.result;
     for (;;) {
-      const isHeld = await this.#running.isHeld(callId, signal);
-      const standing = isHeld ? undefined : await this.#store.read(callId);
+      const isHeld = await this.#parts.running.isHeld(callId, signal);
+      const standing = isHeld ? undefined : await this.#parts.store.read(callId);
       if (standing !== undefined && goesOn(standing)) return undefined;
       if (!isHeld) return this.finish(callId, outcomeUnknown(ROUTER_LOST));
       using limit = timeoutSignal(HOLDER_CHECK_MS);
       using ending = openEnding(signal, limit);
       try {
-        return await this.#waiters.until(callId, resolved, ending.signal);
+        return await this.#parts.waiters.until(callId, resolved, ending.signal);
       } catch (error) {
         signal.throwIfAborted();
         if (!limit.aborted) throw error;
@@ -251,10 +241,10 @@ export class Records {
 
   /** R2: returns this answer, or that of a router that was faster. */
   async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
-    const updated = await this.#store.update(callId, (record) =>
+    const updated = await this.#parts.store.update(callId, (record) =>
       from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
     );
-    this.#store.announce(callId);
+    this.#parts.store.announce(callId);
     if (!updated?.hasChanged) return updated?.record.result ?? answer;
     const { execution } = updated.record;
     return { ...(execution && { execution }), ...answer };

@@ -15,6 +15,7 @@ import type {
 } from "@ai-sdk/provider";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { streamingModel } from "../late-model.ts";
 import { fillPlaceholders, parseScript, type ScriptContext, type ScriptTurn, textFromValue } from "./script.ts";
 
 /** The model of a file in the directory of scripts, named with or without `.json`. */
@@ -32,14 +33,9 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
     return partsOfTurn({ turn, turnIndex, context, signal, maxOutputTokens });
   }
 
-  return {
-    specificationVersion: "v4",
-    provider: "scripted",
-    modelId: name,
-    supportedUrls: {},
-    doGenerate: () => refuseLocally("unimplemented", "the scripted model only streams"),
-    doStream: async (options) => ({ stream: ReadableStream.from(await open(options)) }),
-  };
+  return streamingModel({ provider: "scripted", modelId: name }, async (options) => ({
+    stream: ReadableStream.from(await open(options)),
+  }));
 }
 
 async function readScript(directory: string, name: string): Promise<string> {
