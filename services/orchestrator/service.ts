@@ -11,7 +11,7 @@ import { createResultRemoval } from "#runtime/results/store/removal.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { showingImages } from "./model/prompt/stored-images.ts";
@@ -156,12 +156,6 @@ async function drain(
   { handover, abandon, drainMs }: { handover: AbortController; abandon: AbortController; drainMs: number },
 ): Promise<void> {
   handover.abort(new Error("this process hands its runs over"));
-  const over = new AbortController();
-  const patience = delay(drainMs, over.signal).then(
-    () => abandon.abort(new Error("this process stops")),
-    () => {}, // everything was put down in time
-  );
+  if (!(await comesWithin(drainMs, working))) abandon.abort(new Error("this process stops"));
   await working;
-  over.abort();
-  await patience;
 }

@@ -16,7 +16,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { type FoldedRun, foldEvent } from "./state/fold.ts";
+import { type FoldedRun, foldEvent, foldLog } from "./state/fold.ts";
 import type { LogPart, LogRecord, StoredEvent } from "./state/log-record.ts";
 
 /** Where logs are kept. Reads see every append that was acknowledged. */
@@ -69,6 +69,11 @@ export async function openJournal(log: RunLog, runId: string, clock: Clock): Pro
   const journal = createJournal(log, runId, clock);
   await journal.refresh();
   return journal;
+}
+
+/** The run as it stands in its log; undefined while there is none. */
+export async function readState(log: Pick<RunLog, "read">, runId: string): Promise<FoldedRun | undefined> {
+  return foldLog((await log.read(runId, 0)).records);
 }
 
 /** A journal that has read nothing yet. */

@@ -22,11 +22,6 @@ export interface CatalogueNeeds extends Pick<EditorParts, "validator" | "audit" 
   onFault: (fault: string) => void;
 }
 
-export interface OpenCatalogue extends AsyncDisposable {
-  catalogue: Catalogue;
-  editor: CatalogueEditor;
-}
-
 /** The providers of the suite, and the services that they are. */
 const OWN_PROVIDERS = {
   mcp: "mcp-bridge",
@@ -43,7 +38,7 @@ const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf
 const PINS = { bucket: "toolbus_tools", prefix: "pin.", codec: codecOf(StoredPinSchema) } as const;
 
 /** The catalogue, which follows its buckets for as long as it is open. */
-export async function openCatalogue(bus: Bus, needs: CatalogueNeeds): Promise<OpenCatalogue> {
+export async function openCatalogue(bus: Bus, needs: CatalogueNeeds) {
   const { validator, audit, servers, secrets, ownSources, onFault } = needs;
   await using stack = new AsyncDisposableStack();
   const collection = async <T>(place: Place<T>) => {

@@ -34,8 +34,8 @@ export async function openSwitching(
   const routers = stack.use(
     await openRouters(bus, needs.self, (session, revision) => drain.onAsked(session, revision)),
   );
-  const { announceDrained: tellLeft } = routers;
-  const drain = new SessionDrain({ calls: sessionCalls, contexts, clock, audit, logger, announceDrained: tellLeft });
+  const { announceDrained } = routers;
+  const drain = new SessionDrain({ calls: sessionCalls, contexts, clock, audit, logger, announceDrained });
   changes.subscribe((change) => drain.onChange(change));
   const runs = stack.use(openSessionRuns(bus, { telemetry, logger }));
   const release = createScopeRelease({

@@ -7,7 +7,8 @@ import type { RunServers } from "#runtime/config/run-servers.ts";
 import { type FieldViolation, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { readState } from "../../log/journal.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
 import { faultOfCost } from "../../loop/limits/limits.ts";
 import { faultsOfFunctionTools } from "../../loop/tools/function-tools.ts";
 import { faultsOfRunServers, placeOfServer } from "../../loop/tools/run-servers.ts";
@@ -211,7 +212,7 @@ async function refuseForeignPrevious(
   previousRunId: string,
 ): Promise<void> {
   if (previousRunId === "") return;
-  const previous = foldLog((await log.read(previousRunId, 0)).records)?.accepted;
+  const previous = (await readState(log, previousRunId))?.accepted;
   const isOwn = previous?.sessionId === sessionId;
   if (isOwn && !isHidden(previous, standing)) return;
   const why = isOwn ? ` that agent ${standing.agent} is shown: the switch to it carried nothing` : "";

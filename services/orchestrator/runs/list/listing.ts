@@ -15,8 +15,7 @@ import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { openPage, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { type ListName, placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
-import type { RunLog } from "../../log/journal.ts";
-import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { type RunLog, readState } from "../../log/journal.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../../sessions/queue.ts";
 import { filterFrom, rowFrom } from "./run-filter.ts";
 
@@ -50,7 +49,8 @@ export async function listRuns(
   let lookedAt = 0;
   let last = place;
   for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
-    const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(options.log, entry) })));
+    const stateOf = ({ queued }: QueueEntry) => readState(options.log, queued.runId);
+    const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(entry) })));
     for (const { entry, state } of read) {
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);
       if (state !== undefined && state.acceptedAtMs < filter.startMs - disorderMs) return { runs, nextPageToken: "" };
@@ -91,8 +91,4 @@ async function* inChunks<T>(elements: AsyncIterable<T>, size: number): AsyncGene
     chunk = [];
   }
   if (chunk.length > 0) yield chunk;
-}
-
-async function stateOf(log: RunLog, { queued }: QueueEntry): Promise<FoldedRun | undefined> {
-  return foldLog((await log.read(queued.runId, 0)).records);
 }

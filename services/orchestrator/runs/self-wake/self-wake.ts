@@ -19,7 +19,7 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
-import { foldLog } from "../../log/state/fold.ts";
+import { readState } from "../../log/journal.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
 import { type AcceptanceOptions, acceptRun } from "../create/acceptance.ts";
@@ -81,7 +81,7 @@ async function countSelfWakes(
 ): Promise<number> {
   if (events.some(isFromPerson)) return 1;
   const last = await queues.last(sessionId);
-  const before = last && foldLog((await log.read(last.queued.runId, 0)).records);
+  const before = last && (await readState(log, last.queued.runId));
   return (before?.accepted.selfWakeCount ?? 0) + 1;
 }
 

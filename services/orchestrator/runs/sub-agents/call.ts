@@ -22,9 +22,9 @@ import { MoneySchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { refuse, unlessMissing } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
-import type { RunLog } from "../../log/journal.ts";
+import { readState } from "../../log/journal.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
-import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
 import { userItem } from "../../log/state/view.ts";
 import { faultOfCost, limitsFrom } from "../../loop/limits/limits.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
@@ -61,7 +61,7 @@ export async function startSubAgent(
     refuseForeign(standing, request);
     return { kind: "run", runId: standing.runId };
   }
-  const parent = await readState(options.log, scope?.runId ?? "");
+  const parent = scope?.runId ? await readState(options.log, scope.runId) : undefined;
   if (parent !== undefined && parent.accepted.sessionId !== scope?.sessionId)
     refuse("not_found", `session ${scope?.sessionId} has no run ${parent.runId}`, { reason: "RUN_NOT_FOUND" });
   const agent = await options.agents.getAgent(scope?.agent ?? "", by);
@@ -131,8 +131,4 @@ function acceptedOf(
 function inputFrom(argumentsJson: string): Item {
   const { input } = JSON.parse(argumentsJson) as { input: string }; // validated by the router
   return userItem(input.toWellFormed());
-}
-
-async function readState(log: RunLog, runId: string): Promise<FoldedRun | undefined> {
-  return runId === "" ? undefined : foldLog((await log.read(runId, 0)).records);
 }

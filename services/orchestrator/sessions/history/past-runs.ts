@@ -9,9 +9,9 @@
 
 import { toBinary } from "@bufbuild/protobuf";
 import { RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { RunLog } from "../../log/journal.ts";
+import { type RunLog, readState } from "../../log/journal.ts";
 import { weightOfItems } from "../../log/state/draft/draft.ts";
-import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
 import type { QueueEntry, SessionQueues } from "../queue.ts";
 
 export interface PastRun {
@@ -54,7 +54,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
   async function stateAt(entry: QueueEntry): Promise<FoldedRun | undefined> {
     const known = memory.get(entry.position);
     if (known !== undefined && (await isKept(known))) return known.state;
-    const state = foldLog((await log.read(entry.queued.runId, 0)).records);
+    const state = await readState(log, entry.queued.runId);
     if (state?.phase.kind === "ended") memory.put(entry, state); // past-runs-1
     return state;
   }

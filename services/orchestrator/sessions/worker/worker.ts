@@ -51,20 +51,14 @@ import { onIdle } from "./wake/on-idle.ts";
 import { areEventsStored, findAcceptedHere } from "./wake/on-wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
-export interface SessionWorker {
-  /** Works on what the wake-up is for, and puts it down. Never rejects. */
-  work(wake: Wake): Promise<void>;
-  /** worker-2: answers for a session, and looks again if it is held here. */
-  answer(sessionId: string, wakeId: number | undefined): HolderAnswer;
-}
-
-export function createSessionWorker(given: WorkerOptions): SessionWorker {
+export function createSessionWorker(given: WorkerOptions) {
   const elsewhere = createHeldElsewhere(given.holders);
   const options = { ...given, elsewhere, lookIntoInbox: createInboxLook(given) };
   const { log, queues, clock, logger } = options;
   const releaseOnce = createReleasedRuns(given.releaseRun ?? (async () => {}));
   const holdsBySession = new Map<string, Hold>();
 
+  /** worker-2: answers for a session, and looks again if it is held here. */
   function answer(sessionId: string, wakeId: number | undefined): HolderAnswer {
     const hold = holdsBySession.get(sessionId);
     if (hold === undefined) return "free";
@@ -73,6 +67,7 @@ export function createSessionWorker(given: WorkerOptions): SessionWorker {
     return hold.wakeId === wakeId ? "leave" : "taken";
   }
 
+  /** Works on what the wake-up is for, and puts it down. Never rejects. */
   async function work(wake: Wake): Promise<void> {
     const { sessionId, runId } = wake.message;
     const kept: Wake[] = [];

@@ -28,25 +28,18 @@ const listTimeoutMs = 120_000;
 /** Whoever asked for the cancellation waits for it. */
 const cancelTimeoutMs = 2_000;
 
-export interface RouterClients {
-  readonly router: ToolRouter;
-  readonly agents: RememberedAgents;
-  readonly sessions: SessionSource;
-  /** Closes what is open for a run that brought MCP servers. Never rejects: unused connections are closed later all the same. */
-  readonly releaseRun: (run: FoldedRun) => Promise<void>;
-}
-
 type Clients = ReturnType<typeof openClients>;
 
 export function createRouterClients(
   bus: { connection: NatsConnection },
   interceptors: Interceptor[],
   onUnreleased: (error: unknown) => void = () => {},
-): RouterClients {
+) {
   const clients = openClients(bus, interceptors);
   const { bridge } = clients;
   return {
-    async releaseRun({ runId, accepted: { sessionId, agent, principal } }) {
+    /** Closes what is open for a run that brought MCP servers. Never rejects: unused connections are closed later all the same. */
+    async releaseRun({ runId, accepted: { sessionId, agent, principal } }: FoldedRun): Promise<void> {
       const scope = { sessionId, agent, runId, principal };
       const release = () => bridge.releaseScope({ scope }, { timeoutMs: readTimeoutMs });
       await withPrincipal(principal, release).catch(onUnreleased);

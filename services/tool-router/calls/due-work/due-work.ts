@@ -11,12 +11,6 @@ import type { LostWatchers } from "../watchers/lost-watchers.ts";
 import type { CallQueue } from "../watchers/ports.ts";
 import { heldCheckAt, isWaitOver, nextCheckAt } from "./due.ts";
 
-/** Does the work that is due on a call. Doing it twice does no harm. */
-export interface DueWorker {
-  /** Returns when the call is to be checked again; undefined when nothing is left to do. */
-  check(callId: string, signal: AbortSignal): Promise<number | undefined>;
-}
-
 export interface DueWorkerParts extends RecordingParts {
   running: Pick<RunningCalls, "isHeld">;
   messages: Pick<Messages, "showResultOnce" | "deliver">;
@@ -24,15 +18,8 @@ export interface DueWorkerParts extends RecordingParts {
   lostWatchers: LostWatchers;
 }
 
-export function createDueWorker({
-  store,
-  running,
-  messages,
-  queue,
-  lostWatchers,
-  audit,
-  clock,
-}: DueWorkerParts): DueWorker {
+/** Does the work that is due on a call. Doing it twice does no harm. */
+export function createDueWorker({ store, running, messages, queue, lostWatchers, audit, clock }: DueWorkerParts) {
   /** TOOL-9 and TOOL-10: sends the result to the waiting routers, to the space, and to the inbox. */
   async function notify(record: CallRecord): Promise<undefined> {
     store.announce(record.callId);
@@ -89,7 +76,8 @@ export function createDueWorker({
   }
 
   return {
-    async check(callId, signal) {
+    /** Returns when the call is to be checked again; undefined when nothing is left to do. */
+    async check(callId: string, signal: AbortSignal): Promise<number | undefined> {
       const record = await store.read(callId);
       if (record === undefined) return undefined;
       return isOpen(record) ? checkOpen(record, signal) : notify(record);

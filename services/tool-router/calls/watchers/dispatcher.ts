@@ -73,11 +73,11 @@ export class Dispatcher {
   async *watch(request: WatchRequest, signal: AbortSignal): AsyncGenerator<WatcherMessage> {
     const watcher = new Watcher(request);
     const onAbort = () => watcher.end(signal.reason);
-    const message = "this watcher has opened another stream";
-    const replaced = () => watcher.end(new Failure("aborted", message, { reason: "STREAM_REPLACED" }));
-    this.#ofToken(request.token)?.end(new Failure("aborted", message, { reason: "STREAM_REPLACED" }));
+    const replace = (one: Watcher | undefined) =>
+      one?.end(new Failure("aborted", "this watcher has opened another stream", { reason: "STREAM_REPLACED" }));
+    replace(this.#ofToken(request.token));
     signal.addEventListener("abort", onAbort, { once: true });
-    using _ = this.#parts.presence.show(request, replaced);
+    using _ = this.#parts.presence.show(request, () => replace(watcher));
     this.#watchers.add(watcher);
     try {
       this.#demand(watcher.tools);

@@ -2,7 +2,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { outcomeUnknown } from "../answers/answer.ts";
-import type { CallRecord } from "../records/record/call-record.ts";
+import { auditedFacts, type CallRecord } from "../records/record/call-record.ts";
 import { isOpen } from "../records/record/states.ts";
 import type { RecordingParts } from "../records/store.ts";
 import { watcherOf } from "./delivery-id.ts";
@@ -34,9 +34,8 @@ export function createLostWatchers({ store, queue, presence, audit, clock }: Los
     const { record } = updated;
     store.announce(record.callId);
     if (isOpen(record)) await queue.enqueue(record, "again");
-    const { agent, sessionId, runId, callId, tool } = record;
     const message = isOpen(record) ? "the call goes to another watcher" : "its outcome is unknown";
-    audit({ kind: AuditKind.WATCHER_LOST, agent, sessionId, runId, callId, tool, message });
+    audit({ kind: AuditKind.WATCHER_LOST, ...auditedFacts(record), message });
   }
 
   return {

@@ -66,7 +66,7 @@ export class SessionDrain {
   }
 
   async #drain(session: Session, revision: number): Promise<void> {
-    const { calls, contexts, announceDrained: tellLeft } = this.#parts;
+    const { calls, contexts, announceDrained } = this.#parts;
     const draining = { session, revision, callIds: calls.callIds(session.id), isDrained: false };
     this.#draining.set(session.id, draining);
     const isOver = () => this.#draining.get(session.id) !== draining; // the session has moved on
@@ -81,7 +81,7 @@ export class SessionDrain {
     if (isOver()) return;
     contexts.closeContext(session);
     draining.isDrained = true;
-    tellLeft(session.id, revision);
+    announceDrained(session.id, revision);
   }
 
   /** This router was disconnected so long that the others went on without it. */

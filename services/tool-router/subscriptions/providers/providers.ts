@@ -73,22 +73,11 @@ function providerClient(
       : client.executeTool(request, { signal });
   return {
     address,
-    async listTools(request, { signal }) {
-      try {
-        return await client.getProvidedTools(request, { signal });
-      } catch (error) {
-        throw failureFrom(error);
-      }
-    },
+    listTools: (request, { signal }) => client.getProvidedTools(request, { signal }).catch(fail),
     watchTools: (request, options) => translated(client.watchProvidedTools(request, options)),
     callTool: (request, options) => translated(call(request, options)),
-    async releaseScope(scope, { signal }) {
-      try {
-        return (await client.releaseScope({ scope }, { signal })).closedCount;
-      } catch (error) {
-        throw failureFrom(error);
-      }
-    },
+    releaseScope: async (scope, { signal }) =>
+      (await client.releaseScope({ scope }, { signal }).catch(fail)).closedCount,
   };
 }
 
@@ -96,18 +85,18 @@ async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* messages;
   } catch (error) {
-    throw failureFrom(error);
+    fail(error);
   }
 }
 
-function failureFrom(error: unknown): Failure {
+function fail(error: unknown): never {
   const failure = failureFromConnectError(error);
   const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
-  if (wasNotSent) return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
+  if (wasNotSent) throw new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
   // an answer that is too large for its way says that the call was carried out
   const isTooLarge = failure.reason === "MESSAGE_TOO_LARGE" || failure.message.includes("readMaxBytes");
   const isOversized = failure.code === "resource_exhausted" && isTooLarge;
-  return isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
+  throw isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
 }
 
 /** Nobody took the connection, so that nothing was sent on it. */

@@ -33,14 +33,7 @@ export interface PullsOptions {
   onFault(fault: string): void;
 }
 
-export interface Pulls extends Disposable {
-  /** From now on so many messages can be taken. */
-  demand(queue: Queue, count: number): void;
-  /** Nothing is asked for any more; what has been sent already still comes. */
-  leave(queue: Queue): void;
-}
-
-export function openPulls(bus: Bus, options: PullsOptions): Pulls {
+export function openPulls(bus: Bus, options: PullsOptions) {
   const pulls = new Map<string, Pull>();
   const checking = setInterval(() => {
     for (const pull of pulls.values()) pull.check();
@@ -57,11 +50,13 @@ export function openPulls(bus: Bus, options: PullsOptions): Pulls {
   }
 
   return {
-    demand(queue, count) {
+    /** From now on so many messages can be taken. */
+    demand(queue: Queue, count: number): void {
       const pull = pulls.get(queue.consumer) ?? (count > 0 ? open(queue) : undefined);
       pull?.demand(count);
     },
-    leave({ consumer }) {
+    /** Nothing is asked for any more; what has been sent already still comes. */
+    leave({ consumer }: Queue): void {
       pulls.get(consumer)?.close();
       pulls.delete(consumer);
     },

@@ -1,5 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 /*
@@ -114,7 +115,9 @@ export async function openRouters(
         while (!areAllDrained(wait.left)) {
           if (performance.now() >= endsAt || signal.aborted) return false;
           connection.publish(WHO_LEFT, JSON.stringify({ sessionId, revision } satisfies Place));
-          await changedWithin(wait, Math.min(ASK_AGAIN_MS, endsAt - performance.now()));
+          const leftMs = Math.max(1, endsAt - performance.now());
+          await comesWithin(Math.min(ASK_AGAIN_MS, leftMs), wait.changed.promise);
+          wait.changed = Promise.withResolvers();
         }
         return true;
       } finally {
@@ -129,13 +132,4 @@ export async function openRouters(
       publishHeartbeat({ leaves: true });
     },
   };
-}
-
-/** Resolves at the next change, or after that time. */
-async function changedWithin(wait: { changed: PromiseWithResolvers<void> }, ms: number): Promise<void> {
-  const over = new AbortController();
-  const time = delay(Math.max(1, ms), over.signal).catch(() => {}); // there was a change
-  await Promise.race([wait.changed.promise, time]);
-  over.abort();
-  wait.changed = Promise.withResolvers<void>();
 }

@@ -24,14 +24,6 @@ const QUEUE = "watchers";
 const MARGIN_MS = 250;
 const REVISION_BYTES = 8;
 
-export interface DirectDelivery extends Disposable {
-  /** Returns whether the call was sent. */
-  deliver(record: CallRecord, revision: number): boolean;
-  /** Calls of the tool may come here. */
-  open(tool: string): void;
-  close(tool: string): void;
-}
-
 export interface DirectDeliveryOptions {
   /** Returns whether a watcher here accepts the call. A revision of 0 is unknown. */
   onDelivered(record: CallRecord, revision: number): boolean;
@@ -39,7 +31,7 @@ export interface DirectDeliveryOptions {
   onRefused(callId: string): void;
 }
 
-export function openDirectDelivery(bus: Bus, { onDelivered, onRefused }: DirectDeliveryOptions): DirectDelivery {
+export function openDirectDelivery(bus: Bus, { onDelivered, onRefused }: DirectDeliveryOptions) {
   const { connection } = bus;
   const subscriptions = new Map<string, Subscription>();
   const refusals = `${openInbox(connection)}.`;
@@ -61,12 +53,14 @@ export function openDirectDelivery(bus: Bus, { onDelivered, onRefused }: DirectD
   }
 
   return {
-    deliver(record, revision) {
+    /** Returns whether the call was sent. */
+    deliver(record: CallRecord, revision: number): boolean {
       if (leftMs(record) < MARGIN_MS || !bus.link.isUp) return false;
       connection.publish(subjectOf(record.tool), encoded(record, revision), { reply: refusals + record.callId });
       return true;
     },
-    open(tool) {
+    /** Calls of the tool may come here. */
+    open(tool: string): void {
       if (subscriptions.has(tool)) return;
       subscriptions.set(tool, listen(bus, subjectOf(tool), receive, { queue: QUEUE }));
     },
