@@ -9,37 +9,10 @@ import { isOfRunServer } from "./run-servers.ts";
 /** What a name that the model uses leads to. */
 export type Target = { kind: "function"; tool: FunctionTool } | { kind: "router"; tool: ModelTool };
 
-/** The tools of one turn: the session's and those that the client of the run executes. */
-export interface ToolTable {
-  readonly contextRevision: number;
-  /** LOOP-3: all that can be called stay visible, whatever `allowed_tools` says. */
-  readonly modelTools: LanguageModelV4FunctionTool[];
-  /** What the sources of those tools say of their use, as the model reads it; empty when none says anything. */
-  readonly sourceInstructions: string;
-  /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
-  find(name: string): Target | undefined;
-  isAllowed(name: string): boolean;
-  /** Whether one of the names means the tool that is called so. */
-  isAmong(names: readonly string[], name: string): boolean;
-  /** Likewise, and its call brings the answer: one that comes later stops nothing. */
-  stopsAt(names: readonly string[], name: string): boolean;
-  /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
-  isBuiltIn(name: string): boolean;
-  /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
-  effectOf(name: string): Effect;
-  /** Whether a call may ask models, or call further tools, on the run's behalf: an agent, a hosted module, a third party's provider. */
-  canSpend(name: string): boolean;
-  /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
-  visibleReferenceOf(name: string): string | undefined;
-  /** The name under which the model knows the tool. */
-  modelNameOf(name: string): string | undefined;
-  /** Takes the revision of the router's list that the end of a call names. */
-  noteRevision(toolsRevision: string): void;
-  /** Whether the calls that ended since the last check all named this list: then it is not listed again. */
-  isStillCurrent(): boolean;
-}
+export type ToolTable = ReturnType<typeof createToolTable>;
 
-export function createToolTable(listed: ListToolsResponse, options: RunOptions | undefined): ToolTable {
+/** The tools of one turn: the session's and those that the client of the run executes. */
+export function createToolTable(listed: ListToolsResponse, options: RunOptions | undefined) {
   const functionTools = options?.functionTools ?? [];
   const functionsByName = new Map(functionTools.map((tool) => [tool.name, tool]));
   const sessionTools = listed.tools.filter(({ modelName }) => !functionsByName.has(modelName));
@@ -50,6 +23,7 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     }
   }
 
+  /** By model name, alias or reference; the client's own tools win over the session's of the same name. */
   function find(name: string): Target | undefined {
     const own = functionsByName.get(name);
     if (own !== undefined) return { kind: "function", tool: own };
@@ -57,31 +31,37 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return tool && { kind: "router", tool };
   }
 
+  /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
   function isBuiltIn(name: string): boolean {
     const target = find(name);
     return target?.kind === "router" && isToolOfEveryAgent(target.tool);
   }
 
+  /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
   function effectOf(name: string): Effect {
     const target = find(name);
     const effect = target?.kind === "router" ? target.tool.tool?.effect : undefined;
     return effect || Effect.AT_MOST_ONCE;
   }
 
+  /** Whether a call may ask models, or call further tools, on the run's behalf: an agent, a hosted module, a third party's provider. */
   function canSpend(name: string): boolean {
     const target = find(name);
     return target?.kind === "router" && spendingTypes.has(target.tool.tool?.executionType ?? 0);
   }
 
+  /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
   function visibleReferenceOf(name: string): string | undefined {
     const target = find(name);
     return target?.kind === "router" && target.tool.tool?.visible ? target.tool.reference : undefined;
   }
 
+  /** The name under which the model knows the tool. */
   function modelNameOf(name: string): string | undefined {
     return functionsByName.has(name) ? name : toolsByName.get(name)?.modelName;
   }
 
+  /** Whether one of the names means the tool that is called so. */
   function isAmong(names: readonly string[], name: string): boolean {
     const called = modelNameOf(name) ?? name;
     return names.some((entry) => (modelNameOf(entry) ?? entry) === called);
@@ -90,23 +70,28 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
   let revisions = new Set<string>();
   return {
     contextRevision: listed.contextRevision,
+    /** LOOP-3: all that can be called stay visible, whatever `allowed_tools` says. */
     modelTools: [
       ...sessionTools.filter(({ callable }) => callable).map(modelToolOf),
       ...functionTools.map((tool) => modelToolFromTool(tool.name, tool)),
     ],
+    /** What the sources of those tools say of their use, as the model reads it; empty when none says anything. */
     sourceInstructions: instructionsOfSources(listed, sessionTools),
     find,
-    isAllowed: (name) =>
+    isAllowed: (name: string) =>
       options?.allowedTools === undefined || isBuiltIn(name) || isAmong(options.allowedTools.names, name),
     isAmong,
-    stopsAt: (names, name) => isAmong(names, name) && !isAsync(find(name)),
+    /** Likewise, and its call brings the answer: one that comes later stops nothing. */
+    stopsAt: (names: readonly string[], name: string) => isAmong(names, name) && !isAsync(find(name)),
     isBuiltIn,
     effectOf,
     canSpend,
     visibleReferenceOf,
     modelNameOf,
-    noteRevision: (toolsRevision) => revisions.add(toolsRevision),
-    isStillCurrent() {
+    /** Takes the revision of the router's list that the end of a call names. */
+    noteRevision: (toolsRevision: string) => void revisions.add(toolsRevision),
+    /** Whether the calls that ended since the last check all named this list: then it is not listed again. */
+    isStillCurrent(): boolean {
       const [revision = "", ...others] = revisions;
       revisions = new Set();
       return others.length === 0 && revision !== "" && revision === listed.toolsRevision;

@@ -19,22 +19,10 @@ export interface Bounds {
   readonly characters: number;
 }
 
-/** The latest changes, held once for all who follow them. Each has a number, by which followers know where they stand. */
-export interface RecentChanges {
-  /** All changes that are stored from there on are held. */
-  readonly first: number;
-  /** The number of the first that is held. */
-  readonly firstNumber: number;
-  add(change: RunChange): void;
-  /** What is stored there cannot be had: whoever has not read as far is told a gap up to it. */
-  passOver(sequence: number): void;
-  /** The number of the first that is stored there or behind it. */
-  numberAt(sequence: number): number;
-  /** Some of those from a number on; none when there are none yet. */
-  since(number: number): readonly RunChange[];
-}
+export type RecentChanges = ReturnType<typeof createRecentChanges>;
 
-export function createRecentChanges(start: number, bounds: Bounds): RecentChanges {
+/** The latest changes, held once for all who follow them. Each has a number, by which followers know where they stand. */
+export function createRecentChanges(start: number, bounds: Bounds) {
   let changes: RunChange[] = [];
   let dropped = 0; // of `changes`, which is shortened from time to time
   let forgotten = 0;
@@ -55,25 +43,29 @@ export function createRecentChanges(start: number, bounds: Bounds): RecentChange
 
   const held = () => changes.length - dropped;
   return {
+    /** All changes that are stored from there on are held. */
     get first() {
       return first;
     },
+    /** The number of the first that is held. */
     get firstNumber() {
       return forgotten + dropped;
     },
-    add(change) {
+    add(change: RunChange): void {
       changes.push(change);
       characters += charactersOf(change);
       while (held() > bounds.changes || (characters > bounds.characters && held() > 1)) drop();
     },
-    passOver(sequence) {
+    /** What is stored there cannot be had: whoever has not read as far is told a gap up to it. */
+    passOver(sequence: number): void {
       forgotten += changes.length + 1; // who has read all there was is behind it, too
       changes = [];
       dropped = 0;
       characters = 0;
       first = sequence + 1;
     },
-    numberAt(sequence) {
+    /** The number of the first that is stored there or behind it. */
+    numberAt(sequence: number): number {
       let [low, high] = [dropped, changes.length];
       while (low < high) {
         const middle = (low + high) >>> 1;
@@ -82,7 +74,8 @@ export function createRecentChanges(start: number, bounds: Bounds): RecentChange
       }
       return forgotten + low;
     },
-    since: (number) => changes.slice(number - forgotten, number - forgotten + mostAtOnce),
+    /** Some of those from a number on; none when there are none yet. */
+    since: (number: number): readonly RunChange[] => changes.slice(number - forgotten, number - forgotten + mostAtOnce),
   };
 }
 

@@ -14,19 +14,6 @@ import { weightOfItems } from "../../log/state/draft/draft.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { QueueEntry, SessionQueues } from "../queue.ts";
 
-export interface PastRun {
-  readonly entry: QueueEntry;
-  /** Undefined when its log is gone. */
-  readonly state: FoldedRun | undefined;
-  readonly before: QueueEntry | undefined;
-}
-
-export interface PastRuns {
-  backward(from: QueueEntry | undefined): AsyncGenerator<PastRun>;
-  /** The entry of a run, there or further back. */
-  find(runId: string, from: QueueEntry | undefined): Promise<QueueEntry | undefined>;
-}
-
 interface Remembered {
   readonly entry: QueueEntry;
   readonly state: FoldedRun;
@@ -43,7 +30,7 @@ const recheckMs = 60_000;
 
 const rememberedByLog = new WeakMap<RunLog, Memory>();
 
-export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
+export function pastRunsOf(queues: SessionQueues, log: RunLog) {
   const memory = rememberedByLog.get(log) ?? createMemory(maxRememberedCharacters);
   rememberedByLog.set(log, memory);
 
@@ -69,7 +56,8 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
   }
 
   return {
-    async *backward(from) {
+    /** Each with its state, undefined when its log is gone, and the entry before it. */
+    async *backward(from: QueueEntry | undefined) {
       const ahead: { entry: QueueEntry; state: Promise<FoldedRun | undefined>; before: QueueEntry | undefined }[] = [];
       let next = from;
       for (let width = 1; ; width = Math.min(atOnce, width + 1)) {
@@ -85,7 +73,8 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog): PastRuns {
         yield { ...run, state: await run.state };
       }
     },
-    async find(runId, from) {
+    /** The entry of a run, there or further back. */
+    async find(runId: string, from: QueueEntry | undefined): Promise<QueueEntry | undefined> {
       let entry = from;
       while (entry !== undefined && entry.queued.runId !== runId) entry = await before(entry);
       return entry;
@@ -105,17 +94,13 @@ function weightOf({ accepted, inbox, weight, compaction }: FoldedRun): number {
   );
 }
 
-interface Memory {
-  get(position: number): Remembered | undefined;
-  put(entry: QueueEntry, state: FoldedRun): void;
-  /** Gives that it holds it no more. */
-  forget(position: number): false;
-}
+type Memory = ReturnType<typeof createMemory>;
 
-export function createMemory(maxCharacters: number): Memory {
+export function createMemory(maxCharacters: number) {
   const byPosition = new Map<number, Remembered>();
   let held = 0;
 
+  /** Gives that it holds it no more. */
   function forget(position: number): false {
     held -= byPosition.get(position)?.characters ?? 0;
     byPosition.delete(position);
@@ -124,14 +109,14 @@ export function createMemory(maxCharacters: number): Memory {
 
   return {
     forget,
-    get(position) {
+    get(position: number): Remembered | undefined {
       const found = byPosition.get(position);
       if (found === undefined) return undefined;
       byPosition.delete(position);
       byPosition.set(position, found); // the latest stands last
       return found;
     },
-    put(entry, state) {
+    put(entry: QueueEntry, state: FoldedRun): void {
       const characters = weightOf(state);
       if (characters > maxCharacters / 8) return;
       forget(entry.position);

@@ -7,10 +7,7 @@ import type { CallStore } from "../records/store.ts";
 import type { DeliveryIds } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
-export interface Acknowledgements {
-  /** TOOL-6: the call belongs to this watcher from now on. If two hold it, the second is refused. May be repeated. */
-  acknowledge(request: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord>;
-}
+export type Acknowledgements = ReturnType<typeof createAcknowledgements>;
 
 export interface AcknowledgementParts {
   store: CallStore;
@@ -18,9 +15,10 @@ export interface AcknowledgementParts {
   clock: Clock;
 }
 
-export function createAcknowledgements({ store, deliveryIds, clock }: AcknowledgementParts): Acknowledgements {
+export function createAcknowledgements({ store, deliveryIds, clock }: AcknowledgementParts) {
   return {
-    async acknowledge({ callId, deliveryId }, principal) {
+    /** TOOL-6: the call belongs to this watcher from now on. If two hold it, the second is refused. May be repeated. */
+    async acknowledge({ callId, deliveryId }: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord> {
       const isGenuine = deliveryIds.isFor(deliveryId, callId, principal);
       const updated = await store.update(callId, (record) =>
         isOpen(record) && !record.taken && isGenuine

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { CreateCallKeyRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { SignCallKey } from "#runtime/rpc/access/tokens/call-keys.ts";
@@ -12,13 +12,7 @@ import type { CallStore } from "../records/store.ts";
 import type { Answerers } from "./answerers.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
-export interface CallKeys {
-  /** Makes a key of one call that waits for a person, for whoever may answer it: `#runtime/rpc/access/tokens/call-keys.ts`. */
-  create(
-    request: Pick<CreateCallKeyRequest, "callId" | "lifetime">,
-    caller: Caller,
-  ): Promise<{ key: string; keyId: string; expireTime: Timestamp }>;
-}
+export type CallKeys = ReturnType<typeof createCallKeys>;
 
 export interface CallKeysParts {
   readonly store: Pick<CallStore, "read">;
@@ -30,9 +24,10 @@ export interface CallKeysParts {
 
 const HOUR_MS = 3_600_000;
 
-export function createCallKeys({ store, answerers, sign, audit, clock }: CallKeysParts): CallKeys {
+export function createCallKeys({ store, answerers, sign, audit, clock }: CallKeysParts) {
   return {
-    async create({ callId, lifetime }, caller) {
+    /** Makes a key of one call that waits for a person, for whoever may answer it: `#runtime/rpc/access/tokens/call-keys.ts`. */
+    async create({ callId, lifetime }: Pick<CreateCallKeyRequest, "callId" | "lifetime">, caller: Caller) {
       const record = (await store.read(callId)) ?? refuseUnknown(callId);
       await answerers.require(record, caller);
       refuseUnlessOpen(record, clock.now());

@@ -26,17 +26,14 @@ import type { CallQueue } from "../watchers/ports.ts";
 /** How long routers may take to say whether one of them executes a call. */
 const HOLDER_MS = 5_000;
 
-export interface Cancellation {
-  /** Gives whether the execution may have begun before. */
-  cancel(request: CancelToolCallRequest, caller: Caller): Promise<boolean>;
-}
+export type Cancellation = ReturnType<typeof createCancellation>;
 
 export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
   queue: CallQueue;
 }
 
-export function createCancellation({ store, running, queue, audit, clock }: CancellationParts): Cancellation {
+export function createCancellation({ store, running, queue, audit, clock }: CancellationParts) {
   async function createTombstone(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by] };
@@ -74,7 +71,8 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
   }
 
   return {
-    async cancel({ callId, reason }, caller) {
+    /** Gives whether the execution may have begun before. */
+    async cancel({ callId, reason }: CancelToolCallRequest, caller: Caller): Promise<boolean> {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
       const isTombstoneCreated = await createTombstone(callId, failure(why), caller.principal ?? ""); // C1
       const ended = isTombstoneCreated ? undefined : await end(callId, why, caller); // C3

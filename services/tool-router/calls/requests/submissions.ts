@@ -17,13 +17,7 @@ import type { Answerers } from "./answerers.ts";
 import { ruleOf } from "./call-keys.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
-export interface Submissions {
-  /**
-   * TOOL-7: exactly one submission wins, also when it is repeated; the others are refused with the reason. The principal that
-   * called may answer, and the one whose watcher has acknowledged the call; before that, each that watches for its tool.
-   */
-  submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord>;
-}
+export type Submissions = ReturnType<typeof createSubmissions>;
 
 export interface Submitter {
   caller: Caller;
@@ -40,7 +34,7 @@ export interface SubmissionParts extends RecordingParts {
   mayWatch: (principal: string, tool: string) => boolean;
 }
 
-export function createSubmissions(parts: SubmissionParts): Submissions {
+export function createSubmissions(parts: SubmissionParts) {
   const { store, validator, clock, answers, answerers, presence, mayWatch, audit } = parts;
 
   async function answerFrom({ outcome }: Submission, record: CallRecord, by: Submitter): Promise<Answer> {
@@ -69,7 +63,11 @@ export function createSubmissions(parts: SubmissionParts): Submissions {
   }
 
   return {
-    async submit(request, by) {
+    /**
+     * TOOL-7: exactly one submission wins, also when it is repeated; the others are refused with the reason. The principal that
+     * called may answer, and the one whose watcher has acknowledged the call; before that, each that watches for its tool.
+     */
+    async submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord> {
       const { caller, principal } = by;
       const { callId, runId } = request;
       const found = await find(callId);
