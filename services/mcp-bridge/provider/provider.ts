@@ -18,7 +18,8 @@ import { messageFromUnknown, refuse, refuseRequest } from "#runtime/failure/fail
 import { delay } from "#runtime/time/delay.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import type { AskedConnection, Connections, Located } from "../connection/connections.ts";
+import type { Connection } from "../connection/connection.ts";
+import type { AskedConnection, Connections } from "../connection/connections.ts";
 import type { WatchEvent } from "../link/resources/resource-watches.ts";
 import { holderOf } from "../servers/key.ts";
 import { type AppliedServers, serverOfSource, sourceOfServer, sourcesOf } from "../servers/servers.ts";
@@ -89,46 +90,21 @@ export class Provider {
     } = request;
     const asked = this.askedOf(source, scope);
     const call = this.#callFrom(request, asker);
-    const handover = this.#openHandover(asker);
-    for (;;) {
-      const located = await this.#parts.connections.locate(asked, asker.signal);
-      if (located.kind === "here") {
-        using _ = located.hold;
-        yield* located.connection.call(call);
-        return;
-      }
-      try {
-        const forwarded = { ...request, source: sourceOfServer(asked.server, source.fromRun) };
-        yield* this.peerAt(located.instance, asker).callTool(forwarded, asker.signal);
-        return;
-      } catch (error) {
-        await handover(error);
-      }
-    }
+    yield* this.#askOwner(asked, asker, {
+      here: (connection) => connection.call(call),
+      there: (peer) =>
+        peer.callTool({ ...request, source: sourceOfServer(asked.server, source.fromRun) }, asker.signal),
+    });
   }
 
   /** Ends with the connection, wherever it is. */
-  async *watchResource(
-    { scope, source, uri }: FoundSource & { uri: string },
-    asker: Asker,
-  ): AsyncGenerator<WatchEvent> {
+  watchResource({ scope, source, uri }: FoundSource & { uri: string }, asker: Asker): AsyncGenerator<WatchEvent> {
     const asked = this.askedOf(create(SourceSchema, source), create(ScopeSchema, scope));
-    const handover = this.#openHandover(asker);
-    for (;;) {
-      const located = await this.#parts.connections.locate(asked, asker.signal);
-      if (located.kind === "here") {
-        using _ = located.hold;
-        yield* located.connection.watchResource(uri, scope.principal ?? "", asker.signal);
-        return;
-      }
-      try {
-        const resource = { sessionId: scope.sessionId ?? "", source: source.name ?? "", uri };
-        yield* this.peerAt(located.instance, asker).watchResource(resource, asker.signal);
-        return;
-      } catch (error) {
-        await handover(error);
-      }
-    }
+    const resource = { sessionId: scope.sessionId ?? "", source: source.name ?? "", uri };
+    return this.#askOwner(asked, asker, {
+      here: (connection) => connection.watchResource(uri, scope.principal ?? "", asker.signal),
+      there: (peer) => peer.watchResource(resource, asker.signal),
+    });
   }
 
   /** The connection that a source means in a scope. */
@@ -148,23 +124,39 @@ export class Provider {
   /** Never rejects but for the signal: a source that fails is a status. */
   async #offerOf(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
     try {
-      return await this.#askOwner(source, scope, asker);
+      const asked = this.askedOf(source, scope);
+      const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
+      const offers = this.#askOwner(asked, asker, {
+        here: (connection) => settledOffer(connection, asker.signal),
+        async *there(peer) {
+          yield offerFromList(source.name, await peer.listTools(forwarded, asker.signal));
+        },
+      });
+      const [offer] = await Array.fromAsync(offers);
+      return offer!;
     } catch (error) {
       asker.signal.throwIfAborted();
       return failedOffer(source.name, messageFromUnknown(error));
     }
   }
 
-  async #askOwner(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
-    const asked = this.askedOf(source, scope);
-    const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
+  /** What the connection says here, or the instance that has it; looked up again where that one has not begun. */
+  async *#askOwner<T>(
+    asked: AskedConnection,
+    asker: Asker,
+    ask: { here: (connection: Connection) => AsyncIterable<T>; there: (peer: Peer) => AsyncIterable<T> },
+  ): AsyncGenerator<T> {
     const handover = this.#openHandover(asker);
     for (;;) {
       const located = await this.#parts.connections.locate(asked, asker.signal);
-      if (located.kind === "here") return settledOffer(located, asker.signal);
+      if (located.kind === "here") {
+        using _ = located.hold;
+        yield* ask.here(located.connection);
+        return;
+      }
       try {
-        const listed = await this.peerAt(located.instance, asker).listTools(forwarded, asker.signal);
-        return offerFromList(source.name, listed);
+        yield* ask.there(this.peerAt(located.instance, asker));
+        return;
       } catch (error) {
         await handover(error);
       }
@@ -210,11 +202,7 @@ function principalIn(scope: Scope | undefined): string {
   return scope?.sessionId ? scope.principal : "";
 }
 
-async function settledOffer(
-  { connection, hold }: Extract<Located, { kind: "here" }>,
-  signal: AbortSignal,
-): Promise<SourceOffer> {
-  using _ = hold;
+async function* settledOffer(connection: Connection, signal: AbortSignal): AsyncGenerator<SourceOffer> {
   await connection.settled(signal);
-  return connection.offer();
+  yield connection.offer();
 }
