@@ -7,9 +7,9 @@ import {
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
 import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer, startingOffer } from "./offer.ts";
@@ -93,18 +93,11 @@ async function untilAllTold(
   changes: { next(): Promise<void> },
   signal: AbortSignal,
 ): Promise<void> {
-  using ending = openEnding(signal);
-  const limit = delay(FIRST_SNAPSHOT_MS, ending.signal).catch(() => {}); // whoever waits looks at the signal
-  try {
-    let isLate = false;
-    void limit.then(() => {
-      isLate = true;
-    });
-    const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
-    while (settled() < count && !isLate) await orAborted(Promise.race([changes.next(), limit]), signal);
-  } finally {
-    ending.end();
-  }
+  using limit = timeoutSignal(FIRST_SNAPSHOT_MS);
+  using ending = openEnding(signal, limit);
+  const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
+  while (settled() < count && !limit.aborted)
+    await orAborted(changes.next(), ending.signal).catch(() => signal.throwIfAborted());
 }
 
 /** Tells what a source offers, wherever its connection is, until the signal aborts or the scope is released. Never rejects. */

@@ -1,3 +1,5 @@
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+
 /** Tells whoever waits that something is different; what it is, they look up themselves. */
 export interface Changes {
   tell(): void;
@@ -17,15 +19,7 @@ export function createChanges(): Changes {
   };
 }
 
-/** Resolves with the promise, or rejects with the signal's reason if that comes first. Leaves no listener behind. */
-export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+/** As `unlessAborted`; a signal that had aborted before goes before a promise that had resolved. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return signal.aborted ? Promise.reject(signal.reason) : unlessAborted(promise, signal);
 }

@@ -14,6 +14,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { fromMarked, numberAsWritten } from "#runtime/schema/exact-json.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { TransportContext } from "../module.ts";
 import { authorized } from "./authorized.ts";
@@ -107,9 +108,7 @@ export class HttpTransport implements Transport {
 
   async #close(): Promise<void> {
     this.#ended.abort();
-    const timeUp = AbortSignal.timeout(TERMINATE_TIMEOUT_MS);
-    const late = new Promise<void>((resolve) => timeUp.addEventListener("abort", () => resolve(), { once: true }));
-    await Promise.race([this.#inner.terminateSession().catch(() => {}), late]); // T3; the server forgets it by itself
+    await comesWithin(TERMINATE_TIMEOUT_MS, this.#inner.terminateSession()).catch(() => {}); // T3; the server forgets it by itself
     await this.#inner.close();
     await this.#origin[Symbol.asyncDispose]();
   }
