@@ -24,13 +24,10 @@ import type { SessionContent } from "./provider/session-content.ts";
 import type { SessionResources } from "./provider/session-resources.ts";
 import { contentRoutes } from "./routes/content-routes.ts";
 import { publicServer } from "./servers/public-view.ts";
-import type { AppliedServers } from "./servers/servers.ts";
 import { validServer } from "./servers/source.ts";
 
-export interface Routes extends Omit<OfferWatchParts, "provider" | "connections"> {
-  connections: OfferWatchParts["connections"];
+export interface Routes extends OfferWatchParts {
   provider: Provider;
-  applied: AppliedServers;
   logins: Logins;
   content: SessionContent;
   resources: SessionResources;
