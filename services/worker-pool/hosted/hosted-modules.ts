@@ -30,7 +30,6 @@ import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
   createPlace,
   fileFromPlace,
-  type LoadedModule,
   type ModuleFile,
   noteAnswer,
   noteCrash,
@@ -139,9 +138,9 @@ export class HostedModules implements AsyncDisposable {
       .values()
       .find((place) => isWanted({ file: place.file, start: startOfModule(fileFromPlace(place)) }));
     await place?.loading;
-    if (place?.state.kind !== "ready" || !place.state.module.process.accepts) return false;
-    if (force) await place.state.module.process.close();
-    else this.#letGo(place.state.module);
+    if (place?.state.kind !== "ready" || !place.state.process.accepts) return false;
+    if (force) await place.state.process.close();
+    else this.#letGo(place.state.process);
     return true;
   }
 
@@ -177,8 +176,8 @@ export class HostedModules implements AsyncDisposable {
       const { state } = place;
       if (state.kind === "refused")
         refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
-      if (state.kind === "ready" && state.module.process.accepts) return state.module.process;
-      if (state.kind === "ready" && state.module.process.isLost) await state.module.process.ended;
+      if (state.kind === "ready" && state.process.accepts) return state.process;
+      if (state.kind === "ready" && state.process.isLost) await state.process.ended;
       const standing = this.#placeOf(place.file);
       if (standing !== place) return this.#processOf(standing); // removed, and there again
       refuseBackedOff(place);
@@ -211,7 +210,7 @@ export class HostedModules implements AsyncDisposable {
 
   /** H5. */
   #rest({ state, callers }: Place): void {
-    if (state.kind === "ready" && callers === 0 && !state.module.process.initializes) this.#letGo(state.module);
+    if (state.kind === "ready" && callers === 0 && !state.process.initializes) this.#letGo(state.process);
   }
 
   #newPlace(file: string): Place {
@@ -232,15 +231,15 @@ export class HostedModules implements AsyncDisposable {
     if (this.#isClosed || this.#places.get(place.file) !== place) return;
     const { logger } = this.#options;
     try {
-      const module = await this.#open(place);
+      const process = await this.#open(place);
       const before = place.state;
-      await this.registry.initialize(module).catch(async (error: unknown) => {
-        await module.shutdown();
+      await this.registry.initialize(process).catch(async (error: unknown) => {
+        await process.close();
         throw error;
       });
-      place.state = { kind: "ready", module };
-      if (before.kind === "ready") this.#letGo(before.module);
-      logger.info({ file: place.file }, `${place.file} offers ${module.tools.map(({ name }) => name).join(", ")}`);
+      place.state = { kind: "ready", process };
+      if (before.kind === "ready") this.#letGo(before.process);
+      logger.info({ file: place.file }, `${place.file} offers ${process.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
       const reason = reasonWithWayOut(messageFromUnknown(error));
       if (isRestart) return this.#noteCrash(place, reason); // what it offers is known, and has not changed
@@ -251,7 +250,7 @@ export class HostedModules implements AsyncDisposable {
     this.#tellChange();
   }
 
-  async #open(place: Place): Promise<LoadedModule> {
+  async #open(place: Place): Promise<ModuleProcess> {
     const { directory, onLine } = this.#options;
     const path = join(directory, place.file);
     const [root, target] = await Promise.all([realpath(directory), realpath(path)]);
@@ -269,13 +268,7 @@ export class HostedModules implements AsyncDisposable {
     void process.ended.then(({ reason, wasExpected }) => {
       if (!wasExpected) this.#noteCrash(place, reason);
     });
-    return {
-      file: place.file,
-      tools: process.tools,
-      process,
-      initialize: () => process.initialize(),
-      shutdown: () => process.close(),
-    };
+    return process;
   }
 
   #noteCrash(place: Place, reason: string): void {
@@ -285,11 +278,11 @@ export class HostedModules implements AsyncDisposable {
 
   #leave(place: Place): void {
     if (place.state.kind !== "ready") return;
-    this.registry.unregister(place.state.module);
-    this.#letGo(place.state.module);
+    this.registry.unregister(place.state.process);
+    this.#letGo(place.state.process);
   }
 
-  #letGo({ process }: LoadedModule): void {
+  #letGo(process: ModuleProcess): void {
     const left = process.retire();
     this.#leaving.add(left);
     void left.finally(() => this.#leaving.delete(left));

@@ -2,7 +2,6 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { DescribedTool } from "./process/messages.ts";
 import type { ModuleProcess } from "./process/module-process.ts";
-import type { RegisteredModule } from "./registry.ts";
 
 /** A file of the directory as it stands. */
 export type ModuleFile =
@@ -19,7 +18,7 @@ export type ModuleFile =
 /** A module and its life, from file to file version. */
 export interface Place {
   file: string;
-  state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; module: LoadedModule };
+  state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; process: ModuleProcess };
   callsTotal: number;
   /** Calls that wait for a process. */
   callers: number;
@@ -27,10 +26,6 @@ export interface Place {
   backoff: Backoff;
   retryAtMs: number;
   loading: Promise<void>;
-}
-
-export interface LoadedModule extends RegisteredModule {
-  process: ModuleProcess;
 }
 
 /** So many ends in a row, with no answer between them, are met by starting again at once. */
@@ -62,8 +57,8 @@ export function noteCrash(place: Place): void {
 
 export function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
   if (state.kind === "ready") {
-    const { process, tools } = state.module;
-    return { kind: "offered", file, tools, process: process.accepts ? process : undefined, callsTotal };
+    const { process } = state;
+    return { kind: "offered", file, tools: process.tools, process: process.accepts ? process : undefined, callsTotal };
   }
   return state.kind === "refused" ? { kind: "refused", file, reason: state.reason } : { kind: "loading", file };
 }

@@ -16,7 +16,7 @@ function module(file: string, names: string[], fault?: Error): Lived {
       if (fault) throw fault;
       life.push("initialized");
     },
-    async shutdown() {
+    async close() {
       life.push("shut down");
     },
   };

@@ -1,12 +1,12 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import type { DescribedTool } from "./process/messages.ts";
 
-/** A module as the registry holds it: its tools, and the two ends of its life. */
+/** A module as the registry holds it, which is its process: its tools, and the two ends of its life. */
 export interface RegisteredModule {
   readonly file: string;
   readonly tools: readonly DescribedTool[];
   initialize(): Promise<void>;
-  shutdown(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface HostedTool {
@@ -64,6 +64,6 @@ export class HostedRegistry {
   async shutdown(): Promise<void> {
     const modules = [...this.#modules.values()];
     this.#modules.clear();
-    await Promise.all(modules.map((module) => module.shutdown()));
+    await Promise.all(modules.map((module) => module.close()));
   }
 }
