@@ -95,8 +95,7 @@ export class Place {
   /** Lets the worker finish what it has; the next call starts another. */
   async renew(): Promise<void> {
     this.noteAnswer();
-    if (this.state.kind === "ready") this.state = { kind: "stopped" };
-    if (this.state.kind === "backed_off") this.state = { kind: "stopped" };
+    if (this.state.kind === "ready" || this.state.kind === "backed_off") this.state = { kind: "stopped" };
     await Promise.all([...this.workers.keys()].map((worker) => worker.retire()));
   }
 
@@ -111,21 +110,21 @@ export class Place {
   /** Ends every process at once. */
   async stop(reason: string): Promise<void> {
     this.#endIdling();
-    if (this.state.kind === "starting") {
-      this.state.abort.abort(new Failure("unavailable", reason, { reason: "WORKER_STOPPED" }));
-      await this.state.opened.catch(() => {}); // those who wait for it are told
-    }
-    this.state = { kind: "stopped" };
+    await this.#giveUpStart(reason);
     await Promise.all([...this.workers.keys()].map((worker) => worker.stop(reason)));
   }
 
   /** Ends the worker of one start, after its calls unless it is forced; gives whether there is one. */
   async stopStart(start: number, force: boolean): Promise<boolean> {
+    const stopped = `the worker of ${this.source} was stopped`;
     const isNext = this.state.kind === "starting" || this.state.kind === "backed_off";
     if (isNext && start === this.starts) {
-      if (this.state.kind === "starting" && !force)
-        await this.state.opened.catch(() => {}); // whoever waits for it is told
-      else return this.#giveUpStart();
+      if (this.state.kind !== "starting" || force) {
+        this.noteAnswer();
+        await this.#giveUpStart(stopped);
+        return true;
+      }
+      await this.state.opened.catch(() => {}); // whoever waits for it is told
     }
     const [worker] = [...this.workers].find(([, of]) => of === start) ?? [];
     if (worker === undefined) return isNext && start === this.starts;
@@ -134,24 +133,17 @@ export class Place {
       this.#endIdling();
       this.state = { kind: "stopped" };
     }
-    await (force ? worker.stop(this.#stoppedReason) : worker.retire());
+    await (force ? worker.stop(stopped) : worker.retire());
     return true;
-  }
-
-  get #stoppedReason(): string {
-    return `the worker of ${this.source} was stopped`;
   }
 
   /** What starts is given up, what is backed off may start again. */
-  async #giveUpStart(): Promise<true> {
-    this.noteAnswer();
+  async #giveUpStart(reason: string): Promise<void> {
     if (this.state.kind === "starting") {
-      const { abort, opened } = this.state;
-      abort.abort(new Failure("unavailable", this.#stoppedReason, { reason: "WORKER_STOPPED" }));
-      await opened.catch(() => {}); // those who wait for it are told
+      this.state.abort.abort(new Failure("unavailable", reason, { reason: "WORKER_STOPPED" }));
+      await this.state.opened.catch(() => {}); // those who wait for it are told
     }
     this.state = { kind: "stopped" };
-    return true;
   }
 
   get isIdle(): boolean {
