@@ -4,6 +4,7 @@ import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts
 import type { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { addUsage, shareOfCall } from "#runtime/money/run-share.ts";
+import { errorTextOf } from "#runtime/results/error-result.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { AskingCall } from "../hosted/process/host.ts";
@@ -45,13 +46,8 @@ export class AgentTools {
       const { outputJson, isError, usage, callCount: calls } = event.value;
       used.calls += calls;
       addUsage(used, usage);
-      return isError ? errorAnswer(outputJson) : { kind: "result", resultJson: outputJson };
+      return isError ? { kind: "error", error: errorTextOf(outputJson) } : { kind: "result", resultJson: outputJson };
     }
     return refuse("data_loss", `the call of ${name} ended without a result`, { reason: "OUTCOME_UNKNOWN" });
   }
-}
-
-function errorAnswer(outputJson: string): Answer {
-  const { error }: { error?: unknown } = JSON.parse(outputJson);
-  return { kind: "error", error: typeof error === "string" ? error : outputJson };
 }
