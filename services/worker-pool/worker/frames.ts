@@ -1,9 +1,9 @@
 // The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
 
 import { isObject } from "#runtime/schema/json-object.ts";
-import { hasMoreValues, maxToolValues, parseBounded, tooMany } from "#runtime/schema/json-size.ts";
+import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../calls/answer.ts";
-import { lineOfJson } from "../calls/json-line.ts";
+import { jsonFrom, lineOfJson } from "../calls/json-line.ts";
 
 /** A worker of another version is refused. */
 export const PROTOCOL = 1;
@@ -60,8 +60,8 @@ export function lineFromReply(askId: number, answer: Answer): string {
 
 /** Undefined for a line that is no frame of the protocol. */
 export function parseFrame(line: string): Frame | undefined {
-  const frame = objectFromText(line);
-  if (frame === undefined) return unreadAnswer(line);
+  const frame = jsonFrom(line);
+  if (!isObject(frame)) return unreadAnswer(line);
   if (frame.ready === true) return readyFromObject(frame);
   if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };
   if (typeof frame.id !== "number") return undefined;
@@ -128,13 +128,4 @@ function progressFrom(progress: Record<string, unknown>): Progress {
     total: typeof total === "number" ? total : 0,
     message: typeof message === "string" ? message : "",
   };
-}
-
-function objectFromText(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = parseBounded(text, maxToolValues);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined; // told to the caller as what it is: no frame
-  }
 }

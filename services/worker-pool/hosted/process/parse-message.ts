@@ -1,6 +1,7 @@
 import { isObject } from "#runtime/schema/json-object.ts";
-import { hasMoreValues, maxToolValues, parseBounded, tooMany } from "#runtime/schema/json-size.ts";
+import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../../calls/answer.ts";
+import { jsonFrom } from "../../calls/json-line.ts";
 import { LEVELS } from "../../logs/log-line.ts";
 import type { Ask, DescribedTool, FromModule } from "./messages.ts";
 import { isEffect, isTimeout, isToolName } from "./module-form.ts";
@@ -88,15 +89,6 @@ function logFrom({ id, level, message, fieldsJson }: Record<string, unknown>): F
 const isText = (value: unknown): value is string => typeof value === "string";
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isJson = (text: string): boolean => jsonFrom(text) !== undefined;
-
-/** Undefined for what is no JSON. */
-function jsonFrom(text: string): unknown {
-  try {
-    return parseBounded(text, maxToolValues);
-  } catch {
-    return undefined; // told as what it is: no message
-  }
-}
 
 /** What is made of all, if none of them is missing. */
 function orNothing<T, R>(all: readonly (T | undefined)[], make: (all: T[]) => R): R | undefined {
