@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
@@ -7,7 +8,6 @@ import { sourceFromModuleFile } from "../hosted/module-names.ts";
 import { type ModuleFile, startOfModule } from "../hosted/module-place.ts";
 import type { Place } from "../pool/place.ts";
 import type { Worker } from "../worker/worker.ts";
-import { idOfWorker } from "./worker-id.ts";
 
 export interface WorkersParts {
   files: readonly ToolFile[];
@@ -34,6 +34,12 @@ export function workersFrom({ files, places, modules, instance }: WorkersParts):
   return [...workers, ...hosted]
     .map((worker) => create(WorkerSchema, worker))
     .sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0));
+}
+
+/** Of its pool, its file, and which start of the file it is. Names of files hold letters that ids do not. */
+export function idOfWorker({ instance, file, start }: { instance: string; file: string; start: number }): string {
+  const place = createHash("sha256").update(`${instance}\0${file}`).digest("hex").slice(0, 16);
+  return `${place}-${start}`;
 }
 
 /** The files of workers and of hosted modules that cannot be used, by name. */
