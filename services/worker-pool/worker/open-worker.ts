@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerLimits } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
@@ -41,16 +41,12 @@ export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
   const hasOwnIds = options.confinement !== undefined;
   const worker = new Worker({ ...options, hasOwnIds, child, file: file.file, digest: file.digest, maxLineBytes });
   opened.worker = worker;
-  const over = new AbortController();
-  const slow = delay(startTimeoutMs, over.signal).then(() => refuseSlow(file.file, startTimeoutMs));
   try {
-    await unlessAborted(Promise.race([worker.ready, slow]), options.signal);
-    return worker;
+    const isReady = await unlessAborted(comesWithin(startTimeoutMs, worker.ready), options.signal);
+    return isReady ? worker : refuseSlow(file.file, startTimeoutMs);
   } catch (error) {
     await worker.stop("it did not start");
     throw error;
-  } finally {
-    over.abort();
   }
 }
 

@@ -64,7 +64,7 @@ export class Worker {
   pid: number;
   /** Resolves when the process is gone. */
   readonly ended: Promise<WorkerEnd>;
-  readonly ready: Promise<void>;
+  readonly #ready = Promise.withResolvers<void>();
   readonly #options: WorkerOptions;
   readonly #child: ChildProcess;
   readonly #calls = new Map<number, CallInFlight>();
@@ -75,18 +75,18 @@ export class Worker {
   #fault = "";
   #faultDetail = "";
   #brokeProtocol = false;
-  #becomeReady: (failure?: Failure) => void = () => {};
 
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#child = options.child;
     this.digest = options.digest;
     this.pid = options.child.pid;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.ready = promise;
-    promise.catch(() => {}); // whoever starts a worker waits for it; without a waiter nobody misses it
-    this.#becomeReady = (failure) => (failure ? reject(failure) : resolve());
+    this.ready.catch(() => {}); // whoever starts a worker waits for it; without a waiter nobody misses it
     this.ended = this.#run();
+  }
+
+  get ready(): Promise<void> {
+    return this.#ready.promise;
   }
 
   get accepts(): boolean {
@@ -160,7 +160,7 @@ export class Worker {
     this.#phase = "ended";
     const told = (words: LastWords) => this.#fault || `the worker of ${this.#options.file} ${words.textFromExit(exit)}`;
     const all = told(this.#lastWords);
-    this.#becomeReady(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED" }));
+    this.#ready.reject(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED" }));
     this.#failAll((call) => (this.#lastId === 1 ? all : told(call.lastWords)));
     const reason = this.#lastId === 0 ? all : told(createLastWords());
     return { reason, detail: all + this.#faultDetail, wasExpected };
@@ -178,7 +178,7 @@ export class Worker {
       void this.#child.kill();
     } else if (frame.kind === "ready") {
       if (frame.pid > 0 && !this.#options.hasOwnIds) this.pid = frame.pid;
-      this.#becomeReady();
+      this.#ready.resolve();
     } else if (frame.kind === "fatal") {
       this.#fault = `${this.#options.file} cannot be imported: ${this.#options.redact(frame.reason)}`;
     } else this.#readCallFrame(frame);
