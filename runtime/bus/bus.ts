@@ -4,7 +4,7 @@ import { errors, type NatsConnection, type Status } from "@nats-io/transport-nod
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 import { saveOnWriters } from "../schema/protobuf-patches/scratch-writer.ts";
-import { delay } from "../time/delay.ts";
+import { comesWithin } from "../time/comes-within.ts";
 import { retryWhile } from "../time/retry/retry.ts";
 import { type ConnectOptions, connectOnce } from "./credentials/connect.ts";
 import type { BusLogin } from "./credentials/login.ts";
@@ -183,10 +183,7 @@ const drainMs = 5_000;
 /** A connection without a server cannot drain: it is closed, as it is when draining takes too long. */
 async function drain(connection: NatsConnection): Promise<void> {
   if (connection.isClosed()) return;
-  const given = new AbortController();
-  const late = delay(drainMs, given.signal).catch(() => {}); // the drain ended in time
   const drained = connection.drain().catch(() => connection.close()); // disconnected: nothing can go out
-  await Promise.race([drained, late]);
-  given.abort();
+  await comesWithin(drainMs, drained);
   if (!connection.isClosed()) await connection.close();
 }
