@@ -87,19 +87,15 @@ export async function writeRunRecord(files: ServerFiles, record: RunRecord): Pro
 }
 
 export async function readRunRecord(files: ServerFiles): Promise<RunRecord | undefined> {
-  return readJson<RunRecord>(files.record);
-}
-
-async function readJson<T>(path: string): Promise<T | undefined> {
   let text: string;
   try {
-    text = await readFile(path, "utf8");
+    text = await readFile(files.record, "utf8");
   } catch (error) {
     if (isErrno(error, "ENOENT")) return undefined;
     throw error;
   }
   try {
-    return JSON.parse(text) as T;
+    return JSON.parse(text) as RunRecord;
   } catch {
     return undefined; // cut short by a crash while it was written: as good as absent
   }
