@@ -13,7 +13,8 @@ import { isErrno } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
 import { writePrivateFile } from "./files/private-file.ts";
 import { textOfUsers } from "./files/users-file.ts";
-import { ADMIN, type BusLogin, createSeed, publicKeyOf } from "./login.ts";
+import { ADMIN, type BusLogin, publicKeyOf } from "./login.ts";
+import { createSeed } from "./nkey/nkey.ts";
 import type { BusUser } from "./permissions.ts";
 import { pathOfTrustList, textOfTrustList } from "./trust/trust-list.ts";
 

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, sign } from "node:crypto";
 import type { JWK } from "jose";
 import { LocalFailure } from "../../failure/local-failure.ts";
-import { bytesFromPublicText, createSeedText, privateKeyFromSeed, publicTextFromBytes } from "./nkey/nkey.ts";
+import { bytesFromPublicText, privateKeyFromSeed, publicTextFromBytes } from "./nkey/nkey.ts";
 
 /** Who signs in to NATS: a name, and the seed of the nkey that proves it. */
 export interface BusLogin {
@@ -13,11 +13,6 @@ export interface BusLogin {
 
 /** May do everything on the bus: for the people who run it, and for the tests. */
 export const ADMIN = "admin";
-
-/** A fresh key; everything else about it follows from its seed. */
-export function createSeed(): string {
-  return createSeedText();
-}
 
 /** What the server knows a key by. Throws `invalid_argument` for a text that is no seed. */
 export function publicKeyOf(login: BusLogin): string {

@@ -2,8 +2,8 @@ import { createPublicKey, sign } from "node:crypto";
 import { nkeys } from "@nats-io/nats-core";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createSeed, publicKeyOf, signNonce } from "../login.ts";
-import { bytesFromPublicText, createSeedText, privateKeyFromSeed, publicTextFromBytes } from "./nkey.ts";
+import { publicKeyOf, signNonce } from "../login.ts";
+import { bytesFromPublicText, createSeed, privateKeyFromSeed, publicTextFromBytes } from "./nkey.ts";
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
@@ -31,11 +31,11 @@ describe("SEC-1 keys of NATS, by Node's cryptography and by the client's library
     expect(theirs.verify(bytesOf("nonce"), signature)).toBe(true);
     const x = createPublicKey(key).export({ format: "jwk" }).x ?? "";
     expect(publicTextFromBytes(Buffer.from(x, "base64url"))).toBe(theirs.getPublicKey());
-    expect(nkeys.fromSeed(bytesOf(createSeedText())).getPublicKey()).toMatch(/^U/);
+    expect(nkeys.fromSeed(bytesOf(createSeed())).getPublicKey()).toMatch(/^U/);
   });
 
   test("with a letter changed, cut, lengthened, or of another role are none", () => {
-    const seed = createSeedText();
+    const seed = createSeed();
     const other = (text: string, at: number) => text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
     const account = Buffer.from(nkeys.createAccount().getSeed()).toString();
     const wrong = [other(seed, 0), other(seed, 20), seed.slice(0, -1), `${seed}A`, seed.toLowerCase(), "", account];

@@ -14,7 +14,8 @@ const PUBLIC_PREFIX = [0xa0];
 /** What stands before the bytes of a private Ed25519 key in PKCS #8 (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 
-export function createSeedText(): string {
+/** A fresh key; everything else about it follows from its seed. */
+export function createSeed(): string {
   return encode(SEED_PREFIX, randomBytes(KEY_BYTES));
 }
 

@@ -1,4 +1,5 @@
-import { createSeed, publicKeyOf } from "#runtime/bus/credentials/login.ts";
+import { publicKeyOf } from "#runtime/bus/credentials/login.ts";
+import { createSeed } from "#runtime/bus/credentials/nkey/nkey.ts";
 import { trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { createCallerSender, type WhoAsks } from "../callers.ts";
 import { createIssuer } from "../tokens/issuer.ts";

@@ -2,7 +2,8 @@
 
 import { decodeJwt, importJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createSeed, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
+import { jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
+import { createSeed } from "#runtime/bus/credentials/nkey/nkey.ts";
 import { type SpeaksFor, trustListOf } from "#runtime/bus/credentials/trust/trust-list.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Caller } from "../../identity.ts";
