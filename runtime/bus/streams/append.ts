@@ -177,8 +177,7 @@ export async function firstAfter(
   limits: ReadLimits = {},
 ): Promise<StoredMsg | null> {
   const query: SeqMsgRequest & { next_by_subj: string } = { seq: sequence + 1, next_by_subj: subject };
-  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
+  return readMessage(bus, subject, query, limits);
 }
 
 /** In April 2262: a server counts nanoseconds since 1970 in 64 bits, and takes a later time for one that is long past. */
@@ -189,13 +188,21 @@ export async function firstSince(bus: Bus, subject: string, time: Date, limits: 
   const heldMs = Math.min(Math.max(time.getTime(), 0), LATEST_MS);
   // the server takes a time in the place of a sequence, which the client's type does not name
   const query = { start_time: new Date(heldMs).toISOString(), next_by_subj: subject } as object as MsgRequest;
-  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
-  return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
+  return readMessage(bus, subject, query, limits);
 }
 
 /** The last message of a subject, read from the stream's leader; null when there is none. */
 export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {}): Promise<StoredMsg | null> {
-  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), { last_by_subj: subject });
+  return readMessage(bus, subject, { last_by_subj: subject }, limits);
+}
+
+async function readMessage(
+  bus: Bus,
+  subject: string,
+  query: MsgRequest,
+  limits: ReadLimits,
+): Promise<StoredMsg | null> {
+  const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
   return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
 
