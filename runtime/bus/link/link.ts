@@ -4,7 +4,7 @@ import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import { isPassing } from "./jetstream-errors.ts";
-import { createStorage, type WatchedStorage } from "./storage.ts";
+import { createStorage, type Storage } from "./storage.ts";
 import { countWaiting } from "./waited.ts";
 
 /**
@@ -14,7 +14,7 @@ import { countWaiting } from "./waited.ts";
 export interface Link {
   readonly isUp: boolean;
   /** Whether there is anything behind the server that stores. */
-  readonly storage: WatchedStorage;
+  readonly storage: Storage;
   /** Grows by one with each loss of the server. */
   readonly losses: number;
   /** When a lost server was there again, by `performance.now()`: others return a little later, too, and their silence proves nothing. */

@@ -42,14 +42,11 @@ export interface Storage {
   stored(stream: string): void;
   /** Calls back with each change of the fault. */
   onChange(listener: (fault: string | undefined) => void): void;
-}
-
-export interface WatchedStorage extends Storage {
   /** Writes probes until it is disposed. */
   watch(writeProbe: (text: string) => Promise<unknown>): AsyncDisposable;
 }
 
-export function createStorage(connection: Pick<NatsConnection, "info">): WatchedStorage {
+export function createStorage(connection: Pick<NatsConnection, "info">): Storage {
   const listeners = new Set<(fault: string | undefined) => void>();
   let fault: string | undefined;
   let isSilent = false;
