@@ -23,8 +23,8 @@ import { Failure } from "../../failure/failure.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { createClaiming } from "./claiming.ts";
-import { createFinding } from "./entries/finding.ts";
-import { createPinging } from "./entries/ping.ts";
+import { createFind } from "./entries/finding.ts";
+import { createPing } from "./entries/ping.ts";
 import { openSweeping } from "./entries/sweeping.ts";
 import type { Holding } from "./holdings/holding.ts";
 import { Holdings } from "./holdings/holdings.ts";
@@ -54,12 +54,12 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
 ): Promise<Ownership<R, A>> {
   const { kind, instance, onError = () => {} } = options;
   await using stack = new AsyncDisposableStack();
-  const pinging = createPinging(bus, kind, options.silenceMs);
+  const ping = createPing(bus, kind, options.silenceMs);
   const holdings = stack.use(new Holdings<R>(bus, options));
   const claiming = createClaiming(bus, holdings, options);
-  const finding = createFinding(bus, kind, pinging);
+  const find = createFind(bus, kind, ping);
   let isStopping = false;
-  stack.use(openSweeping({ bus, kind, pinging, isHeld: (key) => holdings.get(key) !== undefined, onError }));
+  stack.use(openSweeping({ bus, kind, ping, isHeld: (key) => holdings.get(key) !== undefined, onError }));
   stack.defer(async () => {
     isStopping = true;
     await claiming.whenIdle();
@@ -75,7 +75,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
       const here = await holdings.here(key, signal);
       if (here) return here;
       if (isInOwnHands(key)) continue;
-      const found = await finding.find(key, signal);
+      const found = await find(key, signal);
       if (isInOwnHands(key)) continue; // another caller of this process was faster
       if (found.kind === "answers") return { kind: "there", instance: found.instance };
       const previous = found.kind === "gone" ? found.entry : undefined;
@@ -95,7 +95,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
   async function locate(key: string, { signal }: WaitOptions = {}): Promise<Location<R>> {
     const here = await holdings.here(key, signal);
     if (here) return here;
-    const found = await finding.find(key, signal);
+    const found = await find(key, signal);
     return found.kind === "answers" ? { kind: "there", instance: found.instance } : { kind: "nobody" };
   }
 

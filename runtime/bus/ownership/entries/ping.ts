@@ -5,22 +5,14 @@ import { ownerSubject } from "./names.ts";
 
 export type OwnerState = "opening" | "open" | "closing";
 
-export interface Pinging {
-  /** Asks the owner of an entry how it stands; `gone` only when that is certain (`../../liveness.ts`). */
-  ping(
-    key: string,
-    entry: Pick<OwnerEntry, "revision" | "created">,
-    signal?: AbortSignal,
-  ): Promise<OwnerState | "gone">;
-}
+/** Asks the owner of an entry how it stands; `gone` only when that is certain (`../../liveness.ts`). */
+export type Ping = (key: string, entry: OwnerEntry, signal?: AbortSignal) => Promise<OwnerState | "gone">;
 
-export function createPinging(bus: Bus, kind: string, silenceMs: number | undefined): Pinging {
-  return {
-    async ping(key, { revision, created }, signal) {
-      const subject = ownerSubject(kind, key, revision);
-      const options = { silenceMs, signal, subscribedAtMs: created.getTime() };
-      const owner = await askWhetherAlive(bus, { subject, text: "ping", ...options });
-      return owner.kind === "alive" ? (owner.message.string() as OwnerState) : "gone";
-    },
+export function createPing(bus: Bus, kind: string, silenceMs: number | undefined): Ping {
+  return async (key, { revision, created }, signal) => {
+    const subject = ownerSubject(kind, key, revision);
+    const options = { silenceMs, signal, subscribedAtMs: created.getTime() };
+    const owner = await askWhetherAlive(bus, { subject, text: "ping", ...options });
+    return owner.kind === "alive" ? (owner.message.string() as OwnerState) : "gone";
   };
 }

@@ -2,12 +2,12 @@ import { openPeriodic } from "../../../lifecycle/background.ts";
 import type { Bus } from "../../bus.ts";
 import { listTokens, readEntry, removeEntry } from "./entry.ts";
 import { keyFromToken } from "./names.ts";
-import type { Pinging } from "./ping.ts";
+import type { Ping } from "./ping.ts";
 
 export interface SweepingOptions {
   bus: Bus;
   kind: string;
-  pinging: Pinging;
+  ping: Ping;
   isHeld: (key: string) => boolean;
   onError: (error: unknown) => void;
   intervalMs?: number;
@@ -23,13 +23,13 @@ export async function sweepOnce(
   options: Omit<SweepingOptions, "onError" | "intervalMs">,
   signal: AbortSignal,
 ): Promise<void> {
-  const { bus, kind, pinging } = options;
+  const { bus, kind, ping } = options;
   for (const token of await listTokens(bus, kind, signal)) {
     signal.throwIfAborted();
     const key = keyFromToken(token);
     if (options.isHeld(key)) continue;
     const entry = await readEntry(bus, { kind, key }, signal);
     if (entry === undefined) continue;
-    if ((await pinging.ping(key, entry, signal)) === "gone") await removeEntry(bus, { kind, key }, entry.revision);
+    if ((await ping(key, entry, signal)) === "gone") await removeEntry(bus, { kind, key }, entry.revision);
   }
 }

@@ -3,7 +3,7 @@ import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { until } from "../../../time/until.ts";
 import { listTokens, readEntry, writeEntry } from "../entries/entry.ts";
 import { ownerSubject } from "../entries/names.ts";
-import { createPinging } from "../entries/ping.ts";
+import { createPing } from "../entries/ping.ts";
 import { sweepOnce } from "../entries/sweeping.ts";
 import { openOwnerProcess, openThings, Thing } from "./things.ts";
 
@@ -98,8 +98,8 @@ describe("taking over", () => {
     await things.acquire("alive", "");
     const sweeper = await bus.connect();
     await writeEntry(bus, { kind: "thing", key: "ghost" }, "nobody", undefined);
-    const pinging = createPinging(sweeper, "thing", 1_000);
-    const options = { bus: sweeper, kind: "thing", pinging, isHeld: () => false };
+    const ping = createPing(sweeper, "thing", 1_000);
+    const options = { bus: sweeper, kind: "thing", ping, isHeld: () => false };
     await sweepOnce(options, AbortSignal.timeout(10_000));
     const tokens = await listTokens(bus, "thing");
     expect(tokens).toContain("alive");
