@@ -45,8 +45,7 @@ export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): P
       room.then(goOn, (error: unknown) => settle(() => reject(error)));
     };
     const onEnd = () => (isCutOff(source) ? onGone() : settle(() => resolve({ kind: "whole", bytes: joined(chunks) })));
-    const onGone = () =>
-      settle(() => reject(connectError("canceled", "the client left within its request", { reason: "CANCELED" })));
+    const onGone = () => settle(() => reject(gone()));
     const watched = pace((error) => settle(() => reject(error)));
     function settle(then: () => void): void {
       isSettled = true;
@@ -64,6 +63,10 @@ export function readBody(source: Readable, { maxBytes, hold, pace }: Reading): P
     source.on("close", onGone);
     source.on("error", onGone);
   });
+}
+
+export function gone(cause?: unknown): Error {
+  return connectError("canceled", "the client left within its request", { reason: "CANCELED", cause });
 }
 
 /** Node ends the body of a stream whose connection broke as if all of it had come. */

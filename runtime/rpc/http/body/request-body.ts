@@ -6,7 +6,7 @@ import type { Count } from "../large-messages/counted-messages.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, senderOf, sinkOf } from "../messages.ts";
 import type { Budget } from "./budget.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
-import { type Body, isCutOff, readBody } from "./read-body.ts";
+import { type Body, gone, isCutOff, readBody } from "./read-body.ts";
 
 /** What the bodies of requests may cost. */
 export interface BodyLimits extends PaceLimits {
@@ -130,10 +130,6 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 /** A message of the request that is being served was unpacked. */
 export async function takeUnpacked(message: Uint8Array): Promise<void> {
   await current.getStore()?.(message);
-}
-
-function gone(cause?: unknown): Error {
-  return connectError("canceled", "the client left within its request", { reason: "CANCELED", cause });
 }
 
 function throwGone(cause?: unknown): never {
