@@ -204,7 +204,10 @@ export class ServerAuthorization implements Authorization {
     const subject = this.#isExchanged ? await this.#subject() : undefined;
     return this.#parts.renewals.renew(this.#key, grant?.accessToken, {
       absent: () => (isNew ? { server: toJson(McpServerSchema, this.#server) } : undefined),
-      obtain: (record) => this.#asking((asking) => this.#obtain(record, { challenge, subject }, asking)),
+      obtain: (record) =>
+        askingFor(this.#server, { ...this.#parts, isOfRun: this.#isOfRun }, (asking) =>
+          this.#obtain(record, { challenge, subject }, asking),
+        ),
     });
   }
 
@@ -231,10 +234,6 @@ export class ServerAuthorization implements Authorization {
         ? tokensOfClient(origin, scope, asking)
         : tokensInExchange({ origin, subject, scope }, asking);
     return { wanted: undefined, grant: await obtained };
-  }
-
-  async #asking<T>(ask: (asking: Asking) => Promise<T>): Promise<T> {
-    return askingFor(this.#server, { ...this.#parts, isOfRun: this.#isOfRun }, ask);
   }
 
   async #need(

@@ -3,7 +3,7 @@ import { fromJson, toJson } from "@bufbuild/protobuf";
 import { startAuthorization, validateAuthorizationResponseIssuer } from "@modelcontextprotocol/client";
 import { AuthGrant, type LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { CALLBACK_PATH, CLIENT_PATH, urlBelow } from "#runtime/config/public-url.ts";
-import { type Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
+import { Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { isLoopback } from "#runtime/http/loopback.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
@@ -196,7 +196,7 @@ export class Logins {
     try {
       return await askingFor(server, { ...this.#parts, isOfRun: record?.isOfRun === true }, ask);
     } catch (error) {
-      if (isFailure(error)) throw error;
+      if (error instanceof Failure) throw error;
       const text = `the login at ${server.name} has failed: ${textOfFault(error, secrets)}`;
       return refuse("failed_precondition", text, {
         reason: "MCP_LOGIN_FAILED",
@@ -222,10 +222,6 @@ export class Logins {
 
 function askedAtMs({ record }: Place): number {
   return record?.wanted?.atMs ?? 0;
-}
-
-function isFailure(error: unknown): error is Failure {
-  return error instanceof Error && error.name === "Failure";
 }
 
 function refuseUnasked(server: string): never {

@@ -68,11 +68,7 @@ export function recordKey(owner: Owner, server: McpServer): string {
   const { auth } = server;
   const audience = auth?.audience ? [auth.audience] : [];
   const place = [partsOfTransport(server).url, auth?.clientId ?? "", auth?.issuer ?? "", auth?.grant ?? 0, ...audience];
-  return `${ownerPart(owner)}.${digest(JSON.stringify(place))}`;
-}
-
-export function ownerPart(owner: Owner): string {
-  return digest(owner);
+  return `${digest(owner)}.${digest(JSON.stringify(place))}`;
 }
 
 export function digest(text: string): string {

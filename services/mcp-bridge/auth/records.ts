@@ -1,7 +1,7 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { type LoginRecord, type Owner, ownerPart } from "./record.ts";
+import { digest, type LoginRecord, type Owner } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 
 /** Logins of one owner: whoever may open sessions could fill the store else. */
@@ -46,7 +46,7 @@ export class LoginRecords {
   }
 
   of(owner: Owner): KeptRecord[] {
-    const prefix = `${ownerPart(owner)}.`;
+    const prefix = `${digest(owner)}.`;
     return this.#parts.view.entries.flatMap(([key, { value, revision }]) => {
       const record = key.startsWith(prefix) ? this.#open(value, key) : undefined;
       return record ? [{ key, record, revision }] : [];
