@@ -170,13 +170,9 @@ export class LinkKeeper implements AsyncDisposable {
     while (!signal.aborted) {
       const failure = await this.#connectAndServe(signal);
       if (signal.aborted) return;
-      if (failure === undefined) {
-        this.#backoff.reset();
-        this.#current.enter({ kind: "connecting" });
-        continue;
-      }
-      if (this.phase.kind === "waiting" && this.phase.login) {
-        await this.#options.granted?.(signal).catch(() => {}); // the loop looks at the signal itself
+      const awaitsLogin = failure !== undefined && this.phase.kind === "waiting" && this.phase.login !== undefined;
+      if (awaitsLogin) await this.#options.granted?.(signal).catch(() => {}); // the loop looks at the signal itself
+      if (awaitsLogin || failure === undefined) {
         this.#backoff.reset();
         this.#current.enter({ kind: "connecting" });
         continue;
