@@ -44,20 +44,23 @@ const bytesByServer = new WeakMap<McpServer, Uint8Array>();
 
 /** Worked out once a server, of which there are many calls. */
 function bytesOf(server: McpServer): Uint8Array {
-  const known = bytesByServer.get(server) ?? toBinary(McpServerSchema, withSortedMaps(server));
+  const known = bytesByServer.get(server) ?? toBinary(McpServerSchema, withTransportMap(server, sorted));
   bytesByServer.set(server, known);
   return known;
 }
 
-/** Maps have no order in protobuf, but their bytes do. */
-function withSortedMaps(server: McpServer): McpServer {
+/** A copy, in which the variables or headers of the transport are what `change` makes of them. */
+export function withTransportMap(server: McpServer, change: (map: StringMap) => StringMap): McpServer {
   const copy = clone(McpServerSchema, server);
   const { case: arm, value } = copy.transport;
-  if (arm === "stdio") value.env = sorted(value.env);
-  else if (arm !== undefined) value.headers = sorted(value.headers);
+  if (arm === "stdio") value.env = change(value.env);
+  else if (arm !== undefined) value.headers = change(value.headers);
   return copy;
 }
 
-function sorted(map: Record<string, string>): Record<string, string> {
+type StringMap = Record<string, string>;
+
+/** Maps have no order in protobuf, but their bytes do. */
+function sorted(map: StringMap): StringMap {
   return Object.fromEntries(Object.entries(map).sort(([left], [right]) => (left < right ? -1 : 1)));
 }

@@ -1,16 +1,13 @@
-import { clone } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { withTransportMap } from "./key.ts";
 
 /**
  * The server with `${secret:NAME}` replaced in the values of its environment, its headers and its client. Throws `failed_precondition`,
  * which names what is missing. The result must reach neither a log nor a key.
  */
 export function withSecrets(server: McpServer, secrets: ReadonlyMap<string, string>): McpServer {
-  const resolved = clone(McpServerSchema, server);
-  const { case: arm, value } = resolved.transport;
-  if (arm === "stdio") value.env = resolveAll(value.env, secrets);
-  else if (arm !== undefined) value.headers = resolveAll(value.headers, secrets);
+  const resolved = withTransportMap(server, (map) => resolveAll(map, secrets));
   const { auth } = resolved;
   if (auth) auth.clientSecret = resolve(auth.clientSecret, secrets);
   if (auth) auth.privateKey = resolve(auth.privateKey, secrets);
