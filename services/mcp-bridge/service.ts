@@ -28,7 +28,7 @@ import { type AskedConnection, Connections } from "./connection/connections.ts";
 import { closeDeleted } from "./connection/deleted-servers.ts";
 import { Fleet } from "./connection/fleet.ts";
 import { createOpener } from "./connection/open.ts";
-import { OwnPart } from "./connection/own-part.ts";
+import { createOwnPart } from "./connection/own-part.ts";
 import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
 import { SessionContent } from "./provider/session-content.ts";
@@ -106,7 +106,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const subscriptions = stack.use(await openResourceSubscriptions(bus, logger));
   const resources = new SessionResources({ sources, provider, subscriptions });
   const instances = stack.use(await openInstances(bus, name, onError));
-  const own = new OwnPart(connections);
+  const own = createOwnPart(connections);
   const fleet = new Fleet(own, new OtherInstances({ instance, instances, partOf: peers.partOf, logger }));
   const stopping = new AbortController();
   const served = {

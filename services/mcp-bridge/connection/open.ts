@@ -27,18 +27,7 @@ export interface OpenerOptions
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
-  const {
-    findTransport,
-    secrets,
-    environment,
-    confinement,
-    maxMessageBytes,
-    logger,
-    redact,
-    runGuard,
-    starts,
-    inSpan,
-  } = options;
+  const { environment, confinement, maxMessageBytes, logger, redact, secrets, runGuard, starts } = options;
   const eras = new Eras();
   const context = { environment, confinement, maxMessageBytes, logger, redact };
   return (asked: OpenedConnection): OpenLink =>
@@ -63,10 +52,10 @@ export function createOpener(options: OpenerOptions) {
         const opening = openLink(
           {
             server: resolved,
-            module: findTransport(server),
+            module: options.findTransport(server),
             context: guarded,
             era: eras.of(server),
-            inSpan,
+            inSpan: options.inSpan,
             ...events,
           },
           start,
