@@ -32,7 +32,7 @@ import { type StartTime, textOfLateStart, withWayOut } from "../servers/start-ti
 import { logFromNotification } from "../tools/log.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
 import { askMethod, methodOfTool } from "../tools/server-method.ts";
-import { sse } from "../transport/http/sse.ts";
+import { sse } from "../transport/loaded-late.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { type About, aboutServer } from "./about.ts";
 import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";

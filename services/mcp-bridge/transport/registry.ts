@@ -1,11 +1,9 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { refuseRequest } from "#runtime/failure/failure.ts";
-import { http } from "./http/http.ts";
-import { sse } from "./http/sse.ts";
+import { http, sse, websocket } from "./loaded-late.ts";
 import type { TransportModule } from "./module.ts";
 import { tcp } from "./sockets/tcp.ts";
-import { websocket } from "./sockets/websocket.ts";
 import { stdio } from "./stdio.ts";
 
 export type FindTransport = (server: McpServer) => TransportModule;
