@@ -40,7 +40,7 @@ import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
 import type { Host } from "../hosted/process/host.ts";
 import type { LogHub } from "../logs/log-hub.ts";
-import type { LogLine, WrittenLine } from "../logs/log-line.ts";
+import type { LogLine } from "../logs/log-line.ts";
 import { startCallTime } from "../pool/call-time.ts";
 import type { Pool } from "../pool/pool.ts";
 import type { CallListener } from "../worker/call-in-flight.ts";
@@ -159,16 +159,11 @@ function createListener(tell: (event: ExecuteToolResponse) => void, logs: LogHub
       const value = { progress: done, total, message };
       tell(create(ExecuteToolResponseSchema, { event: { case: "progress", value } }));
     },
-    onLine(line) {
-      logs.write(logLineFrom(line, labels));
-      const { level, message, fieldsJson } = line;
+    onLine({ timeMs, level, message, fieldsJson }) {
+      logs.write({ timeMs, level, message, fieldsJson, ...labels });
       tell(create(ExecuteToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
     },
   };
-}
-
-function logLineFrom({ timeMs, level, message, fieldsJson }: WrittenLine, labels: Labels): LogLine {
-  return { timeMs, level, message, fieldsJson, ...labels };
 }
 
 function checkedArguments(text: string): string {
