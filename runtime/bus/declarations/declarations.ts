@@ -31,8 +31,6 @@ export interface BucketDeclaration extends Limits {
   readonly discard?: "old";
 }
 
-export type ObjectStoreDeclaration = Limits;
-
 export type StreamName =
   | "TOOLBUS_RUNS"
   | "TOOLBUS_WAKES"
@@ -285,7 +283,7 @@ export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
   },
 };
 
-export const OBJECT_STORES: Readonly<Record<ObjectStoreName, ObjectStoreDeclaration>> = {
+export const OBJECT_STORES: Readonly<Record<ObjectStoreName, Limits>> = {
   toolbus_results: {
     description: "Results too large for a message, by session and digest. They go after the runs of their session.",
     maxBytes: 8 * gib,

@@ -6,7 +6,6 @@ import {
   formatKey,
   type Limits,
   OBJECT_STORES,
-  type ObjectStoreDeclaration,
   type ObjectStoreName,
   STREAMS,
   type StreamDeclaration,
@@ -31,9 +30,7 @@ export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
   return [
     ...Object.entries(STREAMS).map(([name, declaration]) => configOfStream(name, declaration)),
     ...Object.entries(BUCKETS).map(([name, declaration]) => configOfBucket(name as BucketName, declaration)),
-    ...Object.entries(OBJECT_STORES).map(([name, declaration]) =>
-      configOfObjectStore(name as ObjectStoreName, declaration),
-    ),
+    ...Object.entries(OBJECT_STORES).map(([name, declaration]) => configOfStore(name as ObjectStoreName, declaration)),
   ].map((config) => ({ ...config, metadata: { [formatKey]: String(storeFormat) }, num_replicas: replicas }));
 }
 
@@ -79,24 +76,19 @@ function configOfStream(name: string, declaration: StreamDeclaration): DeclaredC
 /** Delete markers expire, so that a bucket of short-lived keys does not fill with them. */
 function configOfBucket(name: BucketName, declaration: BucketDeclaration): DeclaredConfig {
   return {
-    ...configOfLimits(declaration),
-    name: streamOf(name),
-    subjects: [...subjectsOf(name)],
-    retention: "limits",
+    ...configOfStore(name, declaration),
     discard: declaration.discard ?? "new",
     max_msgs_per_subject: declaration.history,
-    duplicate_window: duplicateWindowMs * nanosecondsPerMillisecond,
-    allow_rollup_hdrs: true,
     deny_delete: true,
-    deny_purge: false,
     allow_msg_ttl: true,
     subject_delete_marker_ttl: dayMs * nanosecondsPerMillisecond,
   };
 }
 
-function configOfObjectStore(name: ObjectStoreName, declaration: ObjectStoreDeclaration): DeclaredConfig {
+/** Of an object store; a bucket differs in what keeps its keys. */
+function configOfStore(name: BucketName | ObjectStoreName, limits: Limits): DeclaredConfig {
   return {
-    ...configOfLimits(declaration),
+    ...configOfLimits(limits),
     name: streamOf(name),
     subjects: [...subjectsOf(name)],
     retention: "limits",
