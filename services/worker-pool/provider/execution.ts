@@ -40,7 +40,6 @@ import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
 import type { Host } from "../hosted/process/host.ts";
 import type { LogHub } from "../logs/log-hub.ts";
-import type { LogLine } from "../logs/log-line.ts";
 import { startCallTime } from "../pool/call-time.ts";
 import type { Pool } from "../pool/pool.ts";
 import type { CallListener } from "../worker/call-in-flight.ts";
@@ -79,6 +78,20 @@ export interface ExecutionParts {
 export function createExecution(parts: ExecutionParts): Execute {
   const { pool, builtins, hosted, secrets, logs } = parts;
 
+  function createListener({ tool, callId, scope }: ExecuteToolRequest, { source, traceId, tell }: Given): CallListener {
+    const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
+    return {
+      onProgress({ done, total, message }) {
+        const value = { progress: done, total, message };
+        tell(create(ExecuteToolResponseSchema, { event: { case: "progress", value } }));
+      },
+      onLine({ timeMs, level, message, fieldsJson }) {
+        logs.write({ timeMs, level, message, fieldsJson, ...labels });
+        tell(create(ExecuteToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
+      },
+    };
+  }
+
   async function callFile(request: ExecuteToolRequest, source: Source, context: Context): Promise<Answer> {
     const { files, secrets: names, config } = parseSourceConfig(source.name, source.config);
     const secretsJson = secrets.jsonOf(source.name, names);
@@ -87,23 +100,19 @@ export function createExecution(parts: ExecutionParts): Execute {
     const module = parts.hasFile(python) ? undefined : files.find((file) => hosted.find(file));
     const given = { ...context, configJson, secretsJson, source: source.name };
     if (module !== undefined || !isToolFileName(python)) return callModule(request, module ?? python, given);
-    const { argumentsJson, timeoutMs, signal, traceId, tell } = context;
-    const { callId, scope } = request;
-    const labels = { source: source.name, function: request.tool, callId, traceId, principal: scope?.principal ?? "" };
-    const listener = createListener(tell, logs, labels);
+    const { argumentsJson, timeoutMs, signal } = context;
     const call = { source: source.name, file: python, function: request.tool, argumentsJson, configJson, secretsJson };
     const asking = createAsking(parts, request, timeoutMs);
-    const withAsks = { ...listener, onAsk: asking.onAsk };
-    const answer = await pool.call({ ...call, idempotencyKey: callId, timeoutMs, signal, listener: withAsks });
+    const listener = { ...createListener(request, given), onAsk: asking.onAsk };
+    const answer = await pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
     return asking.told(answer);
   }
 
-  async function callModule(request: ExecuteToolRequest, file: string, given: Context & Given): Promise<Answer> {
-    const { tool, callId, scope } = request;
-    const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson, source, traceId } = given;
+  async function callModule(request: ExecuteToolRequest, file: string, given: Given): Promise<Answer> {
+    const { tool } = request;
+    const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson } = given;
     const time = startCallTime(tool, timeoutMs, given.signal);
-    const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
-    const listener = createListener(given.tell, logs, labels);
+    const listener = createListener(request, given);
     const { run, told } = openShare(request);
     const call = { tool, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
     try {
@@ -150,21 +159,7 @@ function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeou
 }
 
 type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
-type Given = { configJson: string; secretsJson: string; source: string };
-type Labels = Pick<LogLine, "source" | "function" | "callId" | "traceId" | "principal">;
-
-function createListener(tell: (event: ExecuteToolResponse) => void, logs: LogHub, labels: Labels): CallListener {
-  return {
-    onProgress({ done, total, message }) {
-      const value = { progress: done, total, message };
-      tell(create(ExecuteToolResponseSchema, { event: { case: "progress", value } }));
-    },
-    onLine({ timeMs, level, message, fieldsJson }) {
-      logs.write({ timeMs, level, message, fieldsJson, ...labels });
-      tell(create(ExecuteToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
-    },
-  };
-}
+type Given = Context & { configJson: string; secretsJson: string; source: string };
 
 function checkedArguments(text: string): string {
   if (text === "") return "{}";
