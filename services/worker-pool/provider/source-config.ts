@@ -6,7 +6,6 @@ import { isModuleFileName } from "../hosted/module-names.ts";
 
 /** What an agent's entry of a worker says, parsed. */
 export interface SourceConfig {
-  source: string;
   /** The file that it names, or those that it may mean: the first that is there counts. */
   files: readonly string[];
   /** Names of the secrets that its functions are given. */
@@ -34,7 +33,7 @@ export function parseSourceConfig(source: string, given: JsonObject = {}): Sourc
   const files = file === undefined ? ENDINGS.map((ending) => `${source}.${ending}`) : [file as string];
   if (!isListOfNames(secrets)) fault("secrets must be a list of names");
   if (!isObject(config)) fault("config must be an object");
-  return { source, files, secrets: secrets as string[], config: config as JsonObject };
+  return { files, secrets: secrets as string[], config: config as JsonObject };
 }
 
 function isFileName(name: JsonValue): boolean {
