@@ -11,43 +11,39 @@ import type { AskingCall } from "../hosted/process/host.ts";
 import type { Ask } from "../hosted/process/messages.ts";
 
 /** The agent's tools by way of the router, under the agent's policy. */
-export class AgentTools {
-  readonly #router: Client<typeof ToolService>;
+export function createAgentTools(router: Client<typeof ToolService>) {
+  return {
+    async list({ sessionId }: Scope, signal: AbortSignal): Promise<Answer> {
+      const pages = await allPages((pageToken) =>
+        router.listTools({ scope: { case: "session", value: { sessionId } }, pageToken }, { signal }),
+      );
+      const tools = pages.flatMap((page) => page.tools);
+      const told = tools.map(({ modelName, reference, tool, callable }) => ({
+        name: modelName,
+        reference,
+        description: tool?.description ?? "",
+        inputSchema: JSON.parse(tool?.inputSchemaJson || "{}"),
+        callable,
+      }));
+      return { kind: "result", resultJson: JSON.stringify(told) };
+    },
 
-  constructor(router: Client<typeof ToolService>) {
-    this.#router = router;
-  }
-
-  async list({ sessionId }: Scope, signal: AbortSignal): Promise<Answer> {
-    const pages = await allPages((pageToken) =>
-      this.#router.listTools({ scope: { case: "session", value: { sessionId } }, pageToken }, { signal }),
-    );
-    const tools = pages.flatMap((page) => page.tools);
-    const told = tools.map(({ modelName, reference, tool, callable }) => ({
-      name: modelName,
-      reference,
-      description: tool?.description ?? "",
-      inputSchema: JSON.parse(tool?.inputSchemaJson || "{}"),
-      callable,
-    }));
-    return { kind: "result", resultJson: JSON.stringify(told) };
-  }
-
-  async call(ask: Extract<Ask, { kind: "call tool" }>, id: string, scope: Scope, call: AskingCall): Promise<Answer> {
-    const { sessionId, runId, contextRevision } = scope;
-    const deadline = timestampFromMs(call.deadlineMs);
-    const { name, argumentsJson } = ask;
-    const { used } = call;
-    used.calls += 1;
-    const place = { callId: id, sessionId, runId, contextRevision, deadline };
-    const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
-    for await (const { event } of this.#router.callTool(request, { signal: call.signal })) {
-      if (event.case !== "result") continue;
-      const { outputJson, isError, usage, callCount: calls } = event.value;
-      used.calls += calls;
-      addUsage(used, usage);
-      return isError ? { kind: "error", error: errorTextOf(outputJson) } : { kind: "result", resultJson: outputJson };
-    }
-    return refuse("data_loss", `the call of ${name} ended without a result`, { reason: "OUTCOME_UNKNOWN" });
-  }
+    async call(ask: Extract<Ask, { kind: "call tool" }>, id: string, scope: Scope, call: AskingCall): Promise<Answer> {
+      const { sessionId, runId, contextRevision } = scope;
+      const deadline = timestampFromMs(call.deadlineMs);
+      const { name, argumentsJson } = ask;
+      const { used } = call;
+      used.calls += 1;
+      const place = { callId: id, sessionId, runId, contextRevision, deadline };
+      const request = { ...place, name, argumentsJson, ...shareOfCall(call, used) };
+      for await (const { event } of router.callTool(request, { signal: call.signal })) {
+        if (event.case !== "result") continue;
+        const { outputJson, isError, usage, callCount: calls } = event.value;
+        used.calls += calls;
+        addUsage(used, usage);
+        return isError ? { kind: "error", error: errorTextOf(outputJson) } : { kind: "result", resultJson: outputJson };
+      }
+      return refuse("data_loss", `the call of ${name} ended without a result`, { reason: "OUTCOME_UNKNOWN" });
+    },
+  };
 }

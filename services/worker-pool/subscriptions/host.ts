@@ -14,12 +14,12 @@ import { clientFor } from "../../clients.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { AskingCall, Host } from "../hosted/process/host.ts";
 import type { Ask } from "../hosted/process/messages.ts";
-import { AgentTools } from "./agent-tools.ts";
+import { createAgentTools } from "./agent-tools.ts";
 
 /** The tools and models of the agent, on behalf of the principal whose session called. */
 export function createHost(bus: Bus, telemetry: Pick<Telemetry, "clientTracing">): Host {
   const interceptors = clientInterceptors({ telemetry });
-  const tools = new AgentTools(clientFor(bus, ToolService, { interceptors }));
+  const tools = createAgentTools(clientFor(bus, ToolService, { interceptors }));
   const sessions = clientFor(bus, SessionService, { interceptors });
   const models = new AgentModels(clientFor(bus, RunService, { interceptors }), sessions);
 
