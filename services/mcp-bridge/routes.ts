@@ -20,7 +20,7 @@ import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
 import { HOPS_HEADER, hopsFrom, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
-import type { SessionContent } from "./provider/session-content.ts";
+import type { AskContent } from "./provider/session-content.ts";
 import type { SessionResources } from "./provider/session-resources.ts";
 import { contentRoutes } from "./routes/content-routes.ts";
 import { publicServer } from "./servers/public-view.ts";
@@ -29,7 +29,7 @@ import { validServer } from "./servers/source.ts";
 export interface Routes extends OfferWatchParts {
   provider: Provider;
   logins: Logins;
-  content: SessionContent;
+  askContent: AskContent;
   resources: SessionResources;
   /** The connections of this instance, and those of all. */
   own: Part;
@@ -41,7 +41,7 @@ export interface Routes extends OfferWatchParts {
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, logins, content, resources, own, fleet, owners } = parts;
+  const { provider, applied, logins, askContent, resources, own, fleet, owners } = parts;
   const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
@@ -81,7 +81,7 @@ export function createRoutes(parts: Routes) {
     });
     router.service(
       McpContentService,
-      contentRoutes({ content, resources, requireSession: requireStanding, askerOf: hopOf, lasting }),
+      contentRoutes({ askContent, resources, requireSession: requireStanding, askerOf: hopOf, lasting }),
     );
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { signal }) {

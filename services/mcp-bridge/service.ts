@@ -26,12 +26,12 @@ import type { Connection } from "./connection/connection.ts";
 import { createConnectionAudit } from "./connection/connection-audit.ts";
 import { type AskedConnection, Connections } from "./connection/connections.ts";
 import { closeDeleted } from "./connection/deleted-servers.ts";
-import { Fleet } from "./connection/fleet.ts";
+import { createFleet } from "./connection/fleet.ts";
 import { createOpener } from "./connection/open.ts";
 import { createOwnPart } from "./connection/own-part.ts";
 import { Starts } from "./connection/starts.ts";
 import { Provider } from "./provider/provider.ts";
-import { SessionContent } from "./provider/session-content.ts";
+import { createAskContent } from "./provider/session-content.ts";
 import { SessionResources } from "./provider/session-resources.ts";
 import { createRoutes } from "./routes.ts";
 import { openLoginRecords } from "./subscriptions/login-records.ts";
@@ -102,19 +102,19 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
   const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });
   const sources = createSessionSources(bus, interceptors);
-  const content = new SessionContent(sources, provider);
   const subscriptions = stack.use(await openResourceSubscriptions(bus, logger));
   const resources = new SessionResources({ sources, provider, subscriptions });
   const instances = stack.use(await openInstances(bus, name, onError));
   const own = createOwnPart(connections);
-  const fleet = new Fleet(own, new OtherInstances({ instance, instances, partOf: peers.partOf, logger }));
+  const fleet = createFleet(own, new OtherInstances({ instance, instances, partOf: peers.partOf, logger }));
   const stopping = new AbortController();
   const served = {
     instance,
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, connections, applied, logins, content, resources, own, fleet, owners, stopping: stopping.signal },
+      ...{ provider, connections, applied, logins, resources, own, fleet, owners, stopping: stopping.signal },
+      askContent: createAskContent(sources, provider),
     }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });

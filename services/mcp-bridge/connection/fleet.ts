@@ -14,60 +14,54 @@ export interface Part {
 }
 
 /** All instances of the bridge, as one of them sees them: connections are spread over them. */
-export class Fleet implements Part {
-  readonly #own: Part;
-  readonly #others: OtherInstances<Part>;
+export function createFleet(own: Part, others: OtherInstances<Part>): Part {
+  return {
+    async list(sessionId, signal) {
+      const elsewhere = await others.askAll(signal, (other) => other.list(sessionId, signal));
+      return [...(await own.list(sessionId, signal)), ...elsewhere.flat()];
+    },
 
-  constructor(own: Part, others: OtherInstances<Part>) {
-    this.#own = own;
-    this.#others = others;
-  }
+    async release(holder, signal) {
+      const [here, elsewhere] = await Promise.all([
+        own.release(holder, signal),
+        others.askAll(signal, (other) => other.release(holder, signal)),
+      ]);
+      return elsewhere.reduce((sum, closed) => sum + closed, here);
+    },
 
-  async list(sessionId: string, signal: AbortSignal): Promise<McpConnection[]> {
-    const others = await this.#others.askAll(signal, (other) => other.list(sessionId, signal));
-    return [...(await this.#own.list(sessionId, signal)), ...others.flat()];
-  }
-
-  async release(holder: Holder, signal: AbortSignal): Promise<number> {
-    const [own, others] = await Promise.all([
-      this.#own.release(holder, signal),
-      this.#others.askAll(signal, (other) => other.release(holder, signal)),
-    ]);
-    return others.reduce((sum, closed) => sum + closed, own);
-  }
-
-  /**
-   * Also of instances that come later; connections of one that goes are gone. Begins when this one has told what it has, and every other
-   * one that is found has, or has not within two seconds.
-   */
-  async *watch(sessionId: string, signal: AbortSignal): AsyncGenerator<McpConnection[]> {
-    const standing = new Map<Part, McpConnection[]>();
-    const changes = createChanges();
-    using ending = openEnding(signal);
-    const follow = async (part: Part, begun: () => void) => {
-      try {
-        for await (const connections of part.watch(sessionId, ending.signal)) {
-          standing.set(part, connections);
+    /**
+     * Also of instances that come later; connections of one that goes are gone. Begins when this one has told what it has, and every other
+     * one that is found has, or has not within two seconds.
+     */
+    async *watch(sessionId, signal) {
+      const standing = new Map<Part, McpConnection[]>();
+      const changes = createChanges();
+      using ending = openEnding(signal);
+      const follow = async (part: Part, begun: () => void) => {
+        try {
+          for await (const connections of part.watch(sessionId, ending.signal)) {
+            standing.set(part, connections);
+            begun();
+            changes.tell();
+          }
+        } finally {
+          standing.delete(part);
           begun();
           changes.tell();
         }
+      };
+      try {
+        const here = new Promise<void>((begun) => void follow(own, begun).catch(() => {})); // ended by the signal
+        await Promise.all([here, others.follow(ending.signal, follow)]);
+        signal.throwIfAborted();
+        for (;;) {
+          const changed = changes.next();
+          yield [...standing.values()].flat();
+          await orAborted(changed, signal);
+        }
       } finally {
-        standing.delete(part);
-        begun();
-        changes.tell();
+        ending.end();
       }
-    };
-    try {
-      const own = new Promise<void>((begun) => void follow(this.#own, begun).catch(() => {})); // ended by the signal
-      await Promise.all([own, this.#others.follow(ending.signal, follow)]);
-      signal.throwIfAborted();
-      for (;;) {
-        const changed = changes.next();
-        yield [...standing.values()].flat();
-        await orAborted(changed, signal);
-      }
-    } finally {
-      ending.end();
-    }
-  }
+    },
+  };
 }

@@ -15,22 +15,16 @@ export interface AskedMethod {
   readonly params?: Record<string, unknown>;
 }
 
+export type AskContent = ReturnType<typeof createAskContent>;
+
 const TIME_MS = 60_000;
 
-/** What the servers of a session's agent have beside tools, wherever their connections are. */
-export class SessionContent {
-  readonly #sources: SessionSources;
-  readonly #provider: Pick<Provider, "callTool">;
-
-  constructor(sources: SessionSources, provider: Pick<Provider, "callTool">) {
-    this.#sources = sources;
-    this.#provider = provider;
-  }
-
+/** Asks for what the servers of a session's agent have beside tools, wherever their connections are. */
+export function createAskContent(sources: SessionSources, provider: Pick<Provider, "callTool">) {
   /** The server's answer; its error is `failed_precondition`. */
-  async ask({ sessionId, source, method, params = {} }: AskedMethod, signal: AbortSignal) {
+  return async ({ sessionId, source, method, params = {} }: AskedMethod, signal: AbortSignal) => {
     const purpose = method.startsWith("resources/") ? "read" : "use";
-    const found = await this.#sources.find(sessionId, source, purpose, signal);
+    const found = await sources.find(sessionId, source, purpose, signal);
     const call = create(ExecuteToolRequestSchema, {
       ...found,
       callId: randomUUID(),
@@ -38,7 +32,7 @@ export class SessionContent {
       argumentsJson: JSON.stringify(params),
       deadline: timestampFromMs(Date.now() + TIME_MS),
     });
-    for await (const { event } of this.#provider.callTool(call, { signal, hops: 0 })) {
+    for await (const { event } of provider.callTool(call, { signal, hops: 0 })) {
       if (event.case !== "result") continue;
       const answer: unknown = JSON.parse(event.value.outputJson);
       if (isObject(answer) && !event.value.isError) return answer;
@@ -48,7 +42,7 @@ export class SessionContent {
       });
     }
     return refuse("data_loss", `${method} of ${source} ended without an answer`, { reason: "OUTCOME_UNKNOWN" });
-  }
+  };
 }
 
 function textOf(answer: unknown): string {

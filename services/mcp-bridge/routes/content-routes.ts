@@ -9,14 +9,14 @@ import { callerOf } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { Asker } from "../provider/provider.ts";
-import type { SessionContent } from "../provider/session-content.ts";
+import type { AskContent } from "../provider/session-content.ts";
 import type { SessionResources } from "../provider/session-resources.ts";
 import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn, ttlMsIn } from "../tools/content.ts";
 import type { ServerMethod } from "../tools/server-method.ts";
 
 export interface ContentRoutes {
   readonly resources: SessionResources;
-  readonly content: SessionContent;
+  readonly askContent: AskContent;
   /** Refuses a session of somebody else, and one that does not exist. */
   readonly requireSession: (sessionId: string, context: ReturnType<typeof callerOf>) => Promise<void>;
   readonly askerOf: (context: HandlerContext) => Asker;
@@ -27,11 +27,11 @@ export interface ContentRoutes {
 type ListRequest = Pick<ListPromptsRequest, "source" | "pageSize" | "pageToken">;
 
 export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpContentService> {
-  const { content, resources, requireSession, askerOf, lasting } = routes;
+  const { askContent, resources, requireSession, askerOf, lasting } = routes;
   async function ask(asked: SessionSource | undefined, method: ServerMethod, params: object, context: HandlerContext) {
     const { sessionId = "", source = "" } = asked ?? {};
     await requireSession(sessionId, callerOf(context));
-    return content.ask({ sessionId, source, method, params: { ...params } }, context.signal);
+    return askContent({ sessionId, source, method, params: { ...params } }, context.signal);
   }
 
   async function list(request: ListRequest, method: ServerMethod, key: string, context: HandlerContext) {
