@@ -196,12 +196,7 @@ export async function lastOf(bus: Bus, subject: string, limits: ReadLimits = {})
   return readMessage(bus, subject, { last_by_subj: subject }, limits);
 }
 
-async function readMessage(
-  bus: Bus,
-  subject: string,
-  query: MsgRequest,
-  limits: ReadLimits,
-): Promise<StoredMsg | null> {
+function readMessage(bus: Bus, subject: string, query: MsgRequest, limits: ReadLimits): Promise<StoredMsg | null> {
   const read = () => bus.manager.streams.getMessage(streamOfSubject(subject), query);
   return retryOnBus(bus.link, read, { ...limits, what: `reading ${subject}` });
 }
