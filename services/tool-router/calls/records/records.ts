@@ -86,8 +86,9 @@ export class Records {
   /** Refuses a call that would be recorded, of a principal that has its share. One that is on record already is joined all the same. */
   async requireRoom(entry: ToolEntry, { callId, principal = "", argumentsJson = "" }: CallFacts): Promise<void> {
     if (firstState(entry) === undefined) return;
-    if (this.#room.has(principal) && (await this.#store.read(callId ?? "")) !== undefined) return;
-    this.#room.requireRoom(principal, argumentsJson.length);
+    const { room, store } = this.#parts;
+    if (room?.has(principal) && (await store.read(callId ?? "")) !== undefined) return;
+    room?.requireRoom(principal, argumentsJson.length);
   }
 
   async begin(
@@ -163,13 +164,6 @@ export class Records {
   /** This router does not execute the call any more. */
   release(callId: string): void {
     this.#parts.executing.delete(callId);
-  }
-
-  /** A call that is on record already is joined all the same. */
-  async #requireRoom({ callId, principal, argumentsJson }: CallRecord): Promise<void> {
-    const { room, store } = this.#parts;
-    if (room?.has(principal) && (await store.read(callId)) !== undefined) return;
-    room?.requireRoom(principal, argumentsJson.length);
   }
 
   /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
