@@ -12,12 +12,8 @@
  * R6  A stream that was refused before its first message, as nothing can be read at present, ends with that.
  */
 
-import { clone, create, type DescMessage, type DescMethod, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import {
-  AuditService,
-  WatchAuditEventsRequestSchema,
-  type WatchAuditEventsResponse,
-} from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { clone, create, type DescMessage, type DescMethod, type MessageShape } from "@bufbuild/protobuf";
+import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type DeltaCursor,
@@ -26,58 +22,45 @@ import {
   type WatchRunRequest,
   WatchRunRequestSchema,
   type WatchRunResponse,
-  WatchRunResponseSchema,
-  WatchRunsRequestSchema,
-  type WatchRunsResponse,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import {
-  InboxService,
-  WatchInboxEventsRequestSchema,
-  type WatchInboxEventsResponse,
-} from "#gen/toolbus/space/v1/inbox_service_pb.ts";
-import {
-  SpaceService,
-  WatchSpaceRequestSchema,
-  type WatchSpaceResponse,
-} from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { failureFromConnectError, isUnavailable } from "#runtime/failure/connect.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
-import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
+import { type LogUpdate, placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { type Resumable, resumed } from "#runtime/rpc/watching/resumed.ts";
 
 type Message = MessageShape<DescMessage>;
 
-type LogRequestSchema =
-  | typeof WatchAuditEventsRequestSchema
-  | typeof WatchRunsRequestSchema
-  | typeof WatchInboxEventsRequestSchema
-  | typeof WatchSpaceRequestSchema;
-type LogResponse = WatchAuditEventsResponse | WatchInboxEventsResponse | WatchRunsResponse | WatchSpaceResponse;
+/** Every watch of a log takes `from_sequence` and tells its updates alike. */
+type LogRequest = Message & { fromSequence?: bigint };
+type LogResponse = Message & { readonly update: LogUpdate<{ sequence: bigint }> };
 
-const LOG_WATCHES = new Map<DescMethod, LogRequestSchema>([
-  [AuditService.method.watchAuditEvents, WatchAuditEventsRequestSchema],
-  [RunService.method.watchRuns, WatchRunsRequestSchema],
-  [InboxService.method.watchInboxEvents, WatchInboxEventsRequestSchema],
-  [SpaceService.method.watchSpace, WatchSpaceRequestSchema],
+const LOG_WATCHES: ReadonlySet<DescMethod> = new Set<DescMethod>([
+  AuditService.method.watchAuditEvents,
+  RunService.method.watchRuns,
+  InboxService.method.watchInboxEvents,
+  SpaceService.method.watchSpace,
 ]);
 
 /** Where a client of a stream stands. */
-export interface Place {
+export interface Place<Q = Message, R = Message> {
   /** What a stream has to ask for that goes on from here. */
-  request(): Message;
+  request(): Q;
   /** Whether the message leads on from here; what does not was passed on before. */
-  passes(message: Message): boolean;
+  passes(message: R): boolean;
 }
 
-export interface Resuming extends Pick<Resumable<Message>, "stopping"> {
-  readonly place: Place;
-  readonly open: (request: Message) => AsyncIterable<Message>;
+export interface Resuming<Q, R> extends Pick<Resumable<R>, "stopping"> {
+  readonly place: Place<Q, R>;
+  readonly open: (request: Q) => AsyncIterable<R>;
   /** Aborts when the client has left, or its time is up. */
   readonly signal: AbortSignal;
   readonly patienceMs?: number;
 }
 
-export async function* resuming({ place, open, patienceMs = 60_000, ...ends }: Resuming): AsyncIterable<Message> {
+export async function* resuming<Q, R>(stream: Resuming<Q, R>): AsyncGenerator<R> {
+  const { place, open, patienceMs = 60_000, ...ends } = stream;
   let hasBegun = false;
   let hasPassed = false;
   const isPassing = (error: unknown) => {
@@ -94,12 +77,12 @@ export async function* resuming({ place, open, patienceMs = 60_000, ...ends }: R
 
 /** The place of a stream's client; undefined when the stream cannot be resumed. */
 export function placeOf(method: DescMethod, request: Message): Place | undefined {
-  if (method === RunService.method.watchRun && isMessage(request, WatchRunRequestSchema)) return placeInRun(request);
-  const schema = LOG_WATCHES.get(method);
-  return schema && placeInLog(schema, request as MessageShape<LogRequestSchema>);
+  if (method === RunService.method.watchRun) return placeInRun(request as WatchRunRequest);
+  return LOG_WATCHES.has(method) ? placeInLog(method.input, request) : undefined;
 }
 
-function placeInRun(request: WatchRunRequest): Place {
+/** The place of a run's watcher. */
+export function placeInRun(request: WatchRunRequest): Place<WatchRunRequest, WatchRunResponse> {
   const next = clone(WatchRunRequestSchema, request);
 
   function passes({ update }: WatchRunResponse): boolean {
@@ -121,10 +104,7 @@ function placeInRun(request: WatchRunRequest): Place {
     return true;
   }
 
-  return {
-    request: () => clone(WatchRunRequestSchema, next),
-    passes: (message) => !isMessage(message, WatchRunResponseSchema) || passes(message),
-  };
+  return { request: () => clone(WatchRunRequestSchema, next), passes };
 }
 
 /** Progress and logs of calls are told beside the model's words, and are not numbered with them. */
@@ -136,13 +116,11 @@ function cursorAt({ turn, attempt }: { turn: number; attempt: number }, n: numbe
   return create(DeltaCursorSchema, { turn, attempt, index: n });
 }
 
-/** Every watch of a log takes `from_sequence` and tells its updates alike. */
-function placeInLog(schema: LogRequestSchema, request: MessageShape<LogRequestSchema>): Place {
-  const next = clone(schema, request);
+function placeInLog(schema: DescMessage, request: LogRequest): Place<Message, LogResponse> {
+  const next: LogRequest = clone(schema, request);
   return {
     request: () => clone(schema, next),
-    passes(message) {
-      const { update } = message as LogResponse;
+    passes({ update }) {
       const place = placeAfterUpdate(update, undefined);
       if (place === undefined) return true;
       const isRepeated = next.fromSequence !== undefined && place <= next.fromSequence;

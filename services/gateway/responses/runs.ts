@@ -1,14 +1,13 @@
-import { create, type DescMessage, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
-  RunService,
+  type WatchRunRequest,
   WatchRunRequestSchema,
   type WatchRunResponse,
-  WatchRunResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { placeOf, resuming } from "../resuming.ts";
+import { placeInRun, resuming } from "../resuming.ts";
 import type { ResponsesExchange } from "./exchange.ts";
 import type { StreamEvent } from "./told/numbered.ts";
 import type { ResponseResource } from "./told/resource.ts";
@@ -69,17 +68,8 @@ export async function acceptedRun(asking: Asking, runId: string): Promise<RunAcc
 }
 
 /** What happens in a run from its beginning on, whichever orchestrator tells it. */
-async function* watched(
-  { parts: { runs, stopping }, options }: Asking,
-  runId: string,
-  includeDeltas: boolean,
-): AsyncGenerator<WatchRunResponse> {
-  const request = create(WatchRunRequestSchema, { runId, fromSequence: 0n, includeDeltas });
-  const place = placeOf(RunService.method.watchRun, request);
-  if (place === undefined) throw new Error("a run cannot be watched from its beginning");
-  const open = (next: MessageShape<DescMessage>) =>
-    runs.watchRun(isMessage(next, WatchRunRequestSchema) ? next : request, options);
-  for await (const update of resuming({ place, open, signal: options.signal, stopping })) {
-    if (isMessage(update, WatchRunResponseSchema)) yield update;
-  }
+function watched({ parts, options }: Asking, runId: string, includeDeltas: boolean): AsyncGenerator<WatchRunResponse> {
+  const place = placeInRun(create(WatchRunRequestSchema, { runId, fromSequence: 0n, includeDeltas }));
+  const open = (request: WatchRunRequest) => parts.runs.watchRun(request, options);
+  return resuming({ place, open, signal: options.signal, stopping: parts.stopping });
 }
