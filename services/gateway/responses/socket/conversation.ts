@@ -9,8 +9,10 @@
 
 import { promisify } from "node:util";
 import { createWebSocketStream, type WebSocket } from "ws";
+import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { ToldError } from "../http/refusals.ts";
 
 /** Sends an event; resolves when more may be sent, and throws when the client has left. */
 export type Tell = (event: object) => Promise<void>;
@@ -39,12 +41,9 @@ interface Farewell {
 /** Resolves when the connection is over. */
 export async function converse(socket: WebSocket, conversation: Conversation): Promise<void> {
   const { take, stopping, limitMs = HOUR_MS } = conversation;
-  const over = new AbortController();
-  const end = (farewell: Farewell) => over.abort(farewell);
-  const onStopping = () => end(STOPPING);
-  stopping.addEventListener("abort", onStopping, { once: true });
-  if (stopping.aborted) onStopping();
-  const stopTimer = startTimer(limitMs, () => end(LIMIT_REACHED), { isBackground: true });
+  using ending = openEnding(stopping);
+  const { signal } = ending;
+  const stopTimer = startTimer(limitMs, () => ending.end(LIMIT_REACHED), { isBackground: true });
   const alive = setInterval(() => socket.ping(), ALIVE_MS).unref();
   const messages = createWebSocketStream(socket, { readableObjectMode: true, readableHighWaterMark: 1 }); // socket-1
   messages.on("error", () => {}); // told to who reads
@@ -52,18 +51,18 @@ export async function converse(socket: WebSocket, conversation: Conversation): P
   const tell: Tell = (event) =>
     promisify((done: (error?: Error | null) => void) => socket.send(JSON.stringify(event), done))();
   try {
-    while (!over.signal.aborted) {
-      const next = await unlessAborted(incoming.next(), over.signal);
+    while (!signal.aborted) {
+      const next = await unlessAborted(incoming.next(), signal);
       if (next.done) return;
       await take(String(next.value), tell);
     }
   } catch {
     // the connection broke, or it ends by itself
   } finally {
-    stopping.removeEventListener("abort", onStopping);
     stopTimer();
     clearInterval(alive);
-    await leave(socket, tell, over.signal.aborted ? (over.signal.reason as Farewell) : undefined);
+    const farewell = signal.reason === LIMIT_REACHED ? LIMIT_REACHED : STOPPING;
+    await leave(socket, tell, signal.aborted ? farewell : undefined);
   }
 }
 
@@ -73,28 +72,18 @@ async function leave(socket: WebSocket, tell: Tell, farewell: Farewell | undefin
   startTimer(GOODBYE_MS, () => socket.terminate(), { isBackground: true });
 }
 
-const LIMIT_REACHED: Farewell = {
-  code: 1000,
-  event: {
-    ...{ type: "error", status: 400 },
-    error: {
-      type: "invalid_request_error",
-      code: "websocket_connection_limit_reached",
-      message: "this connection has stood for an hour, which is the limit: open another one",
-      param: "",
-    },
-  },
-};
+function farewellOf(code: number, status: number, error: Omit<ToldError, "param">): Farewell {
+  return { code, event: { type: "error", status, error: { ...error, param: "" } } };
+}
 
-const STOPPING: Farewell = {
-  code: 1001,
-  event: {
-    ...{ type: "error", status: 503 },
-    error: {
-      type: "server_error",
-      code: "INSTANCE_STOPPING",
-      message: "this gateway stops: open another connection",
-      param: "",
-    },
-  },
-};
+const LIMIT_REACHED = farewellOf(1000, 400, {
+  type: "invalid_request_error",
+  code: "websocket_connection_limit_reached",
+  message: "this connection has stood for an hour, which is the limit: open another one",
+});
+
+const STOPPING = farewellOf(1001, 503, {
+  type: "server_error",
+  code: "INSTANCE_STOPPING",
+  message: "this gateway stops: open another connection",
+});
