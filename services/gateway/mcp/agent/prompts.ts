@@ -7,8 +7,7 @@ import {
 import type { Prompt } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { describedFrom } from "./described.ts";
-import { templates } from "./resources.ts";
-import { type AgentSources, type Kept, keptPages, type SourceOfSession } from "./sources.ts";
+import type { AgentSources, SourceOfSession } from "./sources.ts";
 
 /** Stands between a source and the name of its prompt, as in the names of tools. */
 const SEPARATOR = "__";
@@ -18,7 +17,7 @@ export function servePrompts(server: Server, sources: AgentSources): void {
   const { content, options, answering } = sources;
   server.setRequestHandler("prompts/list", () =>
     answering(async () => {
-      const found = await sources.each((source) => listed(sources, source));
+      const found = await sources.prompts();
       const prompts = found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one)));
       return { prompts, ...sources.ttlOf(found) };
     }),
@@ -53,7 +52,7 @@ interface Found {
 
 /** By the name that it is listed under, or its server's own, where no other server has one of that name. */
 async function promptOf(name: string, sources: AgentSources): Promise<Found> {
-  const lists = await sources.each((source) => listed(sources, source));
+  const lists = await sources.prompts();
   const all = lists.flatMap(({ source, items }) => items.map((prompt) => ({ source, prompt })));
   const found = all.find(({ source, prompt }) => nameOf(source.source, prompt) === name) ?? sole(all, name);
   if (found) return { source: found.source, name: found.prompt.name };
@@ -66,17 +65,10 @@ function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T 
 }
 
 async function templateOf(uri: string, sources: AgentSources): Promise<Found> {
-  const lists = await sources.each((source) => templates(sources, source));
+  const lists = await sources.templates();
   const owner = lists.find(({ items }) => items.some(({ uriTemplate }) => uriTemplate === uri));
   if (owner) return { source: owner.source, name: uri };
   throw new ProtocolError(JSON_RPC.invalidParams, `there is no template ${JSON.stringify(uri.slice(0, 128))}`);
-}
-
-function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Prompt[]>> {
-  return keptPages(
-    (pageToken) => content.listPrompts({ source, pageSize: 1_000, pageToken }, options),
-    ({ prompts }) => prompts,
-  );
 }
 
 function nameOf(source: string, { name }: Prompt): string {

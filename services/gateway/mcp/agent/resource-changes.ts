@@ -28,8 +28,7 @@ export async function followResources(followed: FollowedResources): Promise<void
   const known = new Set<string>();
   let { isResumed = false } = followed;
   const follow = async (works: () => void) => {
-    const sessionId = await sources.sessionId();
-    const asked = { sessionId, resources: [...followed.resources] };
+    const asked = { sessionId: await sources.sessionId(), resources: [...followed.resources] };
     for await (const news of sources.content.watchResources(asked, { ...sources.options, signal })) {
       works();
       const missed = news.watched.filter(({ uri }) => isResumed || known.has(uri));
@@ -40,14 +39,10 @@ export async function followResources(followed: FollowedResources): Promise<void
       for (const { uri } of news.unwatched) onSettled?.(uri, false);
     }
   };
-  const asked = async (works: () => void) => {
-    try {
-      return await follow(works);
-    } catch (error) {
-      const { code } = failureFromConnectError(error);
-      if (code === "not_found" || code === "permission_denied") return "done"; // the session is over
-      throw error;
-    }
+  const unlessOver = (error: unknown) => {
+    const { code } = failureFromConnectError(error);
+    if (code === "not_found" || code === "permission_denied") return "done"; // the session is over
+    throw error;
   };
-  await repeatUntilAborted(asked, { ...WAITS, signal });
+  await repeatUntilAborted((works) => follow(works).catch(unlessOver), { ...WAITS, signal });
 }

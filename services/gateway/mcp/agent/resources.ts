@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { describedFrom } from "./described.ts";
-import { type AgentSources, type Kept, keptPages, type SourceOfSession } from "./sources.ts";
+import type { AgentSources, SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
 import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
 
@@ -21,13 +21,13 @@ export function serveResources(server: Server, sources: AgentSources, results: S
   const { answering } = sources;
   server.setRequestHandler("resources/list", () =>
     answering(async () => {
-      const found = await sources.each((source) => listed(sources, source));
+      const found = await sources.resources();
       return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))), ...sources.ttlOf(found) };
     }),
   );
   server.setRequestHandler("resources/templates/list", () =>
     answering(async () => {
-      const found = await sources.each((source) => templates(sources, source));
+      const found = await sources.templates();
       return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)), ...sources.ttlOf(found) };
     }),
   );
@@ -77,29 +77,12 @@ function notFound(uri: string): never {
 }
 
 async function sourceOf(uri: string, sources: AgentSources): Promise<SourceOfSession | undefined> {
-  const lists = await sources.each((source) => listed(sources, source));
+  const lists = await sources.resources();
   const owner = lists.find(({ items }) => items.some((one) => one.uri === uri));
   if (owner) return owner.source;
-  const patterns = await sources.each((source) => templates(sources, source));
+  const patterns = await sources.templates();
   const budget = { steps: MAX_STEPS };
   return patterns.find(({ items }) => items.some(({ uriTemplate }) => fitsTemplate(uriTemplate, uri, budget)))?.source;
-}
-
-function listed({ content, options }: AgentSources, source: SourceOfSession): Promise<Kept<Resource[]>> {
-  return keptPages(
-    (pageToken) => content.listResources({ source, pageSize: 1_000, pageToken }, options),
-    ({ resources }) => resources,
-  );
-}
-
-export function templates(
-  { content, options }: AgentSources,
-  source: SourceOfSession,
-): Promise<Kept<ResourceTemplate[]>> {
-  return keptPages(
-    (pageToken) => content.listResourceTemplates({ source, pageSize: 1_000, pageToken }, options),
-    ({ resourceTemplates }) => resourceTemplates,
-  );
 }
 
 /** The first server, by name, has an address that two of them list. */

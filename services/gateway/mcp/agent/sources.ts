@@ -17,28 +17,10 @@ const REFUSALS: ReadonlySet<Code> = new Set([
 
 export type Content = Client<typeof McpContentService>;
 
-/** What the MCP servers of a session's agent have beside tools. */
-export interface AgentSources {
-  readonly content: Content;
-  readonly options: CallOptions;
-  readonly answering: Answering;
-  readonly sessionId: () => Promise<string>;
-  /** The sources that can be used, by name. */
-  readonly names: () => Promise<string[]>;
-  /** Of each source what it answers; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
-  each<T>(ask: (source: SourceOfSession) => Promise<Kept<T[]>>): Promise<Found<T>[]>;
-  /** The strictest of what servers say, for a client that is told of it. */
-  ttlOf(found: readonly Kept<unknown>[], mostMs?: number): { ttlMs?: number };
-}
-
 /** What a server answered, and for how long it may be kept; absent where it does not say. */
 export interface Kept<T> {
-  readonly items: T;
+  readonly items: readonly T[];
   readonly ttlMs?: number | undefined;
-}
-
-export interface Found<T> extends Kept<T[]> {
-  readonly source: SourceOfSession;
 }
 
 export interface SourceOfSession {
@@ -46,39 +28,63 @@ export interface SourceOfSession {
   readonly source: string;
 }
 
-interface SourcesOptions extends Pick<AgentSources, "content" | "options" | "answering" | "sessionId"> {
+interface SourcesOptions {
   readonly tools: Tools;
+  readonly content: Content;
+  readonly options: CallOptions;
+  readonly answering: Answering;
+  readonly sessionId: () => Promise<string>;
   /** Whether the client is told how long it may keep an answer, as since 2026-07-28. */
   readonly tellsTtl: boolean;
 }
 
-export function createAgentSources({ tellsTtl, sessionId, ...asking }: SourcesOptions): AgentSources {
-  const { tools, content, options, answering } = asking;
+export type AgentSources = ReturnType<typeof createAgentSources>;
+
+/** What the MCP servers of a session's agent have beside tools. */
+export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOptions) {
+  const { content, options, sessionId } = asking;
   /** Who refuses has nothing of the kind; who did not answer may do so at once, which is nothing to keep. */
   const nothing = (error: unknown) => ({
     items: [],
     ttlMs: REFUSALS.has(ConnectError.from(error).code) ? undefined : 0,
   });
 
-  async function names(): Promise<string[]> {
-    const { sources } = await tools.listTools({ scope: scopeOfSession(await sessionId()), pageSize: 1 }, options);
-    return sources.filter(({ available }) => available).map(({ source }) => source);
-  }
-  return {
-    content,
-    options,
-    answering,
-    sessionId,
-    names,
-    async each(ask) {
-      const id = await sessionId();
-      const answered = (await names()).map(async (name) => {
+  /** All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
+  async function each<P extends Page, T>(
+    readPage: (asked: { source: SourceOfSession; pageSize: number; pageToken: string }) => Promise<P>,
+    itemsOf: (page: P) => readonly T[],
+  ): Promise<(Kept<T> & { readonly source: SourceOfSession })[]> {
+    const id = await sessionId();
+    const { sources } = await tools.listTools({ scope: scopeOfSession(id), pageSize: 1 }, options);
+    const answered = sources
+      .filter(({ available }) => available)
+      .map(async ({ source: name }) => {
         const source = { sessionId: id, source: name };
-        return { source, ...(await ask(source).catch(nothing)) };
+        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }));
+        return { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
       });
-      return Promise.all(answered);
-    },
-    ttlOf: (found, mostMs = LIST_TTL_MS) =>
+    return Promise.all(answered);
+  }
+
+  return {
+    ...asking,
+    prompts: () =>
+      each(
+        (asked) => content.listPrompts(asked, options),
+        ({ prompts }) => prompts,
+      ),
+    resources: () =>
+      each(
+        (asked) => content.listResources(asked, options),
+        ({ resources }) => resources,
+      ),
+    templates: () =>
+      each(
+        (asked) => content.listResourceTemplates(asked, options),
+        ({ resourceTemplates }) => resourceTemplates,
+      ),
+    /** The strictest of what servers say, for a client that is told of it. */
+    ttlOf: (found: readonly Kept<unknown>[], mostMs = LIST_TTL_MS): { ttlMs?: number } =>
       tellsTtl ? { ttlMs: Math.min(mostMs, ...found.flatMap(({ ttlMs }) => ttlMs ?? [])) } : {},
   };
 }
@@ -92,12 +98,8 @@ export function ttlOfTools({ sources }: Pick<ListToolsResponse, "sources">): { t
   return { ttlMs: Math.min(LIST_TTL_MS, ...told.map(durationMs)) };
 }
 
-/** All pages of a source's list, kept as long as the first of them. */
-export async function keptPages<P extends Page, T>(
-  readPage: (pageToken: string) => Promise<P>,
-  itemsOf: (page: P) => T[],
-): Promise<Kept<T[]>> {
-  const pages = await allPages(readPage);
+/** A source's list is kept as long as the strictest of its pages. */
+function keptFrom<P extends Page, T>(pages: readonly P[], itemsOf: (page: P) => readonly T[]): Kept<T> {
   const ttls = pages.flatMap(({ ttl }) => (ttl === undefined ? [] : [durationMs(ttl)]));
   return { items: pages.flatMap(itemsOf), ttlMs: ttls.length === 0 ? undefined : Math.min(...ttls) };
 }

@@ -113,10 +113,7 @@ function outcomeOf(callId: string, result: unknown) {
   return { case: "error", value: `the person answered with ${said}` } as const;
 }
 
-export interface WaitingCall {
-  readonly sessionId: string;
-  readonly callId: string;
-}
+type WaitingCall = Pick<ToolCall, "sessionId" | "callId">;
 
 const FOLLOW_MS = 1_000;
 
