@@ -25,7 +25,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
@@ -77,7 +77,8 @@ async function answer(options: McpDoorOptions, given: Given, agent: string): Pro
     const caller = await options.enter(request, response, "streams");
     const bodyText = isJson(given) ? await readText(given, options.maxBytes) : "";
     const body = bodyText === "" ? undefined : parse(bodyText);
-    if (isObject(body) && (typeof body.id === "string" || typeof body.id === "number")) id = body.id;
+    const { id: own } = fieldsOf(body);
+    if (typeof own === "string" || typeof own === "number") id = own;
     if (!METHODS.has(request.method ?? "")) return notAllowed();
     const head = webRequestOf(request, given.signal);
     if (agent === SESSIONS) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
@@ -128,9 +129,8 @@ function parse(text: string): unknown {
 const MAX_ECHO = 1_024;
 
 function requireShortEchoes(message: unknown): void {
-  const { id, params } = isObject(message) ? message : {};
-  const meta = isObject(params) ? params._meta : undefined;
-  const progressToken = isObject(meta) ? meta.progressToken : undefined;
+  const { id, params } = fieldsOf(message);
+  const { progressToken } = fieldsOf(fieldsOf(params)._meta);
   const echoes = { "the id of a message": id, "params._meta.progressToken": progressToken };
   for (const [what, value] of Object.entries(echoes))
     if (typeof value === "string" && value.length > MAX_ECHO)

@@ -11,7 +11,7 @@ import type {
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { instructionsOfSources } from "#runtime/content/instructions-of-sources.ts";
 import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { filled, isObject } from "#runtime/schema/json-object.ts";
 import { iconFrom } from "./described.ts";
 
 export type Tools = Pick<Client<typeof ToolService>, "listTools" | "callTool">;
@@ -48,13 +48,12 @@ function toolFrom({ modelName, tool }: ModelTool): McpTool {
   const outputSchema = schemaFrom(outputSchemaJson);
   return {
     name: modelName,
-    ...(annotations?.title && { title: annotations.title }),
-    ...(description !== "" && { description }),
+    ...filled({ title: annotations?.title, description }),
     inputSchema: { ...schemaFrom(inputSchemaJson), type: "object" },
     // what is no object has no place in `structuredContent` before 2026-07-28
     ...(outputSchema?.type === "object" && { outputSchema: { ...outputSchema, type: "object" as const } }),
     ...(annotations && { annotations: annotationsFrom(annotations) }),
-    ...(icons.length > 0 && { icons: icons.map(iconFrom) }),
+    ...filled({ icons: icons.map(iconFrom) }),
     ...(isRecorded(tool) && { execution: { taskSupport: "optional" as const } }),
   };
 }
@@ -74,13 +73,7 @@ function schemaFrom(json: string): Record<string, unknown> | undefined {
 
 function annotationsFrom(given: ToolAnnotations): McpAnnotations {
   const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = given;
-  return {
-    ...(title !== "" && { title }),
-    ...(readOnlyHint !== undefined && { readOnlyHint }),
-    ...(destructiveHint !== undefined && { destructiveHint }),
-    ...(idempotentHint !== undefined && { idempotentHint }),
-    ...(openWorldHint !== undefined && { openWorldHint }),
-  };
+  return filled({ title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint });
 }
 
 /** What is here, for the model of the client. */

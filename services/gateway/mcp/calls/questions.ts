@@ -5,7 +5,7 @@ import type { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 /*
@@ -41,7 +41,7 @@ export interface AskedBy {
 
 /** As a client declares it. Without a mode it is forms. */
 export function answersFrom(capabilities: unknown): Answers {
-  const declared = isObject(capabilities) ? capabilities.elicitation : undefined;
+  const declared = fieldsOf(capabilities).elicitation;
   if (!isObject(declared)) return { forms: false, urls: false };
   const urls = isObject(declared.url);
   return { forms: isObject(declared.form) || !urls, urls };
@@ -49,9 +49,8 @@ export function answersFrom(capabilities: unknown): Answers {
 
 /** As a client is asked; undefined where it cannot be. */
 export function elicitationOf(call: ToolCall, { forms, urls }: Answers): ElicitRequestParams | undefined {
-  const given: unknown = JSON.parse(call.argumentsJson || "{}");
   if (call.question === undefined) return forms ? formOfCall(call) : undefined;
-  const { message, url, requestedSchema }: Record<string, unknown> = isObject(given) ? given : {};
+  const { message, url, requestedSchema } = fieldsOf(JSON.parse(call.argumentsJson || "{}"));
   if (typeof url === "string") {
     return urls ? { mode: "url", message: String(message), url, elicitationId: call.callId } : undefined;
   }
@@ -61,7 +60,7 @@ export function elicitationOf(call: ToolCall, { forms, urls }: Answers): ElicitR
 type Form = Extract<ElicitRequestParams, { requestedSchema: unknown }>;
 
 function schemaOfForm(schema: unknown): Form["requestedSchema"] {
-  const { properties = {}, ...more } = isObject(schema) ? schema : {};
+  const { properties = {}, ...more } = fieldsOf(schema);
   return { ...more, type: "object", properties } as Form["requestedSchema"];
 }
 
@@ -102,7 +101,7 @@ const LEFT = new Set<string>(["invalid_argument", "failed_precondition", "alread
 const isQuestion = (callId: string) => callId.startsWith("ask-");
 
 function outcomeOf(callId: string, result: unknown) {
-  const { action, content } = isObject(result) ? result : {};
+  const { action, content } = fieldsOf(result);
   const isAccepted = action === "accept";
   const said = action === "decline" ? "decline" : "cancel";
   if (isQuestion(callId)) {

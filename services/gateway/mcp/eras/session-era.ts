@@ -7,7 +7,7 @@ import {
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { askOnStream } from "../calls/ask-on-stream.ts";
@@ -134,8 +134,10 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
 
 function withTasks(body: unknown): unknown {
   if (Array.isArray(body)) return body.map(withTasks);
-  const isTask = isObject(body) && body.method === "tools/call" && isObject(body.params) && isObject(body.params.task);
-  return isTask ? { ...body, method: CREATE_TASK } : body;
+  const { method, params } = fieldsOf(body);
+  return isObject(body) && method === "tools/call" && isObject(fieldsOf(params).task)
+    ? { ...body, method: CREATE_TASK }
+    : body;
 }
 
 /** Whoever comes back with it asks for the same call (mcp-2). */
@@ -148,14 +150,12 @@ type CalledByMessage = AskedCall & Pick<PlacedCall, "progressToken" | "task">;
 
 function callFrom({ id, method, params }: Message): CalledByMessage | undefined {
   if (method !== "tools/call" || !isObject(params) || !isId(id) || typeof params.name !== "string") return undefined;
-  const progressToken =
-    isObject(params._meta) && isId(params._meta.progressToken) ? params._meta.progressToken : undefined;
-  const given = isObject(params.arguments) ? params.arguments : {};
+  const { progressToken } = fieldsOf(params._meta);
   const place = {
-    ...(progressToken !== undefined && { progressToken }),
+    ...(isId(progressToken) && { progressToken }),
     ...(isObject(params.task) && { task: typeof params.task.ttl === "number" ? { ttl: params.task.ttl } : {} }),
   };
-  return { id, name: params.name, arguments: given, ...place };
+  return { id, name: params.name, arguments: fieldsOf(params.arguments), ...place };
 }
 
 function isId(value: unknown): value is RequestId {
@@ -179,7 +179,7 @@ interface Cancellation {
 
 /** Wherever the call is. One that has its result keeps it. */
 async function cancel(parts: McpParts, { exchange, sessionId, message }: Cancellation): Promise<void> {
-  const { requestId, reason } = isObject(message.params) ? message.params : {};
+  const { requestId, reason } = fieldsOf(message.params);
   if (!isId(requestId)) return;
   const text = typeof reason === "string" ? reason.slice(0, 4_096) : "canceled by the MCP client";
   const callId = callIdIn(parts, exchange, { sessionId, id: requestId });

@@ -1,5 +1,5 @@
 import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import type { AskedCall } from "../agent/agent-server.ts";
 
 /** The arguments of the calls of a body as they were written, since a double does not hold all numbers. */
@@ -16,5 +16,5 @@ export function writtenArguments(bodyText: string): (call: AskedCall) => string 
 function argumentsIn(body: unknown, { id }: AskedCall): unknown {
   const messages: unknown[] = Array.isArray(body) ? body : [body];
   const asked = messages.find((message) => isObject(message) && JSON.stringify(message.id) === JSON.stringify(id));
-  return isObject(asked) && isObject(asked.params) ? asked.params.arguments : undefined;
+  return fieldsOf(fieldsOf(asked).params).arguments;
 }

@@ -12,7 +12,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { AskedCall } from "../agent/agent-server.ts";
 import { answer, elicitationOf } from "../calls/questions.ts";
@@ -28,9 +28,8 @@ const MOMENT_MS = 1_000;
 
 /** Whether a request of 2026-07-28 says that its client knows tasks. */
 export function knowsTasks(meta: Record<string, unknown>): boolean {
-  const capabilities = meta[CLIENT_CAPABILITIES_META_KEY];
-  const extensions = isObject(capabilities) ? capabilities.extensions : undefined;
-  return isObject(extensions) && isObject(extensions["io.modelcontextprotocol/tasks"]);
+  const { extensions } = fieldsOf(meta[CLIENT_CAPABILITIES_META_KEY]);
+  return isObject(fieldsOf(extensions)["io.modelcontextprotocol/tasks"]);
 }
 
 /** Gives the result of a call, or its task; undefined for a tool whose calls are none. */

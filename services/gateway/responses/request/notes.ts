@@ -1,5 +1,5 @@
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import type { CreateBody } from "./body.ts";
 
 /** What a response tells of its request, and the run's options have no field for: it stands in the run's metadata. */
@@ -31,8 +31,7 @@ export function metadataFrom(body: CreateBody, system: string): Record<string, s
 
 export function notesOf(options: Pick<RunOptions, "metadata"> | undefined): Notes {
   try {
-    const notes: unknown = JSON.parse(options?.metadata[NOTES] ?? "{}");
-    return isObject(notes) ? notes : {};
+    return fieldsOf(JSON.parse(options?.metadata[NOTES] ?? "{}"));
   } catch {
     return {}; // written by whoever created the run by RPC
   }

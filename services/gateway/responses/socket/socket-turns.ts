@@ -1,7 +1,7 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
 import { jsonFromText, statusOf } from "../../plain/exchange.ts";
 import { optionsFor, type ResponsesExchange } from "../exchange.ts";
@@ -34,7 +34,7 @@ export class SocketTurns {
       using turn = await parts.enterAgain(request);
       await turnForJson(text, { sender: principalOf(turn.caller), signal: options.signal });
       const value = jsonFromText(text);
-      previous = isObject(value) ? value.previous_response_id : undefined;
+      previous = fieldsOf(value).previous_response_id;
       const hasFailed = await this.#create(turn.caller, bodyFrom(value), tell);
       if (hasFailed) this.#own.delete(String(previous));
     } catch (error) {
@@ -63,7 +63,7 @@ export class SocketTurns {
 
 /** The message is the body of a request, and says so. What belongs to streams over HTTP (`stream`) says nothing here. */
 function bodyFrom(value: unknown): CreateBody {
-  const { type, stream: _, stream_options: __, ...body } = isObject(value) ? value : {};
+  const { type, stream: _, stream_options: __, ...body } = fieldsOf(value);
   if (type !== "response.create") refuseField("type", 'must be "response.create": there are no other messages');
   if (body.background === true) refuseField("background", "belongs to requests over HTTP: leave it out");
   if (body.generate === false)

@@ -1,6 +1,6 @@
 import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { followResources } from "../../agent/resource-changes.ts";
@@ -73,23 +73,19 @@ async function listenTo(uris: readonly string[], { own, signal, told }: Listenin
 }
 
 function resourcesIn(body: unknown): string[] {
-  const asked = notificationsIn(body)?.resourceSubscriptions;
+  const asked = notificationsIn(body).resourceSubscriptions;
   const uris = Array.isArray(asked) ? asked.filter((uri) => typeof uri === "string") : [];
   if (uris.length > MOST_RESOURCES)
     refuse("invalid_argument", `a stream tells of ${MOST_RESOURCES} resources at most`, { reason: "INVALID_REQUEST" });
   return [...new Set(uris)];
 }
 
-function notificationsIn(body: unknown): Record<string, unknown> | undefined {
-  const params = isObject(body) && isObject(body.params) ? body.params : {};
-  return isObject(params.notifications) ? params.notifications : undefined;
-}
+const notificationsIn = (body: unknown) => fieldsOf(fieldsOf(fieldsOf(body).params).notifications);
 
 /** The request, as far as it is granted: the answer says so. */
 export function withResources(body: unknown, uris: readonly string[]): unknown {
-  const notifications = notificationsIn(body);
-  if (!isObject(body) || !isObject(body.params) || !Array.isArray(notifications?.resourceSubscriptions)) return body;
-  const { resourceSubscriptions: _, ...others } = notifications;
+  const { resourceSubscriptions, ...others } = notificationsIn(body);
+  if (!isObject(body) || !isObject(body.params) || !Array.isArray(resourceSubscriptions)) return body;
   const granted = { ...others, ...(uris.length > 0 && { resourceSubscriptions: uris }) };
   return { ...body, params: { ...body.params, notifications: granted } };
 }

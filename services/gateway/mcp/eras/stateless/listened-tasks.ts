@@ -1,5 +1,5 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { JSON_RPC } from "../../http/refusals.ts";
@@ -40,7 +40,7 @@ export async function listenedTasks(notifications: unknown, read: ReadTask): Pro
 }
 
 function tasksIn(notifications: unknown): string[] {
-  const asked = isObject(notifications) ? notifications.taskIds : undefined;
+  const asked = fieldsOf(notifications).taskIds;
   const ids = Array.isArray(asked) ? asked.filter((id) => typeof id === "string") : [];
   if (ids.length > MOST_TASKS)
     throw new ProtocolError(JSON_RPC.invalidParams, `a stream tells of ${MOST_TASKS} tasks at most`);
@@ -55,11 +55,11 @@ interface ListeningAnyway {
 
 /** The SDK ends the stream of a request that it is to tell nothing: so it is asked for something, which the client is not told. */
 export function listeningAnyway(body: unknown): ListeningAnyway {
-  const params = isObject(body) && isObject(body.params) ? body.params : {};
-  const notifications = isObject(params.notifications) ? params.notifications : {};
+  const { id: subscriptionId, params: given } = fieldsOf(body);
+  const params = fieldsOf(given);
+  const notifications = fieldsOf(params.notifications);
   const hidesTools = notifications.toolsListChanged !== true;
   const own = { ...params, notifications: { ...notifications, toolsListChanged: true } };
-  const subscriptionId = isObject(body) ? body.id : undefined;
   return { body: isObject(body) ? { ...body, params: own } : body, subscriptionId, hidesTools };
 }
 

@@ -1,5 +1,5 @@
 import { PROTOCOL_VERSION_META_KEY } from "@modelcontextprotocol/server";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 
 /**
  * A request that names its revision in itself is none of the older protocol, as the SDK says of it, too, after reading all of it; its
@@ -7,6 +7,5 @@ import { isObject } from "#runtime/schema/json-object.ts";
  */
 export function namesRevision(body: unknown): boolean {
   if (!isObject(body) || typeof body.method !== "string" || body.method === "initialize") return false;
-  const meta = isObject(body.params) ? body.params._meta : undefined;
-  return isObject(meta) && PROTOCOL_VERSION_META_KEY in meta && !("result" in body || "error" in body);
+  return PROTOCOL_VERSION_META_KEY in fieldsOf(fieldsOf(body.params)._meta) && !("result" in body || "error" in body);
 }

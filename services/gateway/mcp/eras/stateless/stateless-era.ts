@@ -3,7 +3,7 @@ import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler } from "@modelcontextpro
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { createAgentServer } from "../../agent/agent-server.ts";
 import { instructionsFrom, readTools } from "../../agent/tool-list.ts";
 import type { CallInSession } from "../../calls/call.ts";
@@ -30,7 +30,8 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const { tools, sessions } = parts;
   const scope = { case: "agent", value: agent } as const;
   const instructions = async () => instructionsFrom(await readTools(tools, scope, optionsFor(caller)));
-  const said = isObject(body) && body.method === "server/discover" ? { instructions: await instructions() } : {};
+  const { method } = fieldsOf(body);
+  const said = method === "server/discover" ? { instructions: await instructions() } : {};
   const callId = randomUUID(); // no id of the client's is one for longer than its request
   const own = () =>
     ({
@@ -52,7 +53,7 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
     return server;
   };
   refuseForeignTasks(exchange);
-  const isListening = isObject(body) && body.method === "subscriptions/listen";
+  const isListening = method === "subscriptions/listen";
   const read = async (taskId: string) => {
     const { tasks, detailed } = createDetailedTasks(own());
     const call = await tasks.find(taskId);
@@ -73,19 +74,12 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
 
 /** Tasks are told to who knows them. */
 function refuseForeignTasks(exchange: McpExchange): void {
-  const { notifications } = paramsOf(exchange);
-  if (isObject(notifications) && notifications.taskIds !== undefined && !knowsTasks(metaOf(exchange)))
-    refuseUndeclared();
+  const { taskIds } = fieldsOf(paramsOf(exchange).notifications);
+  if (taskIds !== undefined && !knowsTasks(metaOf(exchange))) refuseUndeclared();
 }
 
-function paramsOf({ body }: McpExchange): Record<string, unknown> {
-  return isObject(body) && isObject(body.params) ? body.params : {};
-}
-
-function metaOf(exchange: McpExchange): Record<string, unknown> {
-  const { _meta } = paramsOf(exchange);
-  return isObject(_meta) ? _meta : {};
-}
+const paramsOf = ({ body }: McpExchange) => fieldsOf(fieldsOf(body).params);
+const metaOf = (exchange: McpExchange) => fieldsOf(paramsOf(exchange)._meta);
 
 /** What is asked of one principal's call of a tool is no state for anything else. */
 function askingOf({ calls, stateKey }: McpParts, exchange: McpExchange) {
