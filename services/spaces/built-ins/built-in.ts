@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
+import { refuseRequest } from "#runtime/failure/failure.ts";
 import type { ResultStore } from "#runtime/results/store/store.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Memory } from "../memory/memory.ts";
 import type { Messages } from "../messages/messages.ts";
@@ -72,10 +73,7 @@ function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer
     const fault = { field: "arguments_json", message: "is no JSON text" };
     return refuseRequest("the arguments are no JSON text", fault, cause);
   }
-  const parsed = schema.safeParse(value);
-  return parsed.success
-    ? parsed.data
-    : refuse("invalid_argument", z.prettifyError(parsed.error), { reason: "INVALID_REQUEST" });
+  return inForm(schema, value);
 }
 
 export const pure = Effect.PURE;

@@ -4,10 +4,10 @@ import type { CallToolResult, Tool as McpTool, ToolAnnotations } from "@modelcon
 import { z } from "zod";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { clientOver } from "#runtime/rpc/bus/client-over.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import { textBlock } from "../agent/result-blocks.ts";
 import type { McpExchange, McpParts } from "../eras/exchange.ts";
 import { writtenArguments } from "../eras/written-arguments.ts";
@@ -89,10 +89,6 @@ function toolFrom<F extends z.ZodType>(
   const inputSchema = z.toJSONSchema(form, { io: "input" }) as McpTool["inputSchema"];
   return {
     listed: { ...described, inputSchema },
-    async run(call, given) {
-      const { success, data, error } = form.safeParse(given);
-      if (success) return run(call, data);
-      return refuse("invalid_argument", z.prettifyError(error), { reason: "INVALID_REQUEST" });
-    },
+    run: async (call, given) => run(call, inForm(form, given)),
   };
 }

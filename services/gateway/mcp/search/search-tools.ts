@@ -1,8 +1,8 @@
 import type { CallToolResult, Tool as McpTool } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { refuse } from "#runtime/failure/failure.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import type { ToolIndex } from "./tool-index.ts";
 
 /*
@@ -44,7 +44,7 @@ const ANSWERS: Readonly<Record<string, { form: z.ZodType; description: string; a
     description:
       "Finds tools by words of what they do. Gives names and the beginnings of descriptions, the best first.",
     answer(index, given) {
-      const { query, limit } = parsed(searchForm, given);
+      const { query, limit } = inForm(searchForm, given);
       return { tools: index.search(query, limit).map(summaryOf) };
     },
   },
@@ -52,7 +52,7 @@ const ANSWERS: Readonly<Record<string, { form: z.ZodType; description: string; a
     form: describeForm,
     description: "Tells all there is to know of tools, with the schemas of their arguments.",
     answer(index, given) {
-      const { names } = parsed(describeForm, given);
+      const { names } = inForm(describeForm, given);
       const unknown = names.filter((name) => !index.byName.has(name));
       const tools = names.flatMap((name) => index.byName.get(name) ?? []);
       return { tools, ...(unknown.length > 0 && { unknown }) };
@@ -62,7 +62,7 @@ const ANSWERS: Readonly<Record<string, { form: z.ZodType; description: string; a
     form: listForm,
     description: `Lists the names of all tools, ${PAGE} at a time.`,
     answer(index, given) {
-      const { after } = parsed(listForm, given);
+      const { after } = inForm(listForm, given);
       const rest = [...index.byName.keys()].filter((name) => name > after);
       return { names: rest.slice(0, PAGE), total: index.byName.size, isLast: rest.length <= PAGE };
     },
@@ -100,7 +100,7 @@ export async function searched(
 /** What call_tool is to call; undefined for a call by the tool's own name. */
 export function innerCall({ name, arguments: given }: Called, argumentsJson: string) {
   if (name !== CALL) return undefined;
-  const inner = parsed(callForm, given);
+  const inner = inForm(callForm, given);
   const written = parseExactly(argumentsJson);
   return { name: inner.name, argumentsJson: JSON.stringify((isObject(written) && written.arguments) || {}) };
 }
@@ -108,11 +108,6 @@ export function innerCall({ name, arguments: given }: Called, argumentsJson: str
 interface Called {
   readonly name: string;
   readonly arguments: Record<string, unknown>;
-}
-
-function parsed<F extends z.ZodType>(form: F, given: unknown): z.infer<F> {
-  const { success, data, error } = form.safeParse(given);
-  return success ? data : refuse("invalid_argument", z.prettifyError(error), { reason: "INVALID_REQUEST" });
 }
 
 function firstWords(text: string): string {

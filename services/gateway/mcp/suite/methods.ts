@@ -19,12 +19,6 @@ export interface Methods {
   readonly options: CallOptions & { readonly signal: AbortSignal };
 }
 
-/** How much of a watch is waited for. */
-export interface WatchBounds {
-  readonly maxUpdates: number;
-  readonly maxMs: number;
-}
-
 /** Part of a watch, as it came. */
 export interface Watched {
   readonly updates: readonly JsonValue[];
@@ -48,7 +42,7 @@ export async function askMethod(methods: Methods, method: DescMethodUnary, given
 export async function watchMethod(
   methods: Methods,
   method: DescMethodServerStreaming,
-  { given, maxUpdates, maxMs }: WatchBounds & { readonly given: JsonObject },
+  { given, maxUpdates, maxMs }: { given: JsonObject; maxUpdates: number; maxMs: number },
 ): Promise<Watched> {
   const { signal, contextValues } = methods.options;
   const request = requestFrom(method, given);
