@@ -4,9 +4,12 @@
  */
 
 import { createHash } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Taker } from "../collections/own-turn.ts";
 import { refuse } from "../failure/failure.ts";
 import { faultOfJson } from "../schema/json-turn.ts";
+import { errorResult } from "./error-result.ts";
 
 export interface Submission {
   /** Tells it from every other one for the same call; empty for one that cannot be repeated. */
@@ -50,6 +53,11 @@ export async function readableSubmissionFrom(
 /** What is wrong with the text of a result; an error is any text. */
 export async function faultOfOutcome({ case: kind, value }: Outcome, taker: Taker): Promise<string | undefined> {
   return kind === "error" ? undefined : faultOfJson(value, taker);
+}
+
+/** What it says of the call. */
+export function resultFromOutcome({ case: kind, value }: Outcome): ToolResult {
+  return kind === "error" ? errorResult(value) : create(ToolResultSchema, { outputJson: value });
 }
 
 /** The one that won, as it is remembered. */

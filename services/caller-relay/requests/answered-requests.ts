@@ -4,18 +4,13 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { digestOf, type Submission, wonBy } from "#runtime/results/submission.ts";
-import { resultFrom } from "./requests.ts";
-
-/** Which submissions have won, by `keyOfRecord`, so that their repetition is told so, by any instance and after a crash. */
-export type AnsweredRequests = Bucket<AnsweredRequest>;
-
-/** What they say, by the same key and what names it there: that of a submission which did not win is read by nobody. The oldest are forgotten first. */
-export type AnsweredResults = Bucket<ToolResult>;
+import { digestOf, resultFromOutcome, type Submission, wonBy } from "#runtime/results/submission.ts";
 
 export interface AnswerStores {
-  answered: AnsweredRequests;
-  results: AnsweredResults;
+  /** Which submissions have won, by `keyOfRecord`, so that their repetition is told so, by any instance and after a crash. */
+  answered: Bucket<AnsweredRequest>;
+  /** What they say, by the same key and what names it there: that of a submission which did not win is read by nobody. The oldest are forgotten first. */
+  results: Bucket<ToolResult>;
 }
 
 /** An answer that has won, as it is recorded. */
@@ -83,14 +78,8 @@ export function recordOf(
   return create(AnsweredRequestSchema, { submissionId, submissionSha256, resultId, ...more });
 }
 
-interface Claim {
-  /** The one that stands. */
-  readonly record: AnsweredRequest;
-  /** Its revision, if it is this one. */
-  readonly revision: number | undefined;
-}
-
-async function claim({ answered }: AnswerStores, key: string, own: AnsweredRequest): Promise<Claim> {
+/** Gives the record that stands, with its revision if it is this one. */
+async function claim({ answered }: AnswerStores, key: string, own: AnsweredRequest) {
   for (;;) {
     const created = await answered.create(key, own);
     if (created !== undefined) return { record: own, revision: created };
@@ -105,7 +94,7 @@ async function claim({ answered }: AnswerStores, key: string, own: AnsweredReque
 
 /** One that is too large is not kept: it is lost to its call if its instance is. */
 async function storeResult({ results }: AnswerStores, key: string, submission: Submission): Promise<void> {
-  await results.put(key, resultFrom(submission)).catch((error: unknown) => {
+  await results.put(key, resultFromOutcome(submission.outcome)).catch((error: unknown) => {
     if (failureFromConnectError(error).reason !== "MESSAGE_TOO_LARGE") throw error;
   });
 }

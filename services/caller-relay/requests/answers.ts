@@ -1,11 +1,11 @@
 import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { isRepetition, type Submission, type Won } from "#runtime/results/submission.ts";
+import { isRepetition, resultFromOutcome, type Submission, type Won } from "#runtime/results/submission.ts";
 import { type AnswerStores, keepAnswer, recordAnswer, recordOf, resultOf } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
-import { keyOfRecord, keyOfRequest, type Reception, type Requests, resultFrom } from "./requests.ts";
+import { keyOfRecord, keyOfRequest, type Reception, type Requests } from "./requests.ts";
 
 /*
  * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides, and
@@ -68,7 +68,7 @@ export function createAnswers(parts: AnswersParts): Answers {
     const key = keyOfRecord(sessionId, requestId);
     const request = (await late.read(key))?.value;
     if (request === undefined) return false;
-    const own = recordOf(submission, { lateResult: resultFrom(submission) });
+    const own = recordOf(submission, { lateResult: resultFromOutcome(submission.outcome) });
     const isClaimed = (await answered.create(key, own)) !== undefined; // A1
     const standing = isClaimed ? own : (await answered.read(key))?.value;
     const result = standing?.lateResult;

@@ -1,7 +1,5 @@
-import { create } from "@bufbuild/protobuf";
-import { type ToolProgress, type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { errorResult } from "#runtime/results/error-result.ts";
-import { isRepetition, type Submission, type Won, wonBy } from "#runtime/results/submission.ts";
+import type { ToolProgress, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isRepetition, resultFromOutcome, type Submission, type Won, wonBy } from "#runtime/results/submission.ts";
 
 /**
  * What became of a submission: it won, now or when it was made first; another one has won; nobody here waits for it; or it is
@@ -117,7 +115,7 @@ export function createRequests(): Requests {
         if (won === undefined) return this.answer(key, submission, record);
         return isRepetition(won, submission, requestOf(key)) ? "won" : "lost";
       }
-      const own: Winner = { won: wonBy(submission), result: resultFrom(submission) };
+      const own: Winner = { won: wonBy(submission), result: resultFromOutcome(submission.outcome) };
       const winner = await take(key, phase, own, record);
       phase.answer(winner.result);
       return winner === own || isRepetition(winner.won, submission, requestOf(key)) ? "won" : "lost";
@@ -141,8 +139,4 @@ export function keyOfRecord(sessionId: string, requestId: string): string {
 
 function requestOf(key: string): string {
   return key.split(" ").at(-1) ?? "";
-}
-
-export function resultFrom({ outcome: { case: kind, value } }: Submission): ToolResult {
-  return kind === "error" ? errorResult(value) : create(ToolResultSchema, { outputJson: value });
 }

@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Member, type SpaceMessage, ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
-import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { errorResult } from "#runtime/results/error-result.ts";
-import type { Submission } from "#runtime/results/submission.ts";
+import { resultFromOutcome, type Submission } from "#runtime/results/submission.ts";
 import type { Membership } from "../space/membership.ts";
 import { isFinal } from "../space/space-state.ts";
 import type { Messages } from "./messages.ts";
@@ -75,7 +74,7 @@ export function createAnswers({ messages, membership, submit, findSpace }: Answe
       }
       await requireShownHere(spaceId, answer.callId);
       await membership.join(spaceId, by);
-      const { result = resultFrom(answer), resolvedLate = false } = (await submit(answer)) ?? {};
+      const { result = resultFromOutcome(answer.outcome), resolvedLate = false } = (await submit(answer)) ?? {};
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });
       const tool = create(ToolMessageSchema, {
         callId: answer.callId,
@@ -85,13 +84,6 @@ export function createAnswers({ messages, membership, submit, findSpace }: Answe
       return { message: await messages.recordTool({ spaceId, author, tool }), resolvedLate };
     },
   };
-}
-
-function resultFrom({ outcome: { case: kind, value } }: Answer): ToolResult {
-  if (kind === "error") {
-    return errorResult(value);
-  }
-  return create(ToolResultSchema, { outputJson: value });
 }
 
 function refuseUnknown(spaceId: string, callId: string): never {
