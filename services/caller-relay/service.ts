@@ -4,6 +4,7 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { sharesBySession } from "#runtime/bus/room/shares.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
@@ -127,6 +128,7 @@ export async function openService(
     stopping: stopping.signal,
   });
   stack.use(await serveOnBus(bus, { ...served, service: name, routes }));
-  stack.defer(() => stopping.abort()); // watches and callers' streams would keep the server from draining
+  const stops = new Failure("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
+  stack.defer(() => stopping.abort(stops)); // watches and callers' streams would keep the server from draining
   return stack.move();
 }

@@ -1,5 +1,6 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
@@ -72,6 +73,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       routes: createRoutes({ ...parts, stopping: stopping.signal }),
     }),
   );
-  stack.defer(() => stopping.abort()); // watches would keep the server from draining
+  const stops = "this instance stops: watch again from the last sequence";
+  stack.defer(() => stopping.abort(new Failure("unavailable", stops, { reason: "INSTANCE_STOPPING" }))); // watches would keep the server from draining
   return stack.move();
 }

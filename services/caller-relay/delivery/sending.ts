@@ -185,18 +185,7 @@ async function findStreams(
       await records.remove(sessionId, revision);
       return [];
     }
-    await firstOf(change.happened, async (over) => {
-      using ending = openEnding(signal, over);
-      await clock.delay(leftMs, ending.signal);
-    });
-  }
-}
-
-async function firstOf(happened: Promise<void>, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
-  const over = new AbortController();
-  try {
-    await Promise.race([happened, wait(over.signal)]);
-  } finally {
-    over.abort();
+    const ending = openEnding(signal);
+    await Promise.race([change.happened, clock.delay(leftMs, ending.signal)]).finally(() => ending.end());
   }
 }

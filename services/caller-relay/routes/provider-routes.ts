@@ -3,7 +3,7 @@ import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -20,7 +20,7 @@ export interface ProviderRouteParts {
   isClosed: (sessionId: string) => Promise<boolean>;
   /** Ends its caller's streams, in whichever instance, and removes what was declared; gives how many there were. */
   forget: (sessionId: string) => Promise<number>;
-  /** Ends watches when the service stops. */
+  /** Ends watches when the service stops, with what their clients are told. */
   stopping: AbortSignal;
 }
 
@@ -41,10 +41,9 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
     async *watchProvidedTools({ scope, sources }, context) {
       const sessionId = scope?.sessionId || refuseField("scope.session_id", "is required");
       using ending = openEnding(context.signal, stopping);
-      const ends = ending.signal;
-      for await (const declaration of declarations.follow(sessionId, ends))
+      for await (const declaration of declarations.follow(sessionId, ending.signal))
         yield withEtag(WatchProvidedToolsResponseSchema, offer(declaration, sources));
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
+      stopping.throwIfAborted();
     },
     executeTool: (request, { signal }) => eventsOf((tell) => relay.call(byOwnClock(request), { signal, tell })),
     /** The caller stays with its session, whatever agent that has, and leaves when it is closed. */

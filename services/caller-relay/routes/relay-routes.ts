@@ -33,7 +33,7 @@ export interface RelayRouteParts extends AttachingParts {
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
   maxGraceMs: number;
-  /** Ends the streams of callers when the service stops. */
+  /** Ends watches and the streams of callers when the service stops, with what watches are told. */
   stopping: AbortSignal;
 }
 
@@ -87,8 +87,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       using ending = openEnding(context.signal, parts.stopping);
       for await (const declaration of declarations.follow(sessionId, ending.signal))
         yield withEtag(WatchDeclarationResponseSchema, declaration === undefined ? {} : { declaration });
-      if (parts.stopping.aborted)
-        refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
+      parts.stopping.throwIfAborted();
     },
   };
 }

@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import type { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { refuseField } from "#runtime/failure/failure.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
 import { openPage, pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -13,7 +13,7 @@ export interface InboxParts {
   inbox: Inbox;
   sessions: Sessions;
   forgetSession: (session: { sessionId: string; isClosed: boolean }) => Promise<boolean>;
-  /** Ends watches when the service stops. */
+  /** Ends watches when the service stops, with what their clients are told. */
   stopping: AbortSignal;
 }
 
@@ -32,12 +32,8 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
     async *watchInboxEvents(request, context) {
       const owner = await sessions.ownerFor(request, callerOf(context));
       using ending = openEnding(context.signal, stopping);
-      const ends = ending.signal;
-      for await (const update of inbox.follow(owner, request.fromSequence, ends)) yield { update };
-      if (stopping.aborted)
-        refuse("unavailable", "this instance stops: watch again from the last sequence", {
-          reason: "INSTANCE_STOPPING",
-        });
+      for await (const update of inbox.follow(owner, request.fromSequence, ending.signal)) yield { update };
+      stopping.throwIfAborted();
     },
   };
 }

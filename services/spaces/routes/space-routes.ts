@@ -26,7 +26,7 @@ export interface SpaceParts {
   answers: Answers;
   sessions: Sessions;
   log: SpaceLog;
-  /** Ends watches when the service stops. */
+  /** Ends watches when the service stops, with what their clients are told. */
   stopping: AbortSignal;
 }
 
@@ -93,15 +93,11 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       const requireNow = requiredAgain(() => access.require(spaceId, callerOf(context)));
       await requireNow();
       using ending = openEnding(context.signal, stopping);
-      const ends = ending.signal;
-      for await (const update of log.follow(spaceId, fromSequence, ends)) {
+      for await (const update of log.follow(spaceId, fromSequence, ending.signal)) {
         await requireNow();
         yield { update };
       }
-      if (stopping.aborted)
-        refuse("unavailable", "this instance stops: watch again from the last sequence", {
-          reason: "INSTANCE_STOPPING",
-        });
+      stopping.throwIfAborted();
     },
     async answerToolCall(request, context) {
       const space = await access.require(request.spaceId, callerOf(context));

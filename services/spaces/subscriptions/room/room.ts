@@ -7,8 +7,6 @@ import { type SessionShares, sharesByHeader, sharesBySession } from "#runtime/bu
 import type { Sessions } from "../../owners/sessions.ts";
 import { type SpaceRoomParts, spaceShares } from "./space-room.ts";
 
-type FindPrincipal = Sessions["findPrincipal"];
-
 export interface SharedRoom extends AsyncDisposable {
   /** Whether the session's principal has its share of all inboxes, and room is short. */
   isCrowding(sessionId: string): Promise<boolean>;
@@ -35,8 +33,8 @@ export interface SharedRoomParts extends SpaceRoomParts {
 
 /** Looks again and again whether there is room for each in what the service keeps. */
 export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
-  const { sessions, onFault } = parts;
-  const findPrincipal: FindPrincipal = (sessionId) => sessions.findPrincipal(sessionId);
+  const { onFault, sessions } = parts;
+  const { findPrincipal } = sessions;
   const stack = new AsyncDisposableStack();
   const crowding = (where: Omit<SessionShares, "findPrincipal">, words: { holds: string; remedy: string }): Crowding =>
     stack.use(openCrowding(bus, { ...sharesBySession(bus, { ...where, findPrincipal }), ...words, onFault }));
