@@ -15,28 +15,22 @@ export interface HealthOptions {
   intervalMs: number;
 }
 
-export interface Health {
-  /** The empty name asks for the gateway itself. Throws `not_found` for a service that is not of the contract. */
-  check(service: string, signal: AbortSignal): Promise<boolean>;
-  list(signal: AbortSignal): Promise<Map<string, boolean>>;
-  /** How it stands now, then each change. A service that nobody knows is `undefined`. */
-  watch(service: string, signal: AbortSignal): AsyncIterable<boolean | undefined>;
-}
+export type Health = ReturnType<typeof createHealth>;
 
 /** Health of the services behind the gateway, as gRPC's health protocol asks for it. */
-export function createHealth({ services, processOf, isServing, storageFault, intervalMs }: HealthOptions): Health {
+export function createHealth({ services, processOf, isServing, storageFault, intervalMs }: HealthOptions) {
   const stores = () => storageFault() === undefined;
-  const names = new Set(services.map((service) => service.typeName));
+  const names = new Set(["", ...services.map((service) => service.typeName)]);
   const look = async (service: string, signal: AbortSignal) =>
     stores() && (service === "" || (await isServing(processOf({ typeName: service }), signal)));
 
   return {
-    async check(service, signal) {
-      if (service !== "" && !names.has(service))
-        refuse("not_found", `there is no service "${service}"`, { reason: "SERVICE_NOT_FOUND" });
+    /** The empty name asks for the gateway itself. Throws `not_found` for a service that is not of the contract. */
+    async check(service: string, signal: AbortSignal): Promise<boolean> {
+      if (!names.has(service)) refuse("not_found", `there is no service "${service}"`, { reason: "SERVICE_NOT_FOUND" });
       return look(service, signal);
     },
-    async list(signal) {
+    async list(signal: AbortSignal): Promise<Map<string, boolean>> {
       const processes = new Map<string, Promise<boolean>>();
       for (const process of new Set(services.map(processOf))) processes.set(process, isServing(process, signal));
       const entries = services.map(
@@ -45,11 +39,12 @@ export function createHealth({ services, processOf, isServing, storageFault, int
       );
       return new Map([["", stores()], ...(await Promise.all(entries))]);
     },
-    async *watch(service, signal) {
-      if (service !== "" && !names.has(service)) yield undefined;
+    /** How it stands now, then each change. A service that nobody knows is `undefined`. */
+    async *watch(service: string, signal: AbortSignal): AsyncGenerator<boolean | undefined> {
+      if (!names.has(service)) yield undefined;
       let last: boolean | undefined;
       while (!signal.aborted) {
-        const current = names.has(service) || service === "" ? await look(service, signal) : undefined;
+        const current = names.has(service) ? await look(service, signal) : undefined;
         if (current !== last) yield current;
         last = current;
         await delay(intervalMs, signal);

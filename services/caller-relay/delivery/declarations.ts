@@ -3,25 +3,22 @@ import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Changes } from "../streams/changes.ts";
 
-/** What callers declare, by session. */
-export interface Declarations {
-  read(sessionId: string): Promise<CallerDeclaration | undefined>;
-  /** In place of what stood there; without tools it is removed. */
-  write(sessionId: string, declaration: CallerDeclaration): Promise<void>;
-  /** The declaration as it is and after each change, until the signal aborts. */
-  follow(sessionId: string, signal: AbortSignal): AsyncIterable<CallerDeclaration | undefined>;
-}
+export type Declarations = ReturnType<typeof createDeclarations>;
 
-/** `changes` tells of each session whose declaration was written or removed, by whichever instance. */
-export function createDeclarations(bucket: Bucket<CallerDeclaration>, changes: Changes): Declarations {
-  const read: Declarations["read"] = async (sessionId) => (await bucket.read(sessionId))?.value;
+/**
+ * What callers declare, by session. `changes` tells of each session whose declaration was written or removed, by whichever instance.
+ */
+export function createDeclarations(bucket: Bucket<CallerDeclaration>, changes: Changes) {
+  const read = async (sessionId: string) => (await bucket.read(sessionId))?.value;
   return {
     read,
-    async write(sessionId, declaration) {
+    /** In place of what stood there; without tools it is removed. */
+    async write(sessionId: string, declaration: CallerDeclaration): Promise<void> {
       if (declaration.tools.length === 0) await bucket.remove(sessionId);
       else await bucket.put(sessionId, declaration);
     },
-    async *follow(sessionId, signal) {
+    /** The declaration as it is and after each change, until the signal aborts. */
+    async *follow(sessionId: string, signal: AbortSignal): AsyncGenerator<CallerDeclaration | undefined> {
       for (;;) {
         using change = changes.next(sessionId); // what changes while it is read is told after it
         yield await read(sessionId);

@@ -13,13 +13,10 @@ export interface KeepingParts {
   keepAt: (stream: CallerStream, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
 }
 
-/** An answer that came while no instance held the call, as its holder had died. False when no stream carries its request. */
-export interface Keeping {
-  anywhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean>;
-  here(attachmentId: string, requestId: string, submission: Submission): Promise<boolean>;
-}
+export type Keeping = ReturnType<typeof createKeeping>;
 
-export function createKeeping({ instance, attachments, records, keep, keepAt }: KeepingParts): Keeping {
+/** Keeps an answer that came while no instance held the call, as its holder had died. False when no stream carries its request. */
+export function createKeeping({ instance, attachments, records, keep, keepAt }: KeepingParts) {
   async function here(attachmentId: string, requestId: string, submission: Submission): Promise<boolean> {
     const attachment = attachments.find(attachmentId);
     if (!attachment?.isOrphaned(requestId)) return false;
@@ -29,7 +26,7 @@ export function createKeeping({ instance, attachments, records, keep, keepAt }: 
   }
   return {
     here,
-    async anywhere(sessionId, requestId, submission) {
+    async anywhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
       for (const stream of streamsOf((await records.read(sessionId))?.value)) {
         const isKept =
           stream.instance === instance

@@ -27,16 +27,11 @@ export interface RelayParts extends PatienceParts {
   join: (instance: string, request: ExecuteToolRequest, waiter: Waiter) => Promise<ToolResult>;
 }
 
-export interface Relay {
-  /** Calls a tool of the session's caller. A second call of the same id joins the first, whichever instance holds it. */
-  call(request: ExecuteToolRequest, waiter: Waiter): Promise<ToolResult>;
-  /** Joins a call that is held here; refuses when it is not. */
-  joinHere(request: ExecuteToolRequest, waiter: Waiter): Promise<ToolResult>;
-}
+export type Relay = ReturnType<typeof createRelay>;
 
 const NOT_HELD = "CALL_NOT_FOUND";
 
-export function createRelay(parts: RelayParts): Relay {
+export function createRelay(parts: RelayParts) {
   const { calls, holders, instance, declarations, records } = parts;
   const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
   const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: NOT_HELD });
@@ -73,8 +68,10 @@ export function createRelay(parts: RelayParts): Relay {
   }
 
   return {
-    call: (request, waiter) => waitOnBehalf(parts, waiter, (ours) => call(request, ours)),
-    joinHere: (request, waiter) =>
+    /** Calls a tool of the session's caller. A second call of the same id joins the first, whichever instance holds it. */
+    call: (request: ExecuteToolRequest, waiter: Waiter) => waitOnBehalf(parts, waiter, (ours) => call(request, ours)),
+    /** Joins a call that is held here; refuses when it is not. */
+    joinHere: (request: ExecuteToolRequest, waiter: Waiter) =>
       waitOnBehalf(parts, waiter, (ours) => {
         const key = keyOf(request);
         return calls.has(key) ? calls.run(key, nothingHere, ours) : nothingHere(); // one that is being left is held no more

@@ -9,20 +9,17 @@ export interface ProgressParts extends Pick<AnswersParts, "instance" | "requests
   forward: (instance: string, report: ReportProgressRequest) => Promise<boolean>;
 }
 
-/** How far callers have come with requests, on its way to whoever waits for them. */
-export interface ProgressReports {
-  /** Refuses one of a request that waits nowhere. */
-  report(report: ReportProgressRequest): Promise<void>;
-  /** False when the request does not wait here. */
-  reportHere(report: ReportProgressRequest): boolean;
-}
+export type ProgressReports = ReturnType<typeof createProgressReports>;
 
-export function createProgressReports({ instance, requests, holders, forward }: ProgressParts): ProgressReports {
-  const reportHere: ProgressReports["reportHere"] = ({ sessionId, requestId, progress, total, message }) =>
+/** How far callers have come with requests, on its way to whoever waits for them. */
+export function createProgressReports({ instance, requests, holders, forward }: ProgressParts) {
+  /** False when the request does not wait here. */
+  const reportHere = ({ sessionId, requestId, progress, total, message }: ReportProgressRequest) =>
     requests.tellProgress(keyOfRequest(sessionId, requestId), create(ToolProgressSchema, { progress, total, message }));
   return {
     reportHere,
-    async report(report) {
+    /** Refuses one of a request that waits nowhere. */
+    async report(report: ReportProgressRequest): Promise<void> {
       if (reportHere(report)) return;
       const holder = await holders.locate(report.sessionId, report.requestId);
       const isElsewhere = holder !== undefined && holder !== instance;

@@ -13,19 +13,6 @@ export type Carriage = { kind: "ended"; end: EmissionEnd } | { kind: "absent" } 
 /** `first` sends a request to the caller; `adopt` takes over one that the stream carries already. */
 export type CarryMode = "first" | "adopt";
 
-export interface Attachments {
-  open(sessionId: string): Attachment;
-  find(id: string): Attachment | undefined;
-  all(): Attachment[];
-  /**
-   * Has a stream here carry a request, and stays until that ends. An aborted signal takes the request back, unless its holder was
-   * lost: then it waits for the next one.
-   */
-  carry(id: string, request: CallerToolRequest, options: CarryOptions): Promise<Carriage>;
-  /** Ends what the session has here but for the streams that its record names, if that record is newer. */
-  keepOnly(sessionId: string, named: readonly CallerStream[], revision: number): void;
-}
-
 export interface CarryOptions {
   readonly signal: AbortSignal;
   readonly mode: CarryMode;
@@ -33,18 +20,25 @@ export interface CarryOptions {
   readonly holder: string;
 }
 
-export function createAttachments(): Attachments {
+export type Attachments = ReturnType<typeof createAttachments>;
+
+/** The open streams of callers in this process. */
+export function createAttachments() {
   const attachmentsById = new Map<string, Attachment>();
   return {
-    open(sessionId) {
+    open(sessionId: string): Attachment {
       const attachment = createAttachment(sessionId);
       attachmentsById.set(attachment.id, attachment);
       void attachment.ended.then(() => attachmentsById.delete(attachment.id));
       return attachment;
     },
-    find: (id) => attachmentsById.get(id),
+    find: (id: string) => attachmentsById.get(id),
     all: () => [...attachmentsById.values()],
-    async carry(id, request, { signal, mode, holder }) {
+    /**
+     * Has a stream here carry a request, and stays until that ends. An aborted signal takes the request back, unless its holder was
+     * lost: then it waits for the next one.
+     */
+    async carry(id: string, request: CallerToolRequest, { signal, mode, holder }: CarryOptions): Promise<Carriage> {
       const attachment = attachmentsById.get(id);
       if (attachment === undefined) return { kind: "absent" };
       using emission =
@@ -57,7 +51,8 @@ export function createAttachments(): Attachments {
         throw error;
       }
     },
-    keepOnly(sessionId, named, revision) {
+    /** Ends what the session has here but for the streams that its record names, if that record is newer. */
+    keepOnly(sessionId: string, named: readonly CallerStream[], revision: number): void {
       const names = new Set(named.map(({ attachmentId }) => attachmentId));
       for (const other of attachmentsById.values()) {
         if (other.sessionId !== sessionId || names.has(other.id) || other.revision === undefined) continue;

@@ -1,13 +1,7 @@
-/** Tells those who wait for a key that it changed. What changed they read themselves. */
-export interface Changes {
-  tell(key: string): void;
-  /** Some may have been missed: tells all who wait. */
-  tellAll(): void;
-  /** Resolves at the next change after this call. Disposing ends the waiting. */
-  next(key: string): Disposable & { readonly happened: Promise<void> };
-}
+export type Changes = ReturnType<typeof createChanges>;
 
-export function createChanges(): Changes {
+/** Tells those who wait for a key that it changed. What changed they read themselves. */
+export function createChanges() {
   const waitersByKey = new Map<string, Set<() => void>>();
 
   function tell(key: string): void {
@@ -18,8 +12,10 @@ export function createChanges(): Changes {
 
   return {
     tell,
+    /** Some may have been missed: tells all who wait. */
     tellAll: () => [...waitersByKey.keys()].forEach(tell),
-    next(key) {
+    /** Resolves at the next change after this call. Disposing ends the waiting. */
+    next(key: string): Disposable & { readonly happened: Promise<void> } {
       const { promise, resolve } = Promise.withResolvers<void>();
       const waiters = waitersByKey.get(key) ?? new Set();
       waitersByKey.set(key, waiters.add(resolve));

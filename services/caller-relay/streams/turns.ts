@@ -1,21 +1,18 @@
 import type { CallerStream } from "./stream-record.ts";
 
-/** Which of a session's streams gets the next request. */
-export interface Turns {
-  next(sessionId: string, streams: readonly [CallerStream, ...CallerStream[]]): CallerStream;
-  /** The session's streams have changed. */
-  forget(sessionId: string): void;
-}
+export type Turns = ReturnType<typeof createTurns>;
 
-export function createTurns(): Turns {
+/** Which of a session's streams gets the next request. */
+export function createTurns() {
   const turnsBySession = new Map<string, number>();
   return {
-    next(sessionId, streams) {
+    next(sessionId: string, streams: readonly [CallerStream, ...CallerStream[]]): CallerStream {
       if (streams.length === 1) return streams[0];
       const turn = (turnsBySession.get(sessionId) ?? 0) % streams.length;
       turnsBySession.set(sessionId, turn + 1);
       return streams[turn] ?? streams[0];
     },
-    forget: (sessionId) => void turnsBySession.delete(sessionId),
+    /** The session's streams have changed. */
+    forget: (sessionId: string) => void turnsBySession.delete(sessionId),
   };
 }

@@ -28,17 +28,14 @@ const MAX_BYTES = 2 ** 20;
 const KEPT_FILES = 64;
 const served: ReadonlySet<string> = new Set([".js", ".mjs", ".css"]);
 
-export interface Components {
-  /** Gives whether the request is for one of these. */
-  take(request: HttpRequest, response: HttpResponse, policy: string): boolean;
-}
+export type Components = ReturnType<typeof createComponents>;
 
 interface Kept {
   readonly stamp: string;
   readonly file: Promise<ServedFile>;
 }
 
-export function createComponents(folder: string, onMissing: () => void = () => {}): Components {
+export function createComponents(folder: string, onMissing: () => void = () => {}) {
   const wasThere = existsSync(folder); // U5
   if (!wasThere) onMissing();
   const kept = new BoundedMap<string, Kept>(KEPT_FILES);
@@ -76,7 +73,8 @@ export function createComponents(folder: string, onMissing: () => void = () => {
   }
 
   return {
-    take(request, response, policy) {
+    /** Gives whether the request is for one of these. */
+    take(request: HttpRequest, response: HttpResponse, policy: string): boolean {
       const [path = "", query] = (request.url ?? "").split("?", 2);
       const fail = (error: unknown) => answerFailure(response, error);
       const tool = new URLSearchParams(query).get("tool") ?? "";

@@ -6,29 +6,25 @@ import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { refuse, refuseField, refuseRequest } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 
-/** What an agent chose to remember in a session. One record an agent, so that a change is whole or not at all. */
-export interface Memory {
-  /** Entries of the same kind and key are replaced. */
-  set(owner: Owner, entries: readonly MemoryEntry[]): Promise<void>;
-  /** Gives how many there were. */
-  delete(owner: Owner, kind: MemoryKind, keys: readonly string[]): Promise<number>;
-  /** By kind and key; of all kinds when it is unspecified. */
-  list(owner: Owner, kind: MemoryKind): Promise<MemoryEntry[]>;
-}
-
 export const mostEntries = 1_000;
 /** A record is one message. */
 const mostBytes = 1_000_000;
 /** What an event has besides its plan. */
 const eventBytes = 300;
 
-/** `requireRoom` refuses to keep more for a session; nobody is refused unless told. */
+export type Memory = ReturnType<typeof createMemory>;
+
+/**
+ * What an agent chose to remember in a session. One record an agent, so that a change is whole or not at all. `requireRoom` refuses to
+ * keep more for a session; nobody is refused unless told.
+ */
 export function createMemory(
   records: Bucket<MemoryRecord>,
   requireRoom: (sessionId: string) => Promise<void> = async () => {},
-): Memory {
+) {
   return {
-    async set(owner, entries) {
+    /** Entries of the same kind and key are replaced. */
+    async set(owner: Owner, entries: readonly MemoryEntry[]): Promise<void> {
       for (const entry of entries) refuseUnfit(entry);
       await requireRoom(owner.sessionId);
       await records.update(keyOf(owner), (record = newRecord(owner)) => ({
@@ -36,7 +32,8 @@ export function createMemory(
         entries: merged(record.entries, entries),
       }));
     },
-    async delete(owner, kind, keys) {
+    /** Gives how many there were. */
+    async delete(owner: Owner, kind: MemoryKind, keys: readonly string[]): Promise<number> {
       refuseUnknownKind(kind);
       const isDoomed = (entry: MemoryEntry) => entry.kind === kind && keys.includes(entry.key);
       const { before } = await records.update(keyOf(owner), (record) =>
@@ -46,7 +43,8 @@ export function createMemory(
       );
       return (before?.entries ?? []).filter(isDoomed).length;
     },
-    async list(owner, kind) {
+    /** By kind and key; of all kinds when it is unspecified. */
+    async list(owner: Owner, kind: MemoryKind): Promise<MemoryEntry[]> {
       const entries = (await records.read(keyOf(owner)))?.value.entries ?? [];
       return entries.filter((entry) => kind === MemoryKind.UNSPECIFIED || entry.kind === kind);
     },

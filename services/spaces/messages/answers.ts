@@ -31,10 +31,7 @@ export interface Shown {
   readonly resolvedLate: boolean;
 }
 
-export interface Answers {
-  /** The person takes part in the space from then on. */
-  answer(spaceId: string, answer: Answer & { by: Member }): Promise<Shown>;
-}
+export type Answers = ReturnType<typeof createAnswers>;
 
 export interface AnswersParts {
   messages: Messages;
@@ -47,7 +44,7 @@ export interface AnswersParts {
  * Answers of people to tool calls that wait in a space. The router decides which answer wins and whether it fits the
  * schema; what is shown follows.
  */
-export function createAnswers({ messages, membership, submit, findSpace }: AnswersParts): Answers {
+export function createAnswers({ messages, membership, submit, findSpace }: AnswersParts) {
   /** SEC-2: ids of calls are chosen by who calls, so a space may show a call under the id of one that waits in another. */
   async function requireShownHere(spaceId: string, callId: string): Promise<void> {
     if ((await findSpace(callId)) !== spaceId) refuseUnknown(spaceId, callId);
@@ -59,7 +56,8 @@ export function createAnswers({ messages, membership, submit, findSpace }: Answe
   }
 
   return {
-    async answer(spaceId, { by, ...answer }) {
+    /** The person takes part in the space from then on. */
+    async answer(spaceId: string, { by, ...answer }: Answer & { by: Member }): Promise<Shown> {
       const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
       const { state: status } = toolOf(shown);
       if (isFinal(status)) {

@@ -4,27 +4,25 @@ import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { DEFAULT_GRANT, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 
-/** What this gateway tells all services of grants: see `runtime/rpc/access/grantees.ts`. */
-export interface GrantRecords {
-  /** Says for whom everything without grants is. Another answer than the one before is told as a fault, and holds. */
-  keepDefault(principals: readonly string[]): Promise<void>;
-  /** Says what the token of a principal grants it; at once, if the latest token at any gateway granted the same. */
-  keep(principal: string, grants: readonly string[]): Promise<void>;
-}
+export type GrantRecords = ReturnType<typeof createGrantRecords>;
 
-/** `view`: of the bucket, which other gateways write too; where no tokens are taken, there is none. */
+/**
+ * What this gateway tells all services of grants: see `runtime/rpc/access/grantees.ts`. `view`: of the bucket, which other gateways write too; where no
+ * tokens are taken, there is none.
+ */
 export function createGrantRecords(
   bucket: Pick<Bucket<readonly string[]>, "update">,
   view: Pick<BucketView<readonly string[]>, "get"> | undefined,
   onFault: (fault: string) => void,
-): GrantRecords {
+) {
   async function write(key: string, names: readonly string[]) {
     const text = String(names);
     await bucket.update(key, (current = []) => (String(current) === text ? undefined : names));
   }
 
   return {
-    async keepDefault(principals) {
+    /** Says for whom everything without grants is. Another answer than the one before is told as a fault, and holds. */
+    async keepDefault(principals: readonly string[]): Promise<void> {
       let before: readonly string[] | undefined;
       const names = [...principals].sort();
       await bucket.update(DEFAULT_GRANT, (current) => {
@@ -33,7 +31,8 @@ export function createGrantRecords(
       });
       if (before !== undefined && String(before) !== String(names)) onFault(faultOfDefault(before, names));
     },
-    async keep(principal, grants) {
+    /** Says what the token of a principal grants it; at once, if the latest token at any gateway granted the same. */
+    async keep(principal: string, grants: readonly string[]): Promise<void> {
       const key = keyOfPrincipal(principal);
       if (String(view?.get(key)?.value ?? []) === String(grants)) return;
       try {
