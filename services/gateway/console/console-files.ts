@@ -26,16 +26,11 @@ const LOGIN_PATH = "/console/login.json";
 /** Reads the files into memory: a suite that is upgraded under a running gateway changes nothing that this one serves. */
 export async function readConsoleFiles(): Promise<ReadonlyMap<string, ServedFile>> {
   const names = (await readdir(built)).filter((name) => contentTypes[extname(name)] !== undefined);
-  const files = await Promise.all(names.map(async (name) => [pathOf(name), await readOne(name)] as const));
-  return new Map(files);
-}
-
-function pathOf(name: string): string {
-  return name === "index.html" ? "/" : `/console/${name}`;
-}
-
-async function readOne(name: string): Promise<ServedFile> {
-  return servedFile(contentTypes[extname(name)] ?? "", await readFile(join(built, name)));
+  const files = names.map(async (name) => {
+    const file = await servedFile(contentTypes[extname(name)] ?? "", await readFile(join(built, name)));
+    return [name === "index.html" ? "/" : `/console/${name}`, file] as const;
+  });
+  return new Map(await Promise.all(files));
 }
 
 export interface ConsoleParts {

@@ -91,17 +91,20 @@ export async function answerStream(response: HttpResponse, texts: AsyncIterable<
   }
 }
 
-export function answerFailure(response: HttpResponse, error: unknown): void {
+/** By its status, and a body that is in the gateway's own form unless told. */
+export function answerFailure(
+  response: HttpResponse,
+  error: unknown,
+  bodyOf: (failure: Failure) => object = plain,
+): void {
   const failure = failureFromConnectError(error);
-  const { code, message, reason, fieldViolations } = failure;
   const retryAfter = retryAfterOf(failure);
   if (retryAfter !== undefined) response.setHeader("retry-after", retryAfter);
-  answerJson(response, statusOf(failure), {
-    code,
-    message,
-    reason,
-    ...(fieldViolations && { fieldViolations }),
-  });
+  answerJson(response, statusOf(failure), bodyOf(failure));
+}
+
+function plain({ code, message, reason, fieldViolations }: Failure) {
+  return { code, message, reason, fieldViolations };
 }
 
 /** The header that tells when a share has room again; undefined for any other failure. */

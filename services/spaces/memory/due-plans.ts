@@ -20,6 +20,7 @@ import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 import { dueMsOf } from "./memory.ts";
@@ -124,17 +125,11 @@ export function openPlanClock({ records, look, clock, logger }: PlanClockParts):
       });
     looks.add(looking);
   };
-  const run = async () => {
-    while (!signal.aborted) {
-      try {
-        for await (const change of records.follow({ signal })) if (change.kind === "set") plan(change.value);
-      } catch (error) {
-        logger.warn({ err: error }, `plans wake nobody: ${messageFromUnknown(error)}`);
-      }
-      await clock.delay(retryMs, signal).catch(() => {}); // aborted: the loop's condition sees it
-    }
+  const follow = async () => {
+    for await (const change of records.follow({ signal })) if (change.kind === "set") plan(change.value);
   };
-  const running = run();
+  const onError = (error: unknown) => logger.warn({ err: error }, `plans wake nobody: ${messageFromUnknown(error)}`);
+  const running = repeatUntilAborted(follow, { initialMs: retryMs, maxMs: retryMs, clock, signal, onError });
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort();

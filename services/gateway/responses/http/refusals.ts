@@ -1,6 +1,6 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { answerJson, retryAfterOf, statusOf } from "../../plain/exchange.ts";
+import { answerFailure, answerJson, statusOf } from "../../plain/exchange.ts";
 
 /** An error in the specification's form: `code` is our reason, but where the specification names one itself. */
 export interface ToldError {
@@ -21,10 +21,7 @@ export function toldErrorFrom(error: unknown): ToldError {
 }
 
 export function answerRefusal(response: HttpResponse, error: unknown): void {
-  const failure = failureFromConnectError(error);
-  const retryAfter = retryAfterOf(failure);
-  if (retryAfter !== undefined) response.setHeader("retry-after", retryAfter);
-  answerJson(response, statusOf(failure), { error: toldErrorFrom(failure) });
+  answerFailure(response, error, (failure) => ({ error: toldErrorFrom(failure) }));
 }
 
 /** HTTP has a status for it, and the failures of services have none. */
