@@ -71,8 +71,7 @@ export function serveCallers(parts: McpParts & CallerParts, exchange: McpExchang
       },
     ),
   ];
-  const byName = new Map(tools.map((tool) => [tool.listed.name, tool]));
-  return serveOwn(parts, exchange, { tools: byName, instructions, responseMode: "sse" });
+  return serveOwn(parts, exchange, { tools, instructions, responseMode: "sse" });
 }
 
 interface Described {

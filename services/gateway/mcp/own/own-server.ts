@@ -31,7 +31,7 @@ export interface OwnTool {
 }
 
 export interface OwnServer {
-  readonly tools: ReadonlyMap<string, OwnTool>;
+  readonly tools: readonly OwnTool[];
   readonly instructions: string;
   readonly responseMode?: PerRequestResponseMode;
 }
@@ -44,9 +44,9 @@ export function serveOwn(
 ): Promise<Response> {
   const createServer = () => {
     const server = new DoorServer(INFO, { capabilities: { tools: {} }, instructions });
-    server.setRequestHandler("tools/list", () => ({ tools: [...tools.values()].map(({ listed }) => listed) }));
+    server.setRequestHandler("tools/list", () => ({ tools: tools.map(({ listed }) => listed) }));
     server.setRequestHandler("tools/call", async ({ params: { name, arguments: given = {} } }, { mcpReq }) => {
-      const tool = tools.get(name);
+      const tool = tools.find(({ listed }) => listed.name === name);
       if (tool === undefined)
         throw new ProtocolError(JSON_RPC.invalidParams, `there is no tool ${JSON.stringify(name.slice(0, 128))}`);
       using ending = openEnding(mcpReq.signal, request.signal);

@@ -18,11 +18,13 @@ const instructions =
 /** The suite itself as an MCP server: everybody sees by it what it may see by RPC. */
 export function serveSuite(parts: McpParts & SuiteParts, exchange: McpExchange): Promise<Response> {
   const { transportOf, health } = parts;
-  const tools = [...SUITE_TOOLS].map(([name, { listed, run }]): [string, OwnTool] => [
-    name,
-    { listed, run: async ({ options }, given) => resultFrom(await run({ transportOf, health, options }, given)) },
-  ]);
-  return serveOwn(parts, exchange, { tools: new Map(tools), instructions });
+  const tools = SUITE_TOOLS.map(
+    ({ listed, run }): OwnTool => ({
+      listed,
+      run: async ({ options }, given) => resultFrom(await run({ transportOf, health, options }, given)),
+    }),
+  );
+  return serveOwn(parts, exchange, { tools, instructions });
 }
 
 function resultFrom(value: unknown): CallToolResult {

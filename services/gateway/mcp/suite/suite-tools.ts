@@ -59,12 +59,12 @@ const ABOUT_BOUNDS =
 
 const DEFAULT_TEXT = 2_000;
 
-/** All of them, by name. */
-export const SUITE_TOOLS: ReadonlyMap<string, SuiteTool> = new Map(
-  [...Object.entries(EXPOSED).map(([name, effect]) => toolOfMethod(methodOf(name), effect)), replayRun(), checkHealth()]
-    .sort((one, other) => (one.listed.name < other.listed.name ? -1 : 1))
-    .map((tool) => [tool.listed.name, tool]),
-);
+/** All of them, in the order of their names. */
+export const SUITE_TOOLS: readonly SuiteTool[] = [
+  ...Object.entries(EXPOSED).map(([name, effect]) => toolOfMethod(methodOf(name), effect)),
+  replayRun(),
+  checkHealth(),
+].sort((one, other) => (one.listed.name < other.listed.name ? -1 : 1));
 
 function methodOf(name: string): DescMethod {
   const found = publicServices.flatMap(({ methods }: DescService) => methods).find((method) => nameOf(method) === name);
