@@ -1,20 +1,30 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
+import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { type BusClientOptions, clientOnBus } from "#runtime/rpc/bus/client.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { isOfSuite, processOf } from "./processes.ts";
 
+type Bus = Parameters<typeof clientOnBus>[0];
+
 export interface ClientForOptions extends Partial<BusClientOptions> {}
 
 /** A client of a service, on the bus, at the process that serves it unless another is named. */
-export function clientFor<S extends DescService>(
-  bus: Parameters<typeof clientOnBus>[0],
-  service: S,
-  options: ClientForOptions = {},
-): Client<S> {
+export function clientFor<S extends DescService>(bus: Bus, service: S, options: ClientForOptions = {}): Client<S> {
   const process = options.process ?? processOf(service);
   return clientOnBus(bus, service, { ...options, process, sendsExpiry: !isOfSuite(process) });
+}
+
+/** Reads sessions from the router, on the service's own behalf; refuses an unknown one. */
+export function sessionReader(bus: Bus, options: ClientForOptions): (sessionId: string) => Promise<Session> {
+  const sessions = clientFor(bus, SessionService, options);
+  return async (sessionId) => {
+    const { session } = await askOnOwnBehalf(() => sessions.getSession({ sessionId }));
+    return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
+  };
 }
 
 /** Has a service ask another one on its own behalf, whoever asked it; what the other refuses is a `Failure`. */

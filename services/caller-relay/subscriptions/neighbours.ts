@@ -1,16 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
-import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { type ModelTool, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
-import { askOnOwnBehalf, clientFor } from "../../clients.ts";
+import { askOnOwnBehalf, clientFor, sessionReader } from "../../clients.ts";
 import type { LateResult } from "../requests/answers.ts";
-import type { ReadSession } from "../sessions.ts";
 
 const answerTimeoutMs = 10_000;
 
@@ -19,15 +16,10 @@ const answerTimeoutMs = 10_000;
  * agent. Who may act for a caller is decided here.
  */
 export function createNeighbours(bus: Bus, telemetry: Telemetry) {
-  const interceptors = clientInterceptors({ telemetry });
-  const sessions = clientFor(bus, SessionService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
-  const tools = clientFor(bus, ToolService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
-  const inboxes = clientFor(bus, InboxDeliveryService, { interceptors, defaultTimeoutMs: answerTimeoutMs });
+  const options = { interceptors: clientInterceptors({ telemetry }), defaultTimeoutMs: answerTimeoutMs };
+  const tools = clientFor(bus, ToolService, options);
+  const inboxes = clientFor(bus, InboxDeliveryService, options);
 
-  const readSession: ReadSession = async (sessionId) => {
-    const { session } = await askOnOwnBehalf(() => sessions.getSession({ sessionId }));
-    return session ?? refuse("not_found", `no session ${sessionId}`, { reason: "SESSION_NOT_FOUND" });
-  };
   const tellInbox = async ({ sessionId, requestId, agent, tool, result }: LateResult): Promise<boolean> => {
     const event = create(InboxEventSchema, {
       eventId: `tr:${requestId}`,
@@ -44,5 +36,5 @@ export function createNeighbours(bus: Bus, telemetry: Telemetry) {
     );
     return pages.flatMap((page) => page.tools);
   };
-  return { readSession, tellInbox, toolsOf };
+  return { readSession: sessionReader(bus, options), tellInbox, toolsOf };
 }
