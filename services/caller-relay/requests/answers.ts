@@ -39,19 +39,13 @@ export interface AnswersParts extends AnswerStores {
   keepForNext: (sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
 }
 
-export interface Answers {
-  /** Resolves the request, wherever it waits; of all submissions one wins, the others are refused. */
-  respond(sessionId: string, requestId: string, submission: Submission): Promise<{ late: boolean }>;
-  /** Resolves it if it waits here. */
-  respondHere(sessionId: string, requestId: string, submission: Submission): Promise<Reception>;
-  /** A5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
-  keep(sessionId: string, requestId: string, submission: Submission): Promise<boolean>;
-}
+export type Answers = ReturnType<typeof createAnswers>;
 
-export function createAnswers(parts: AnswersParts): Answers {
+export function createAnswers(parts: AnswersParts) {
   const { requests, holders, late, answered, instance } = parts;
 
-  const respondHere: Answers["respondHere"] = (sessionId, requestId, submission) =>
+  /** Resolves it if it waits here. */
+  const respondHere = (sessionId: string, requestId: string, submission: Submission): Promise<Reception> =>
     requests.answer(keyOfRequest(sessionId, requestId), submission, async (takenOver) => {
       const key = keyOfRecord(sessionId, requestId);
       const { record, isNew } = await recordAnswer(parts, key, submission, takenOver);
@@ -90,8 +84,11 @@ export function createAnswers(parts: AnswersParts): Answers {
 
   return {
     respondHere,
-    keep: (sessionId, requestId, submission) => keepAnswer(parts, keyOfRecord(sessionId, requestId), submission),
-    async respond(sessionId, requestId, submission) {
+    /** A5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
+    keep: (sessionId: string, requestId: string, submission: Submission): Promise<boolean> =>
+      keepAnswer(parts, keyOfRecord(sessionId, requestId), submission),
+    /** Resolves the request, wherever it waits; of all submissions one wins, the others are refused. */
+    async respond(sessionId: string, requestId: string, submission: Submission): Promise<{ late: boolean }> {
       const reception = await respondHere(sessionId, requestId, submission);
       if (reception === "won") return { late: false };
       if (reception === "lost") return refuseResolved(requestId);

@@ -28,18 +28,10 @@ interface SharedCall {
   abandoned: AbortController;
 }
 
-/** The calls that this instance holds. A second call of a key joins the first. */
-export interface Calls {
-  /** Whether there is one to join. */
-  has(key: string): boolean;
-  /**
-   * An aborted signal ends this waiting; the call goes on while anybody waits for it. One that nobody waits for any more is not joined:
-   * whoever asks then waits until it has ended, and starts anew.
-   */
-  run(key: string, start: StartCall, waiter: Waiter): Promise<ToolResult>;
-}
+export type Calls = ReturnType<typeof createCalls>;
 
-export function createCalls(): Calls {
+/** The calls that this instance holds. A second call of a key joins the first. */
+export function createCalls() {
   const callsByKey = new Map<string, SharedCall>();
 
   const isAbandoned = (key: string) => callsByKey.get(key)?.abandoned.signal.aborted === true;
@@ -59,8 +51,13 @@ export function createCalls(): Calls {
   };
 
   return {
-    has: (key) => callsByKey.has(key) && !isAbandoned(key),
-    async run(key, start, given) {
+    /** Whether there is one to join. */
+    has: (key: string) => callsByKey.has(key) && !isAbandoned(key),
+    /**
+     * An aborted signal ends this waiting; the call goes on while anybody waits for it. One that nobody waits for any more is not
+     * joined: whoever asks then waits until it has ended, and starts anew.
+     */
+    async run(key: string, start: StartCall, given: Waiter): Promise<ToolResult> {
       const { signal } = given;
       while (isAbandoned(key)) await unlessAborted(ended(callsByKey.get(key)), signal);
       const call = callsByKey.get(key) ?? open(key, start);

@@ -43,13 +43,7 @@ export interface InboxEnd {
 
 export type Mark = "none" | "waiting" | "seen";
 
-export interface Inbox {
-  /** Gives whether it was there before: then nothing is stored. */
-  deliver(event: InboxEvent): Promise<{ duplicate: boolean }>;
-  list(owner: Owner): Promise<InboxEvent[]>;
-  acknowledge(owner: Owner, eventIds: readonly string[]): Promise<void>;
-  follow(owner: Owner, fromSequence: bigint | undefined, signal: AbortSignal): Followed;
-}
+export type Inbox = ReturnType<typeof createInbox>;
 
 export interface InboxParts {
   store: InboxStore;
@@ -75,7 +69,7 @@ export const mostWaiting = 900;
  * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
  *     it may have died before the wake. One wake too many finds nothing to do.
  */
-export function createInbox({ store, clock, wake, isCrowding = async () => false }: InboxParts): Inbox {
+export function createInbox({ store, clock, wake, isCrowding = async () => false }: InboxParts) {
   const waiting = async (owner: Owner) => {
     const events = await store.read(owner.sessionId);
     return events.filter((event) => isSameOwner(event, owner)).map(asRead);
@@ -120,13 +114,14 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
   }
 
   return {
-    async deliver(given) {
+    /** Gives whether it was there before: then nothing is stored. */
+    async deliver(given: InboxEvent): Promise<{ duplicate: boolean }> {
       const outcome = await put(addressed(given, clock));
       if (outcome !== "seen") await wake(given.sessionId); // I4
       return { duplicate: outcome !== "stored" };
     },
     list: waiting,
-    async acknowledge(owner, eventIds) {
+    async acknowledge(owner: Owner, eventIds: readonly string[]): Promise<void> {
       const ids = new Set(eventIds);
       for (const event of await waiting(owner)) {
         if (!ids.has(event.eventId)) continue;
@@ -134,7 +129,7 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
         await store.remove(event);
       }
     },
-    async *follow(owner, fromSequence, signal) {
+    async *follow(owner: Owner, fromSequence: bigint | undefined, signal: AbortSignal): Followed {
       for await (const update of store.follow(owner.sessionId, fromSequence, signal)) {
         if (update.case !== "event") yield update;
         else if (isSameOwner(update.value, owner)) yield { case: "event", value: asRead(update.value) };

@@ -28,27 +28,7 @@ import { agentMember, memberOf, ownerOf, withMember, withoutMember } from "./mem
 import { appendDecided, type SpaceLog } from "./space-log.ts";
 import type { SpaceState } from "./space-state.ts";
 
-export interface Membership {
-  /** An existing space of that title is given as it is; one of another title is refused. */
-  createSpace(given: Pick<Space, "id" | "title" | "principal"> & { grants?: Grants | undefined }): Promise<Space>;
-  /** Says for whom it is. */
-  setGrants(id: string, grants: Grants | undefined): Promise<Space>;
-  /** Refuses an unknown one with the names of those that exist and are shown to who asks. */
-  space(id: string, isShown?: (space: Space) => boolean): Promise<Space>;
-  /** By id. */
-  spaces(): Promise<Space[]>;
-  /** Leaves the space where the agent is, if it is another one. */
-  enter(spaceId: string, agent: Owner): Promise<Space>;
-  /** Gives whether the agent was there. One that has entered another space since stays in that one. */
-  leave(spaceId: string, agent: Owner): Promise<boolean>;
-  activeSpace(agent: Owner): Promise<string | undefined>;
-  /** Adds a person, or an agent that is active there, who is no member yet. */
-  join(spaceId: string, member: Member): Promise<Space>;
-  /** Takes a person out; gives whether there was one. */
-  part(spaceId: string, memberId: string): Promise<boolean>;
-  /** The agents in a space, but for the author. */
-  recipients(spaceId: string, author: Member | undefined): Promise<Owner[]>;
-}
+export type Membership = ReturnType<typeof createMembership>;
 
 export interface MembershipParts {
   spaces: Bucket<Space>;
@@ -59,17 +39,15 @@ export interface MembershipParts {
   clock: Clock;
 }
 
-export function createMembership({
-  spaces,
-  activeSpaces,
-  log,
-  clock,
-  requireRoom = () => {},
-}: MembershipParts): Membership {
-  const list = async () => {
+type NewSpace = Pick<Space, "id" | "title" | "principal"> & { grants?: Grants | undefined };
+
+export function createMembership({ spaces, activeSpaces, log, clock, requireRoom = () => {} }: MembershipParts) {
+  /** By id. */
+  const list = async (): Promise<Space[]> => {
     const stored = await Array.fromAsync(spaces.list());
     return stored.map(({ value }) => value).sort((a, b) => (a.id < b.id ? -1 : 1));
   };
+  /** Refuses an unknown one with the names of those that exist and are shown to who asks. */
   const find = async (id: string, isShown: (space: Space) => boolean = () => true) =>
     (await spaces.read(id))?.value ?? refuseUnknown(id, (await list()).filter(isShown));
   const activeSpace = async (agent: Owner) => (await activeSpaces.read(keyOf(agent)))?.value;
@@ -83,7 +61,8 @@ export function createMembership({
       isKnown(membersById) ? { keep: undefined } : { append: create(SpaceEventSchema, { event }) },
     );
   };
-  const join = async (spaceId: string, member: Member) => {
+  /** Adds a person, or an agent that is active there, who is no member yet. */
+  const join = async (spaceId: string, member: Member): Promise<Space> => {
     const space = await find(spaceId);
     if (withMember(space, member) === undefined) return space;
     const isKnown = (members: SpaceState["membersById"]) => members.get(member.id)?.name === member.name;
@@ -91,7 +70,8 @@ export function createMembership({
     await spaces.update(spaceId, (current) => current && withMember(current, member));
     return find(spaceId);
   };
-  const part = async (spaceId: string, memberId: string) => {
+  /** Takes a person out; gives whether there was one. */
+  const part = async (spaceId: string, memberId: string): Promise<boolean> => {
     const space = (await spaces.read(spaceId))?.value;
     const member = space && memberOf(space, memberId);
     if (member === undefined) return false;
@@ -105,7 +85,8 @@ export function createMembership({
     spaces: list,
     join,
     part,
-    async createSpace({ id, title, principal, grants }) {
+    /** An existing space of that title is given as it is; one of another title is refused. */
+    async createSpace({ id, title, principal, grants }: NewSpace): Promise<Space> {
       const createTime = timestampFromMs(clock.now());
       const space = create(SpaceSchema, { ...{ id, title, principal, createTime }, ...(grants && { grants }) });
       const { value: standing = space } = await spaces.update(id, (current) => {
@@ -119,7 +100,8 @@ export function createMembership({
       if (standing.principal !== principal && !isAsGranted) refuseOther(standing, "other grants, of somebody else");
       return standing;
     },
-    async setGrants(id, grants) {
+    /** Says for whom it is. */
+    async setGrants(id: string, grants: Grants | undefined): Promise<Space> {
       const { value } = await spaces.update(id, (current) => {
         if (current === undefined) return undefined;
         const bytes = bytesOf(grants);
@@ -129,7 +111,8 @@ export function createMembership({
       });
       return value ?? find(id);
     },
-    async enter(spaceId, agent) {
+    /** Leaves the space where the agent is, if it is another one. */
+    async enter(spaceId: string, agent: Owner): Promise<Space> {
       const member = agentMember(agent);
       const space = await join(spaceId, member);
       const last = await activeSpace(agent);
@@ -141,14 +124,16 @@ export function createMembership({
       if (isOther) await part(replaced, member.id); // entered meanwhile by another call of the agent
       return space;
     },
-    async leave(spaceId, agent) {
+    /** Gives whether the agent was there. One that has entered another space since stays in that one. */
+    async leave(spaceId: string, agent: Owner): Promise<boolean> {
       const wasMember = await part(spaceId, agentMember(agent).id);
       const wasActive = (await activeSpace(agent)) === spaceId;
       if (wasActive) await activeSpaces.remove(keyOf(agent), (current) => current === spaceId); // M2
       return wasMember || wasActive;
     },
     activeSpace,
-    async recipients(spaceId, author) {
+    /** The agents in a space, but for the author. */
+    async recipients(spaceId: string, author: Member | undefined): Promise<Owner[]> {
       const members = (await spaces.read(spaceId))?.value.members ?? [];
       const agents = members
         .filter((member) => member.kind === MemberKind.AGENT && member.id !== author?.id)
