@@ -21,7 +21,9 @@ export interface Crowding extends AsyncDisposable {
   /** While nobody has his share, whose something is needs not be asked. */
   hasAnybody(): boolean;
   has(principal: string): boolean;
-  /** Refuses a principal that has its share while room is short. So many bytes are about to be stored. */
+  /** So many bytes are about to be stored. */
+  expect(bytes: number): void;
+  /** Refuses a principal that has its share while room is short; so many bytes are about to be stored. */
   requireRoom(principal: string, bytes?: number): void;
 }
 
@@ -71,12 +73,17 @@ export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
     },
     onError: (error) => onFault(`the room of ${stream} could not be looked at: ${messageFromUnknown(error)}`),
   });
+  function expect(bytes: number): void {
+    unseenBytes += bytes;
+    if (unseenBytes > mostUnseenBytes) periodic.now();
+  }
+
   return {
+    expect,
     hasAnybody: () => crowding.size > 0,
     has: (principal) => crowding.has(principal),
     requireRoom(principal, bytes = 0) {
-      unseenBytes += bytes;
-      if (unseenBytes > mostUnseenBytes) periodic.now();
+      expect(bytes);
       const limit = crowding.get(principal);
       if (limit === undefined) return;
       refuseShare(principal, { of: stream, share: `bytes of ${holds}`, limit, remedy, retryMs: PAUSE_MS });

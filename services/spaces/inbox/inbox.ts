@@ -8,7 +8,7 @@
  * A run reads an event as one line (`inbox-text.ts`). Whoever stores an event puts a wake-up of the session into `TOOLBUS_WAKES`
  * (a `SessionWake` without a run); the orchestrator decides whether the agent runs.
  */
-import { clone, create } from "@bufbuild/protobuf";
+import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
@@ -51,7 +51,7 @@ export interface InboxParts {
   /** Lets somebody look whether the session has a reason to run; acknowledged when this resolves. */
   wake: (sessionId: string) => Promise<void>;
   /** Whether nothing further may be stored for the session, as its principal has its share of all inboxes; none has unless told. */
-  isCrowding?: (sessionId: string) => Promise<boolean>;
+  isCrowding?: (sessionId: string, bytes: number) => Promise<boolean>;
 }
 
 /** For all agents of a session. The stream keeps somewhat more, and would forget whatever is oldest. */
@@ -79,7 +79,8 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
   async function put(event: InboxEvent): Promise<"stored" | "waiting" | "seen"> {
     const { sessionId, eventId } = event;
     const stands = async (from?: number) => (await store.read(sessionId, from)).some((other) => isSame(other, event));
-    if ((await isCrowding(sessionId)) && !(await stands())) refuseCrowding(sessionId); // and leaves no mark
+    const { length } = toBinary(InboxEventSchema, event);
+    if ((await isCrowding(sessionId, length)) && !(await stands())) refuseCrowding(sessionId); // and leaves no mark
     let end = await store.end(sessionId);
     const mark = await store.mark(event, eventId); // I1
     if (mark === "seen") return "seen";

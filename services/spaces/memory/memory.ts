@@ -20,13 +20,13 @@ export type Memory = ReturnType<typeof createMemory>;
  */
 export function createMemory(
   records: Bucket<MemoryRecord>,
-  requireRoom: (sessionId: string) => Promise<void> = async () => {},
+  requireRoom: (sessionId: string, bytes: number) => Promise<void> = async () => {},
 ) {
   return {
     /** Entries of the same kind and key are replaced. */
     async set(owner: Owner, entries: readonly MemoryEntry[]): Promise<void> {
       for (const entry of entries) refuseUnfit(entry);
-      await requireRoom(owner.sessionId);
+      await requireRoom(owner.sessionId, bytesOfAll(entries));
       await records.update(keyOf(owner), (record = newRecord(owner)) => ({
         ...record,
         entries: merged(record.entries, entries),
@@ -60,10 +60,12 @@ function merged(current: readonly MemoryEntry[], given: readonly MemoryEntry[]):
   for (const entry of given) byKey.set(nameOf(entry), replacement(byKey.get(nameOf(entry)), entry));
   if (byKey.size > mostEntries) refuseFull(`${mostEntries} entries`);
   const entries = [...byKey.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
-  const bytes = entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
-  if (bytes > mostBytes) refuseFull(`${mostBytes} bytes, of which plans that are to wake it take theirs twice`);
+  if (bytesOfAll(entries) > mostBytes)
+    refuseFull(`${mostBytes} bytes, of which plans that are to wake it take theirs twice`);
   return entries;
 }
+
+const bytesOfAll = (entries: readonly MemoryEntry[]) => entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
 
 /** The event of a plan that is due stands in the record, too. */
 function bytesOf(entry: MemoryEntry): number {

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
@@ -10,12 +11,15 @@ import { excessOf, sharesBySession } from "#runtime/bus/room/shares.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
+import { createInbox } from "../../inbox/inbox.ts";
 import { createMemory } from "../../memory/memory.ts";
 import { createStores } from "../../subscriptions.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "../../testing/test-spaces.ts";
 import { createStreamLog } from "../stream-log.ts";
-import { INBOXES, MEMORY } from "./room.ts";
+import { INBOXES, MEMORY, openSharedRoom } from "./room.ts";
 import { spaceShares } from "./space-room.ts";
 
 const stack = new AsyncDisposableStack();
@@ -170,3 +174,25 @@ test("SEC-6 a principal whose spaces take the most creates no more while room is
   });
   await mallory.spaces.setSpaceGrants({ spaceId: "shared", grants }); // takes one back
 });
+
+test("SEC-6 a principal that fills the inboxes within a second is found out before they are full", async () => {
+  await using bus = await openTestBus();
+  await shrinkStore(bus, "TOOLBUS_INBOX", 32 * MIB);
+  const findPrincipal = async (sessionId: string) => (sessionId.startsWith("a") ? "alice" : "mallory");
+  const { log, inbox: store } = createStores(bus);
+  const parts = { log, creatorOf: async () => "", sessions: { findPrincipal }, onFault: () => {} };
+  await using shared = openSharedRoom(bus, parts);
+  const { deliver } = createInbox({ store, clock: systemClock, wake: async () => {}, isCrowding: shared.isCrowding });
+  const tell = (sessionId: string) => {
+    const event = { case: "message", value: { spaceId: "s", messageId: randomUUID(), content: text(16) } } as const;
+    return deliver(create(InboxEventSchema, { sessionId, agent: "a", eventId: randomUUID(), event }));
+  };
+  await tell("a1");
+  const fill = async () => {
+    for (let n = 0; n < 4_000; n++) await tell(`m${n % 100}`);
+  };
+  expect(await fill().then(() => undefined, failureFromConnectError)).toMatchObject({ code: "resource_exhausted" });
+  const { state } = await bus.manager.streams.info("TOOLBUS_INBOX");
+  expect(state.bytes / (32 * MIB)).toBeLessThan(0.95);
+  await tell("a1");
+}, 60_000);

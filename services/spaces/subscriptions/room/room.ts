@@ -9,9 +9,9 @@ import { type SpaceRoomParts, spaceShares } from "./space-room.ts";
 
 export interface SharedRoom extends AsyncDisposable {
   /** Whether the session's principal has its share of all inboxes, and room is short. */
-  isCrowding(sessionId: string): Promise<boolean>;
+  isCrowding(sessionId: string, bytes: number): Promise<boolean>;
   /** Refuses to remember more for a session whose principal has its share of all memory. */
-  requireMemory(sessionId: string): Promise<void>;
+  requireMemory(sessionId: string, bytes: number): Promise<void>;
   /** Refuses a principal that has its share of all spaces. */
   requireSpace(principal: string, bytes: number): void;
 }
@@ -48,8 +48,12 @@ export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
   stack.use(openGivingWay(bus, { ...spaceShares(bus, parts), holds: "messages", onFault }));
   const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
-    isCrowding: async (sessionId) => inboxes.hasAnybody() && inboxes.has(await principalOf(sessionId)),
-    requireMemory: async (sessionId) => {
+    async isCrowding(sessionId, bytes) {
+      inboxes.expect(bytes);
+      return inboxes.hasAnybody() && inboxes.has(await principalOf(sessionId));
+    },
+    async requireMemory(sessionId, bytes) {
+      memory.expect(bytes);
       if (memory.hasAnybody()) memory.requireRoom(await principalOf(sessionId));
     },
     requireSpace: (principal, bytes) => spaces.requireRoom(principal, bytes),
