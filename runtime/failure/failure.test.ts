@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Failure, MAX_MESSAGE_CHARACTERS, messageFromUnknown, refuse } from "./failure.ts";
+import { startedNothing } from "./not-started.ts";
 
 test("refuse throws a failure that keeps code, reason, metadata and cause", () => {
   const cause = new Error("disk");
@@ -33,4 +34,14 @@ test("SEC-5 a message that a peer has chosen is as long as a person reads, and f
   const half = 'no property "\ud800"';
   expect(messageFromUnknown(new Error(half))).toBe('no property "\ufffd"');
   expect(new Failure("invalid_argument", half, { reason: "INVALID_REQUEST" }).message.isWellFormed()).toBe(true);
+});
+
+test("LOOP-14 a refusal says that nothing was started, but not where its reason says that the outcome is unknown", () => {
+  const refusal = (reason: "SHARE_EXCEEDED" | "OUTCOME_UNKNOWN") =>
+    new Failure("resource_exhausted", "the answer has more than 2000000 values", { reason });
+  expect(startedNothing(refusal("SHARE_EXCEEDED"))).toBe(true);
+  expect(startedNothing(refusal("OUTCOME_UNKNOWN"))).toBe(false);
+  expect(startedNothing(new Failure("unavailable", "gone", { reason: "CALL_NOT_STARTED" }))).toBe(true);
+  expect(startedNothing(new Failure("unavailable", "gone", { reason: "SERVICE_UNAVAILABLE" }))).toBe(false);
+  expect(startedNothing(new Error("not found"))).toBe(false);
 });
