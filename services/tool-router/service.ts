@@ -13,6 +13,7 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
 import { sharesByHeader } from "#runtime/bus/room/shares.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
@@ -106,7 +107,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
   stack.use(openRoom(bus, { ...unused, fills, ...onShort }));
   const remedy = "close sessions that nobody uses, which leave after a day";
   const room = stack.use(
-    openCrowding(bus, { ...sharesByHeader(bus, sessionPlace), holds: "sessions", remedy, ...onShort }),
+    openCrowding(bus, {
+      ...sharesByHeader(bus, sessionPlace),
+      holds: "sessions",
+      remedy,
+      mark: CROWDED_MARK,
+      ...onShort,
+    }),
   );
   const findPrincipal = async (id: string) => (await stored.bucket.read(id))?.value.principal;
   const resultStore = stack.use(openSharedResults(bus, { findPrincipal, ...onShort }));

@@ -15,6 +15,8 @@ export interface CrowdedStore {
   readonly remedy: string;
   readonly onFault: (fault: string) => void;
   readonly everyMs?: number;
+  /** Filled to less, the store has room for everybody; `HIGH_MARK` unless told. */
+  readonly mark?: number;
 }
 
 export interface Crowding extends AsyncDisposable {
@@ -36,14 +38,18 @@ const PAUSE_FACTOR = 10;
 /** Who has its share, and how many bytes that is; nobody while there is room. */
 export async function findCrowding(
   bus: Bus,
-  { stream, measure }: Pick<CrowdedStore, "stream" | "measure">,
+  store: Pick<CrowdedStore, "stream" | "measure" | "mark">,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number>> {
-  return crowdingIn(await fillOf(bus, stream), measure, signal);
+  return crowdingIn(await fillOf(bus, store.stream), store, signal);
 }
 
-async function crowdingIn(fill: Fill, measure: CrowdedStore["measure"], signal: AbortSignal) {
-  if (fill.part < HIGH_MARK) return new Map<string, number>();
+async function crowdingIn(
+  fill: Fill,
+  { measure, mark = HIGH_MARK }: Pick<CrowdedStore, "measure" | "mark">,
+  signal: AbortSignal,
+) {
+  if (fill.part < mark) return new Map<string, number>();
   const held = await measure(signal);
   const excess = excessIn(fill, held);
   excess.delete("");
@@ -66,7 +72,7 @@ export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
       unseenBytes = 0;
       const fill = await fillOf(bus, stream);
       mostUnseenBytes = UNSEEN_PART * fill.targetBytes;
-      crowding = await crowdingIn(fill, store.measure, signal);
+      crowding = await crowdingIn(fill, store, signal);
       if (before === 0 && crowding.size > 0)
         onFault(`${stream} has no more room for ${[...crowding.keys()].join(", ")}`);
       restsUntilMs = performance.now() + PAUSE_FACTOR * (performance.now() - startedAtMs);

@@ -8,6 +8,8 @@ import { retryOnBus } from "../link/link.ts";
 
 export const HIGH_MARK = 0.75;
 export const LOW_MARK = 0.7;
+/** Where room is made, whoever holds the most is refused only from here on: what may go has gone by then. */
+export const CROWDED_MARK = 0.85;
 /** How long until it is looked again. */
 export const PAUSE_MS = 10_000;
 

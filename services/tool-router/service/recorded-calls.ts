@@ -3,6 +3,7 @@ import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { openGivingWay } from "#runtime/bus/room/give-way.ts";
+import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
 import { sharesByHeader } from "#runtime/bus/room/shares.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
@@ -104,7 +105,9 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   const fills = "calls that are open or ended within the hour";
   stack.use(openRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
   const remedy = "cancel calls that nobody answers, which leave after an hour";
-  const room = stack.use(openCrowding(bus, { ...sharesByHeader(bus, callPlace), holds: fills, remedy, onFault }));
+  const room = stack.use(
+    openCrowding(bus, { ...sharesByHeader(bus, callPlace), holds: fills, remedy, mark: CROWDED_MARK, onFault }),
+  );
   stack.use(openGivingWay(bus, { ...TASK_SHARES, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());
   const outside = new Outside({
