@@ -51,9 +51,8 @@ export async function makeRoom<T>(
   const { holderOf } = place;
   const crowding = holderOf && (await findCrowding(bus, sharesByHeader(bus, place), signal));
   const byAll = () => sweep(bus, options, signal, { progress, givesWay: () => true });
-  if (!crowding?.size) return byAll();
-  const givesWay = (value: T) => crowding.has(holderOf?.(value) ?? "");
-  const removed = await sweep(bus, options, signal, { progress, givesWay });
+  if (!holderOf || !crowding?.size) return byAll();
+  const removed = await sweep(bus, options, signal, { progress, givesWay: (value) => crowding.has(holderOf(value)) });
   if ((await filledPart(bus, place)) < NEARLY_FULL) return removed;
   progress.fromSequence = 1;
   return removed + (await byAll());

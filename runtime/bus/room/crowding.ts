@@ -27,6 +27,8 @@ export interface Crowding extends AsyncDisposable {
   expect(bytes: number): void;
   /** Refuses a principal that has its share while room is short; so many bytes are about to be stored. */
   requireRoom(principal: string, bytes?: number): void;
+  /** Likewise, but for what takes no more than what stands there already, which is asked only of who would be refused. */
+  requireRoomUnless(principal: string, bytes: number, stands: () => Promise<boolean>): Promise<void>;
 }
 
 /** When so much of the store has been asked for, it is looked at again: nobody fills it between two looks. */
@@ -84,15 +86,20 @@ export function openCrowding(bus: Bus, store: CrowdedStore): Crowding {
     if (unseenBytes > mostUnseenBytes) periodic.now();
   }
 
+  function requireRoom(principal: string, bytes = 0): void {
+    expect(bytes);
+    const limit = crowding.get(principal);
+    if (limit === undefined) return;
+    refuseShare(principal, { of: stream, share: `bytes of ${holds}`, limit, remedy, retryMs: PAUSE_MS });
+  }
+
   return {
     expect,
+    requireRoom,
     hasAnybody: () => crowding.size > 0,
     has: (principal) => crowding.has(principal),
-    requireRoom(principal, bytes = 0) {
-      expect(bytes);
-      const limit = crowding.get(principal);
-      if (limit === undefined) return;
-      refuseShare(principal, { of: stream, share: `bytes of ${holds}`, limit, remedy, retryMs: PAUSE_MS });
+    async requireRoomUnless(principal, bytes, stands) {
+      if (!crowding.has(principal) || !(await stands())) requireRoom(principal, bytes);
     },
     [Symbol.asyncDispose]: () => periodic[Symbol.asyncDispose](),
   };

@@ -29,7 +29,7 @@ export interface RelayRouteParts extends AttachingParts {
   /** What the session's agent has, its caller's tools too. */
   toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
   /** Who has its share of what all declarations take. */
-  room: Pick<Crowding, "requireRoom">;
+  room: Pick<Crowding, "requireRoomUnless">;
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
   maxGraceMs: number;
@@ -47,10 +47,9 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       await sessions.requireOpen(sessionId, caller);
       if (names.length > 0) requireFreeNames(declared, await parts.toolsOf(sessionId));
       await requireSchemas(declared, (_, text) => parts.validator.faultOfSchema(text, principalOf(caller)));
-      const bytesOf = (one: CallerDeclaration) => toBinary(CallerDeclarationSchema, one).length;
-      const standing = await declarations.read(sessionId);
-      if (bytesOf(declared) > (standing ? bytesOf(standing) : 0))
-        parts.room.requireRoom(principalOf(caller), bytesOf(declared));
+      const bytes = bytesOf(declared);
+      const isNoLonger = async () => bytes <= bytesOf(await declarations.read(sessionId));
+      if (names.length > 0) await parts.room.requireRoomUnless(principalOf(caller), bytes, isNoLonger);
       await declarations.write(sessionId, declared);
       return { names };
     },
@@ -107,4 +106,8 @@ function refuseEnd(sessionId: string, end: StreamEnd): void {
   }
   if (end === "closed") refuse("failed_precondition", `session ${sessionId} was closed`, { reason: "SESSION_CLOSED" });
   if (end === "stopping") refuse("unavailable", "this instance stops: attach again", { reason: "INSTANCE_STOPPING" });
+}
+
+function bytesOf(declaration: CallerDeclaration | undefined): number {
+  return declaration === undefined ? 0 : toBinary(CallerDeclarationSchema, declaration).length;
 }

@@ -97,8 +97,8 @@ const toldAgainAfter = keptMessages / 2;
 
 /** TOOL-5: the message of a call that is not over, and would be forgotten while somebody waits for it. */
 export function fadingMessage({ openById, events, messagesById }: SpaceState): SpaceMessage | undefined {
-  for (const [id, at] of openById) return events - at > toldAgainAfter ? messagesById.get(id) : undefined;
-  return undefined;
+  const [[id, at] = ["", events]] = openById;
+  return events - at > toldAgainAfter ? messagesById.get(id) : undefined;
 }
 
 function replace(state: SpaceState, known: SpaceMessage, message: SpaceMessage): void {

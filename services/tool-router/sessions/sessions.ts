@@ -21,7 +21,7 @@ export interface SessionParts {
   clock: Clock;
   changes: SessionChanges;
   /** Who has its share of what all sessions take. */
-  room?: Pick<Crowding, "has" | "requireRoom">;
+  room?: Pick<Crowding, "requireRoomUnless">;
   /** Without it, each call reads its session. */
   recent?: Pick<RecentSessions, "active">;
 }
@@ -61,7 +61,7 @@ export class Sessions {
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
-    if (!room?.has(principal) || (await bucket.read(id)) === undefined) room?.requireRoom(principal, SESSION_BYTES);
+    await room?.requireRoomUnless(principal, SESSION_BYTES, async () => (await bucket.read(id)) !== undefined);
     if ((await bucket.create(id, session)) !== undefined) return this.withAgentRevision(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;

@@ -1,20 +1,11 @@
 import { type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { codecOf } from "#runtime/bus/buckets/bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { type Crowding, openCrowding } from "#runtime/bus/room/crowding.ts";
+import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { openGivingWay } from "#runtime/bus/room/give-way.ts";
-import { type SessionShares, sharesByHeader, sharesBySession } from "#runtime/bus/room/shares.ts";
+import { sharesByHeader, sharesBySession } from "#runtime/bus/room/shares.ts";
 import type { Sessions } from "../../owners/sessions.ts";
 import { type SpaceRoomParts, spaceShares } from "./space-room.ts";
-
-export interface SharedRoom extends AsyncDisposable {
-  /** Whether the session's principal has its share of all inboxes, and room is short. */
-  isCrowding(sessionId: string, bytes: number): Promise<boolean>;
-  /** Refuses to remember more for a session whose principal has its share of all memory. */
-  requireMemory(sessionId: string, bytes: number): Promise<void>;
-  /** Refuses a principal that has its share of all spaces. */
-  requireSpace(principal: string, bytes: number): void;
-}
 
 /** Their titles, members and grants; messages are in a stream. */
 export const SPACES = {
@@ -32,31 +23,31 @@ export interface SharedRoomParts extends SpaceRoomParts {
 }
 
 /** Looks again and again whether there is room for each in what the service keeps. */
-export function openSharedRoom(bus: Bus, parts: SharedRoomParts): SharedRoom {
+export function openSharedRoom(bus: Bus, parts: SharedRoomParts) {
   const { onFault, sessions } = parts;
   const { findPrincipal } = sessions;
   const stack = new AsyncDisposableStack();
-  const crowding = (where: Omit<SessionShares, "findPrincipal">, words: { holds: string; remedy: string }): Crowding =>
-    stack.use(openCrowding(bus, { ...sharesBySession(bus, { ...where, findPrincipal }), ...words, onFault }));
-  const inboxes = crowding(INBOXES, { holds: "events", remedy: "let agents read what waits" }); // which is never removed
-  const memory = crowding(MEMORY, {
-    holds: "memory",
-    remedy: "delete entries, or close sessions that nobody uses",
-  });
-  const words = { holds: "spaces", remedy: "use those that there are" };
-  const spaces = stack.use(openCrowding(bus, { ...sharesByHeader(bus, SPACES), ...words, onFault }));
+  const crowding = (shares: ReturnType<typeof sharesByHeader>, holds: string, remedy: string) =>
+    stack.use(openCrowding(bus, { ...shares, holds, remedy, onFault }));
+  const bySession = (where: typeof INBOXES) => sharesBySession(bus, { ...where, findPrincipal });
+  const inboxes = crowding(bySession(INBOXES), "events", "let agents read what waits"); // which is never removed
+  const memory = crowding(bySession(MEMORY), "memory", "delete entries, or close sessions that nobody uses");
+  const spaces = crowding(sharesByHeader(bus, SPACES), "spaces", "use those that there are");
   stack.use(openGivingWay(bus, { ...spaceShares(bus, parts), holds: "messages", onFault }));
   const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
-    async isCrowding(sessionId, bytes) {
+    /** Whether the session's principal has its share of all inboxes, and room is short. */
+    async isCrowding(sessionId: string, bytes: number): Promise<boolean> {
       inboxes.expect(bytes);
       return inboxes.hasAnybody() && inboxes.has(await principalOf(sessionId));
     },
-    async requireMemory(sessionId, bytes) {
+    /** Refuses to remember more for a session whose principal has its share of all memory. */
+    async requireMemory(sessionId: string, bytes: number): Promise<void> {
       memory.expect(bytes);
       if (memory.hasAnybody()) memory.requireRoom(await principalOf(sessionId));
     },
-    requireSpace: (principal, bytes) => spaces.requireRoom(principal, bytes),
+    /** Refuses a principal that has its share of all spaces. */
+    requireSpace: spaces.requireRoom,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }

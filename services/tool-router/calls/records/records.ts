@@ -69,7 +69,7 @@ export interface RecordsParts {
   running: Pick<RunningCalls, "isHeld" | "follow">;
   tasks: Pick<TaskIndex, "add">;
   /** Who has its share of what all records take. */
-  room?: Pick<Crowding, "has" | "requireRoom">;
+  room?: Pick<Crowding, "requireRoomUnless">;
   waiters: Waiters;
   /** The calls that this router has started and not yet finished. */
   executing: Set<string>;
@@ -87,8 +87,8 @@ export class Records {
   async requireRoom(entry: ToolEntry, { callId, principal = "", argumentsJson = "" }: CallFacts): Promise<void> {
     if (firstState(entry) === undefined) return;
     const { room, store } = this.#parts;
-    if (room?.has(principal) && (await store.read(callId ?? "")) !== undefined) return;
-    room?.requireRoom(principal, argumentsJson.length);
+    const stands = async () => (await store.read(callId ?? "")) !== undefined;
+    await room?.requireRoomUnless(principal, argumentsJson.length, stands);
   }
 
   async begin(

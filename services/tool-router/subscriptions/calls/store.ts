@@ -64,7 +64,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     const now = Date.now();
     const due = decideDueWork(record, before, now);
     const subject = subjectOf(record.callId);
-    const headers = { ...dueHeader(due), ...holderHeader(record.principal) };
+    const headers = { ...dueHeader(due), ...holderHeader(callPlace.holderOf(record)) };
     const outcome = await appendFenced(bus, { subject, expectedLastSequence, payload, headers });
     if (outcome.kind === "conflict") return outcome;
     cached.put(record, outcome.sequence, payload.length);
