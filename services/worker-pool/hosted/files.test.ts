@@ -162,6 +162,24 @@ describe("files of the directory", () => {
     await rm(join(hosted, "again.ts"));
   });
 
+  test("LOOP-9 a module whose first start fails is tried again, though no file has changed", async () => {
+    await using own = await openPoolOnBus(() => ({ TOOLBUS_WORKER_BACKOFF: "100ms" }));
+    const down = join(own.directory, "down.txt");
+    await writeFile(down, "");
+    await writeFile(
+      join(own.directory, "hosted", "late.ts"),
+      `import { existsSync } from "node:fs";
+      export default {
+        initialize() { if (existsSync(${JSON.stringify(down)})) throw new Error("the database is away"); },
+        tools: [{ name: "late", run: () => "here" }] };`,
+    );
+    const late = async () => (await own.provider.getProvidedTools({})).sources.find(({ source }) => source === "late");
+    await until(async () => (await late())?.reason.includes("the database is away"), { timeoutMs: 30_000 });
+    await rm(down);
+    await until(async () => (await late())?.available, { timeoutMs: 30_000, what: "the module to be offered" });
+    expect((await own.call({ tool: "late" })).value).toBe("here");
+  });
+
   test("LOOP-9 a call that waits for its place while its module is removed is told that the module is gone", async () => {
     await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "1", TOOLBUS_POOL_WAITING: "1" }));
     const file = (name: string) => join(own.directory, "hosted", name);

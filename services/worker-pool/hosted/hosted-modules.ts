@@ -6,8 +6,9 @@
 // keeps ending is backed off.
 //
 // H1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
-//     was there first stays. A module that is refused is offered by nobody, and hides no other. One that was offered and only fails
-//     to start again stays offered, and is backed off like one that keeps ending.
+//     was there first stays. A module that is refused is offered by nobody, hides no other, and is tried again after a wait that
+//     grows: what it needs may have been away. One that was offered and only fails to start again stays offered, and is backed off
+//     like one that keeps ending.
 // H2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old process finishes its
 //     calls, then `shutdown` runs. `StopWorker` does the same; with force, it fails the calls. The next call starts the module again.
 // H3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `module-process.ts`, M2.
@@ -23,6 +24,7 @@ import { join, sep } from "node:path";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { Permits } from "../pool/permits.ts";
@@ -148,6 +150,7 @@ export class HostedModules implements AsyncDisposable {
     this.#isClosed = true;
     this.#listeners.clear();
     await this.#watch?.[Symbol.asyncDispose]();
+    for (const { endRetry } of this.#places.values()) endRetry();
     await Promise.all([...this.#places.values()].map(({ loading }) => loading));
     await Promise.all([this.registry.shutdown(), ...this.#leaving]);
   }
@@ -196,6 +199,7 @@ export class HostedModules implements AsyncDisposable {
     const named = [...paths.filter(isModuleFileName), ...(isOfAll ? this.#places.keys() : this.#refusedFiles())];
     const there = new Set(await readdir(this.#options.directory).catch(() => [])); // gone: so are its modules
     for (const file of [...new Set(named)].sort()) {
+      this.#places.get(file)?.backoff.reset();
       if (there.has(file)) void this.#load(file);
       else this.#remove(file);
     }
@@ -203,6 +207,7 @@ export class HostedModules implements AsyncDisposable {
 
   #load(file: string): Promise<void> {
     const place = this.#places.get(file) ?? this.#newPlace(file);
+    place.endRetry();
     place.crashes = 0;
     place.loading = place.loading.then(() => this.#replace(place)).then(() => this.#rest(place));
     return place.loading;
@@ -222,6 +227,7 @@ export class HostedModules implements AsyncDisposable {
   #remove(file: string): void {
     const place = this.#places.get(file);
     this.#places.delete(file);
+    place?.endRetry();
     if (place) void place.loading.then(() => this.#leave(place));
     this.#tellChange();
   }
@@ -244,8 +250,11 @@ export class HostedModules implements AsyncDisposable {
       const reason = reasonWithWayOut(messageFromUnknown(error));
       if (isRestart) return this.#noteCrash(place, reason); // what it offers is known, and has not changed
       this.#leave(place);
+      const isNews = place.state.kind !== "refused" || place.state.reason !== reason;
+      if (isNews) logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);
       place.state = { kind: "refused", reason };
-      logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);
+      place.endRetry();
+      if (!this.#isClosed) place.endRetry = startTimer(place.backoff.next(), () => void this.#load(place.file));
     }
     this.#tellChange();
   }

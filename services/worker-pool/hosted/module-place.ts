@@ -25,6 +25,8 @@ export interface Place {
   crashes: number;
   backoff: Backoff;
   retryAtMs: number;
+  /** Ends the wait for the next try of a module that is refused. */
+  endRetry: () => void;
   loading: Promise<void>;
 }
 
@@ -40,6 +42,7 @@ export function createPlace(file: string, times: { backoffMs: number; maxBackoff
     crashes: 0,
     backoff: createBackoff({ initialMs: times.backoffMs, maxMs: times.maxBackoffMs }),
     retryAtMs: 0,
+    endRetry() {},
     loading: Promise.resolve(),
   };
 }
