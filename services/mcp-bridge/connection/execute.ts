@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Progress } from "@modelcontextprotocol/client";
+import { type Progress, ProtocolError } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { InputKind, type InputRequired, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -73,6 +73,9 @@ export async function execute(execution: Execution): Promise<Executed> {
 /** The result of a task is read after its end, at the latest with the time of the call. */
 const KEPT_LONGER_MS = 60_000;
 
+/** What JSON-RPC says of parameters that are not taken, and MCP up to 2025-11-25 of a resource that there is not. */
+const REFUSES_PARAMS = new Set([-32_602, -32_002]);
+
 interface Limits {
   deadline: AbortSignal;
   abandoned: AbortSignal;
@@ -139,7 +142,7 @@ async function callOnce(
     }
     const { kind, text } = link.outcomeOf(error);
     const outcome: Outcome = { kind, text: execution.redact(text) };
-    if (outcome.kind === "answered") return errorOf(outcome.text);
+    if (outcome.kind === "answered") return errorOf(outcome.text, refusalOfParams(execution.tool, error));
     if (outcome.kind === "unknown" && isConnectionEnd(error))
       return failed({ kind: "unknown", text: execution.redact(await link.ended) });
     return failed(outcome);
@@ -155,8 +158,14 @@ function inputFrom(read: () => InputRequired): Executed {
   }
 }
 
-function errorOf(text: string): Executed {
-  return { kind: "result", result: providedResult(errorResult(text)) };
+/** What is asked of a server beside calls has no result of its own to say so. */
+function refusalOfParams(tool: string, error: unknown): "INVALID_REQUEST" | undefined {
+  const isRefused = error instanceof ProtocolError && REFUSES_PARAMS.has(error.code);
+  return isRefused && methodOfTool(tool) !== undefined ? "INVALID_REQUEST" : undefined;
+}
+
+function errorOf(text: string, reason?: "INVALID_REQUEST"): Executed {
+  return { kind: "result", result: providedResult(errorResult(text, reason)) };
 }
 
 function follow(execution: Execution, call: { ready: ReadyPhase; signal: AbortSignal }, task: Task) {

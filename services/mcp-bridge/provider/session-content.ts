@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { ExecuteToolRequestSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -21,7 +22,7 @@ const TIME_MS = 60_000;
 
 /** Asks for what the servers of a session's agent have beside tools, wherever their connections are. */
 export function createAskContent(sources: SessionSources, provider: Pick<Provider, "callTool">) {
-  /** The server's answer; its error is `failed_precondition`. */
+  /** The server's answer; its error is `invalid_argument` where it says so of the parameters, and else `failed_precondition`. */
   return async ({ sessionId, source, method, params = {} }: AskedMethod, signal: AbortSignal) => {
     const purpose = method.startsWith("resources/") ? "read" : "use";
     const found = await sources.find(sessionId, source, purpose, signal);
@@ -36,10 +37,10 @@ export function createAskContent(sources: SessionSources, provider: Pick<Provide
       if (event.case !== "result") continue;
       const answer: unknown = JSON.parse(event.value.outputJson);
       if (isObject(answer) && !event.value.isError) return answer;
-      return refuse("failed_precondition", `${source} refuses ${method}: ${textOf(answer)}`, {
-        reason: "MCP_REQUEST_REFUSED",
-        metadata: { source },
-      });
+      const text = `${source} refuses ${method}: ${textOf(answer)}`;
+      if (event.value.reason === Reason.INVALID_REQUEST)
+        refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
+      return refuse("failed_precondition", text, { reason: "MCP_REQUEST_REFUSED", metadata: { source } });
     }
     return refuse("data_loss", `${method} of ${source} ended without an answer`, { reason: "OUTCOME_UNKNOWN" });
   };

@@ -52,6 +52,8 @@ describe.each(eras)("DOOR-1 a client of %s", (_, open) => {
     const { completion } = await one.client.complete({ ref, argument: { name: "resourceId", value: "7" } });
     expect(completion.values).toEqual(["7"]);
     await expect(one.client.getPrompt({ name: "none" })).rejects.toThrow(/there is no prompt "none"/);
+    const unfilled = one.client.getPrompt({ name: "all__args-prompt" });
+    await expect(unfilled, "the server's own refusal of the arguments").rejects.toMatchObject({ code: -32_602 });
   });
 
   it.each([100_000, 400_000])(

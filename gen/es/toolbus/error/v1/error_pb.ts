@@ -855,7 +855,7 @@ export const Reason = {
 
   /**
    * An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
-   * request: what there is, the lists tell.
+   * request: what there is, the lists tell. Where the server says that it is the parameters, the reason is REASON_INVALID_REQUEST.
    * Metadata: `source`.
    * Code: `failed_precondition`.
    *

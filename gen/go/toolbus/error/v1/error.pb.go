@@ -348,7 +348,7 @@ const (
 	// Codes: `failed_precondition`, `resource_exhausted`.
 	Reason_REASON_MCP_LOGIN_FAILED Reason = 87
 	// An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
-	// request: what there is, the lists tell.
+	// request: what there is, the lists tell. Where the server says that it is the parameters, the reason is REASON_INVALID_REQUEST.
 	// Metadata: `source`.
 	// Code: `failed_precondition`.
 	Reason_REASON_MCP_REQUEST_REFUSED Reason = 88

@@ -434,7 +434,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_MCP_REQUEST_REFUSED: _Reason.ValueType  # 88
     """An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
-    request: what there is, the lists tell.
+    request: what there is, the lists tell. Where the server says that it is the parameters, the reason is REASON_INVALID_REQUEST.
     Metadata: `source`.
     Code: `failed_precondition`.
     """
@@ -866,7 +866,7 @@ Codes: `failed_precondition`, `resource_exhausted`.
 """
 REASON_MCP_REQUEST_REFUSED: Reason.ValueType  # 88
 """An MCP server answered a request for its resources, prompts or completions with an error, which the message holds. Change the
-request: what there is, the lists tell.
+request: what there is, the lists tell. Where the server says that it is the parameters, the reason is REASON_INVALID_REQUEST.
 Metadata: `source`.
 Code: `failed_precondition`.
 """
