@@ -31,13 +31,24 @@ const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "de
 const call = z.looseObject({ call_id: z.string(), name: z.string(), arguments: z.string() });
 const output = z.looseObject({ call_id: z.string(), output: contentSchema });
 const compaction = z.looseObject({ encrypted_content: z.string() });
+/** As clients have it of a tool's execution, of the protocol or of HTTP; a text in older ones. */
+const failure = z.union([
+  z.string(),
+  z.looseObject({ message: z.string() }).transform(({ message }) => message),
+  z.looseObject({ content: z.unknown() }).transform(({ content }) => textsOf(content)),
+]);
 const executed = z.looseObject({
   id: z.string(),
   name: z.string(),
   arguments: z.string(),
   output: z.string().nullish(),
-  error: z.string().nullish(),
+  error: failure.nullish(),
 });
+
+function textsOf(content: unknown): string {
+  const texts = z.array(z.looseObject({ text: z.string() })).safeParse(content);
+  return texts.success ? texts.data.map(({ text }) => text).join("\n") : JSON.stringify(content ?? null);
+}
 
 const isInstruction = ({ type = "message", role }: Typed) =>
   type === "message" && (role === "system" || role === "developer");

@@ -26,16 +26,16 @@ function tellArguments(numbered: Numbered, type: string, place: object, argument
 export class AgentCall {
   readonly #numbered: Numbered;
   readonly #index: number;
-  readonly #itemOf: (status: string, outcome: { output?: string; error?: string }) => OutputItem;
+  readonly #itemOf: (status: string, outcome: { output?: string; error?: object }) => OutputItem;
   readonly #place: object;
 
   constructor(numbered: Numbered, call: FunctionCall, { place, agent }: { place: string; agent: string }) {
     const id = `mcp_${place}`;
     const { name, argumentsJson } = call;
     this.#numbered = numbered;
-    this.#itemOf = (status, { output = null, error = null }: { output?: string | null; error?: string | null }) => ({
+    this.#itemOf = (status, outcome) => ({
       ...{ type: "mcp_call", id, server_label: agent, name, approval_request_id: null },
-      ...{ arguments: status === "in_progress" ? "" : argumentsJson, status, output, error },
+      ...{ arguments: status === "in_progress" ? "" : argumentsJson, status, output: null, error: null, ...outcome },
     });
     this.#index = numbered.add(this.#itemOf("in_progress", {}));
     this.#place = { item_id: id, output_index: this.#index };
@@ -46,7 +46,8 @@ export class AgentCall {
   /** Without a result: the run ended before there was one. */
   finish(result: ToolResult | undefined): void {
     const isDone = result !== undefined && !result.isError;
-    const error = result === undefined ? "the run ended before it was answered" : errorTextOf(result.outputJson);
+    const text = result === undefined ? "the run ended before it was answered" : errorTextOf(result.outputJson);
+    const error = { type: "mcp_tool_execution_error", content: [{ type: "text", text }] };
     const item = isDone
       ? this.#itemOf("completed", { output: textOf(result.outputJson) })
       : this.#itemOf(result === undefined ? "incomplete" : "failed", { error });

@@ -29,6 +29,7 @@ const deltas = (given: readonly Delta[], { turn = 1, attempt = 1, from = 0 } = {
 const told = (updates: readonly WatchRunResponse[], telling = new Telling()): StreamEvent[] =>
   updates.flatMap((update) => telling.take(update));
 
+const failed = (text: string) => ({ type: "mcp_tool_execution_error", content: [{ type: "text", text }] });
 const said = (text: string) =>
   create(ItemSchema, { item: { case: "message", value: { role: Role.ASSISTANT, content: textContent(text) } } });
 const thought = (text: string) => create(ItemSchema, { item: { case: "reasoning", value: { text } } });
@@ -136,7 +137,7 @@ describe("LOOP-18 a response", () => {
     const call = { type: "mcp_call", server_label: "clerk" };
     expect(outputOf(all)).toMatchObject([
       { ...call, name: "one", arguments: '{"x":1}', status: "completed", output: "fine", error: null },
-      { ...call, name: "two", status: "failed", output: null, error: "no" },
+      { ...call, name: "two", status: "failed", output: null, error: failed("no") },
       { type: "message", content: [{ text: "done" }] },
     ]);
     const done = all.filter(({ type }) => type === "response.output_item.done");
@@ -148,7 +149,7 @@ describe("LOOP-18 a response", () => {
     const calls = [called("a", "mine"), called("b", "mine"), called("c", "mine")];
     const all = told(events([accepted, claimed, committed(calls), finished("b", '{"error":"odd"}', true), ended]));
     expect(outputOf(all)).toMatchObject([
-      { type: "mcp_call", name: "mine", status: "failed", error: "odd" },
+      { type: "mcp_call", name: "mine", status: "failed", error: failed("odd") },
       { type: "function_call", call_id: "a", name: "mine", status: "completed" },
       { type: "function_call", call_id: "c" },
     ]);

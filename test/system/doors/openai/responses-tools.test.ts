@@ -71,6 +71,18 @@ describe("LOOP-18 a function of the client", () => {
     const response = await create({ model: "careless", input, tools: [tool] });
     expect(response).toMatchObject({ status: "completed", output: [{ type: "mcp_call", status: "failed" }, {}] });
     expect(textOf(response)).toBe("Never mind.");
+    const [failed] = response.output;
+    expect(failed.error, "as clients have it").toMatchObject({ type: "mcp_tool_execution_error" });
+    const [{ text }] = failed.error.content;
+    const known = [failed.error, text, { type: "mcp_protocol_error", code: -32_602, message: text }];
+    for (const error of known) {
+      const history = [
+        { role: "user", content: "hi" },
+        { ...failed, error },
+      ];
+      const told = await create({ model: "reported", input: history });
+      expect(JSON.parse(textOf(told))).toEqual({ error: text });
+    }
   });
 });
 
