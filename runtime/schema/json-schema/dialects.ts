@@ -84,8 +84,11 @@ function openCompiler(draft: Draft): Ajv {
   return compiler;
 }
 
-/** Under a name of its own, since the compiler finds no `#` in a schema without one. */
-function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): Record<string, unknown> {
+/**
+ * Under a name of its own, since the compiler finds no `#` in a schema without one. Without the compiler's own `$async`, by which a
+ * check gives a promise in place of its answer.
+ */
+function withoutDialect({ $schema: _, $async: __, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return typeof schema.$id === "string" && schema.$id !== "" ? schema : { ...schema, $id: "https://schema.invalid/" };
 }
 

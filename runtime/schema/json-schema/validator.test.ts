@@ -118,6 +118,18 @@ describe("schemas", () => {
     }
   });
 
+  test.each([{}, { $schema: "http://json-schema.org/draft-07/schema#" }])(
+    "SEC-5 that ask the compiler for checks that end later are checked like any other, and end no process: %j",
+    async (draft) => {
+      const text = JSON.stringify({ ...draft, $async: true, type: "object", required: ["a"] });
+      for (const one of [validator, createValidator({ isLenient: true })]) {
+        expect(await one.faultOfArguments(text, '{"a":1}', "alice")).toBeUndefined();
+        expect(await one.faultOfArguments(text, "{}", "alice")).toMatch(/must have required property 'a'/);
+        expect(await one.faultOfSchema(text, "alice")).toBeUndefined();
+      }
+    },
+  );
+
   test("that lie elsewhere are fetched by nobody", async () => {
     const text = JSON.stringify({ type: "object", properties: { a: { $ref: "https://example.org/a.json" } } });
     expect(await validator.faultOfSchema(text, "alice")).toMatch(

@@ -37,6 +37,8 @@ test.each([
   ["a required of draft 03", { a: { required: true } }, "properties.a.required true"],
   ["an id of draft 04", { a: { id: "#a" } }, 'properties.a.id "#a"'],
   ["a property that is no schema", { a: 7 }, "properties.a 7"],
+  ["what stands below a name with a percent sign", { "a%": { required: true } }, "properties.a%.required true"],
+  ["what stands below a name like an encoded one", { "%61": { required: true } }, "properties.%61.required true"],
 ])("%s is left to the server, and the rest is checked", async (_, properties, left) => {
   const schema = schemaOf({ ...properties, n: { type: "integer" } }, { required: ["n"] });
   expect(await strict.faultOfArguments(schema, '{"n":1}', "alice")).toBeDefined();
@@ -44,6 +46,13 @@ test.each([
   expect(await faultOf(schema, { a: [2], n: "1" })).toBeDefined();
   expect(await faultOf(schema, { a: [2] })).toBeDefined();
   expect(await lenient.leftUnchecked(schema, "alice")).toMatch(left);
+});
+
+test("a word of the compiler's own is passed over, and all is checked", async () => {
+  const schema = schemaOf({ a: { $async: true, type: "string" }, b: { oneOf: [{ type: "string" }, { const: "x" }] } });
+  expect(await faultOf(schema, { a: 1 })).toBeDefined();
+  expect(await faultOf(schema, { b: "x" })).toBeDefined();
+  expect(await lenient.leftUnchecked(schema, "alice")).toBeUndefined();
 });
 
 const odd = { pattern: "(?i)^a" };

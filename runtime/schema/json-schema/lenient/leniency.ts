@@ -1,3 +1,4 @@
+import { unescaped } from "../../effort.ts";
 import { isObject } from "../../json-object.ts";
 import { isFound, isPattern, namesIn } from "../../unusable.ts";
 
@@ -38,6 +39,7 @@ export function lenientSchema(
       if (typeof part[key] === "string" && !isFound(schema, names, part[key])) leave(part, key, `${path}/${key}`);
     }
     if (typeof part.id === "string") leave(part, "id", `${path}/id`);
+    delete part.$async; // of the compiler alone: it says nothing of what is checked
     if ("nullable" in part && part.type === undefined) delete part.nullable;
     leavePatternsOfNames(part, path, leave);
   }
@@ -65,7 +67,7 @@ type Leave = (holder: Record<string, unknown>, key: string, path: string) => voi
 
 /** Leaves the smallest whole part to which a pointer leads: a keyword of a schema. */
 function leaveAt(schema: Record<string, unknown>, pointer: string, leave: Leave): void {
-  const steps = pointer.split("/").slice(1).map(unescapedStep);
+  const steps = pointer.split("/").slice(1).map(unescaped);
   let part = schema;
   for (let at = 0; at < steps.length; ) {
     const key = steps[at]!;
@@ -82,10 +84,6 @@ function leaveAt(schema: Record<string, unknown>, pointer: string, leave: Leave)
     part = next;
     at += used;
   }
-}
-
-function unescapedStep(step: string): string {
-  return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 /** Names that no pattern catches any more would be unknown ones. */
