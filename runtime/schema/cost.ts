@@ -77,10 +77,11 @@ const PLAIN_CHOICES = 5;
 
 /**
  * Nothing repeated within something repeated, nothing referred back to or looked for ahead, one part of no fixed length at most, and
- * few places where there is a choice: such a pattern looks at each character of a text once for each place where it may begin.
+ * few places where there is a choice: such a pattern looks at each character of a text once for each place where it may begin. No class
+ * by what Unicode says of characters, since to compile a few of them takes ms.
  */
 export function isPlainPattern(pattern: string): boolean {
-  if (pattern.length > PLAIN_CHARACTERS) return false;
+  if (pattern.length > PLAIN_CHARACTERS || /\\p/i.test(pattern)) return false;
   const bare = pattern.replace(/\\[^1-9k]/g, "x").replace(/\[[^\]]*\]/g, "x");
   if (bare.includes("\\") || /\)[*+?{]|\(\?[^:]/.test(bare)) return false;
   const unbounded = bare.match(/[*+]|\{\d*,\d*\}/g)?.length ?? 0;

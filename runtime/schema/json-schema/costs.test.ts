@@ -15,7 +15,7 @@ test.each([...schemaBombs])(
   async (_, schemaJson) => {
     const validator = createValidator();
     await validator.faultOfArguments(objectOf({ a: anyOf(2) }), "{}", "mallory"); // whatever the first of all costs
-    const cpuMs = await cpuMsOf(async () => validator.faultOfArguments(schemaJson, "{}", "mallory"));
+    const cpuMs = await cpuMsOf(async () => validator.faultOfArguments(schemaJson, '{"a":"é"}', "mallory"));
     expect(cpuMs).toBeLessThan(150);
   },
 );

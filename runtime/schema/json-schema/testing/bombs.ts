@@ -4,6 +4,7 @@ export const objectOf = (properties: object) => JSON.stringify({ type: "object",
 export const anyOf = (depth: number): object =>
   depth === 0 ? { type: "string" } : { anyOf: [anyOf(depth - 1), anyOf(depth - 1)] };
 const oneOf = Array(400).fill({ oneOf: [{ type: "array" }, { if: {}, else: { not: {} } }] });
+const unicode = Array.from({ length: 90 }, (_, n) => ({ pattern: `${"[\\p{L}\\p{N}]".repeat(20)}${n}` }));
 const circle = Array.from({ length: 1_000 }, (_, n) => [`p${n}`, { $ref: `#/properties/p${(n + 1) % 1_000}` }]);
 const shared = Array.from({ length: 180 }, (_, n) => [`p${n}`, { $ref: "#/properties/all" }]);
 const sharedBy180 = (depth: number) => objectOf({ ...Object.fromEntries(shared), all: anyOf(depth) });
@@ -21,6 +22,7 @@ export const schemaBombs: readonly (readonly [what: string, schemaJson: string])
   ],
   ["a circle of references", objectOf(Object.fromEntries(circle))],
   ["one part that many refer to", sharedBy180(5)],
+  ["many classes of characters by what Unicode says of them", objectOf({ a: { allOf: unicode } })],
 ];
 
 /** What makes `^(a+)+$` backtrack without end. */
