@@ -38,12 +38,11 @@ export function agentOfRun(
   const sources = runSources.map(({ name, provider, config }) =>
     create(AgentSourceSchema, { name, provider, ...(config && { config }) }),
   );
-  const { use = [], allowed, aliases = {} } = agent.tools ?? {};
   const brought = runSources.map(({ name }) => referenceFrom(name, "*"));
   return create(AgentSchema, {
     ...agent,
     sources: [...agent.sources, ...sources],
-    tools: create(ToolUseSchema, { use: [...use, ...brought], aliases, ...(allowed && { allowed }) }),
+    tools: create(ToolUseSchema, { ...agent.tools, use: [...(agent.tools?.use ?? []), ...brought] }),
   });
 }
 
