@@ -2,6 +2,7 @@ import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { StoredProvider } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { originOfUrl } from "#runtime/http/origin-of-url.ts";
 
 /*
@@ -28,14 +29,15 @@ function withoutOptions({ options: _, ...model }: Model): Model {
 }
 
 export function publicTool({ tool, ...stored }: CatalogTool): CatalogTool {
-  if (tool === undefined) return { ...stored, redacted: true };
-  const { config: _, grants: __, execution, builtinPolicy, ...rest } = tool;
-  const shown = {
+  return { ...stored, ...(tool && { tool: publicDefinition(tool) }), redacted: true };
+}
+
+export function publicDefinition({ config: _, grants: __, execution, builtinPolicy, ...rest }: Tool): Tool {
+  return {
     ...rest,
     ...(execution && { execution: { ...execution, url: originOfUrl(execution.url), headers: {} } }),
     ...(builtinPolicy && { builtinPolicy: { ...builtinPolicy, allowedPaths: [], allowedCommands: [] } }),
   };
-  return { ...stored, tool: shown, redacted: true };
 }
 
 export function publicProvider({ provider, ...stored }: StoredProvider): StoredProvider {

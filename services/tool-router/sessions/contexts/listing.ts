@@ -9,6 +9,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
+import { publicDefinition } from "../../catalogue/public-view.ts";
 import { aliasesOf } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
@@ -76,7 +77,8 @@ function listFrom(tools: ToolSet, contextRevision: number): ListToolsResponse {
 function modelToolFrom(tools: ToolSet, entry: ToolEntry): ModelTool {
   const { modelName, reference, tool, decision, unavailable, isVisible, effect } = entry;
   const blockedBy = decision.kind === "blocked" ? decision.message : "";
-  const shown = { ...tool, visible: isVisible, effect, inputSchemaJson: tool.inputSchemaJson || '{"type":"object"}' };
+  const inputSchemaJson = tool.inputSchemaJson || '{"type":"object"}';
+  const shown = { ...publicDefinition(tool), visible: isVisible, effect, inputSchemaJson }; // to whoever may have a session
   return create(ModelToolSchema, {
     modelName,
     reference,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Builtin, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
 import { asPrincipal as as } from "../../../../test/harness/callers.ts";
@@ -68,4 +68,26 @@ test("SEC-2 grants of a tool that nobody watches for are refused", async () => {
   const tool = { name: "said", executionType: ExecutionType.INTERNAL, grants };
   const failure = await failureOf(suite.clients.catalogue.applyCatalogTool({ tool }));
   expect(failure?.message).toContain("grants: only calls of a tool of kind external are watched for");
+});
+
+test("SEC-1 lists of tools tell no principal the headers, configurations and paths of the catalogue", async () => {
+  const { catalogue, router, agents, sessions } = suite.clients;
+  const [headers, config] = [{ authorization: "Bearer hush" }, { key: "hush" }];
+  const execution = { url: "https://api.example.org/hush", method: "GET", headers };
+  await catalogue.applyCatalogTool({ tool: { name: "fetch", executionType: ExecutionType.GATEWAY, execution } });
+  const builtinPolicy = { builtin: Builtin.FS_READ, allowedPaths: ["/hush"] };
+  const builtin = { name: "fs_read", executionType: ExecutionType.BUILTIN, builtinPolicy };
+  await catalogue.applyCatalogTool({ tool: builtin });
+  await catalogue.applyCatalogTool({ tool: { name: "module", executionType: ExecutionType.HOSTED, config } });
+  const use = ["fetch", "fs_read", "module", "weigh"];
+  await agents.applyAgent({ agent: { name: "armed", tools: { use } } });
+  await sessions.createSession({ agent: "armed", sessionId: "eves" }, as("eve"));
+  const ofSession = { case: "session", value: { sessionId: "eves" } } as const;
+  for (const scope of [undefined, { case: "agent", value: "armed" } as const, ofSession]) {
+    const { tools } = await router.listTools({ ...(scope && { scope }), pageSize: 1_000 }, as("eve"));
+    const known = tools.map(({ reference }) => reference);
+    expect(known).toEqual(expect.arrayContaining(scope ? use : use.filter((name) => name !== "fs_read")));
+    const text = JSON.stringify(tools, (_, value) => (typeof value === "bigint" ? String(value) : value));
+    expect(text).not.toMatch(/hush|scales/);
+  }
 });
