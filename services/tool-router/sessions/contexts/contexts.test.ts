@@ -59,7 +59,8 @@ function openContexts(startsAfter?: Promise<void>, { answersAfter = Promise.reso
     pins: { settle: async () => {}, approval: () => undefined, isSettled: () => true } as unknown as Catalogue["pins"],
     caughtUp: async () => {},
   };
-  const session = (id: string) => create(SessionSchema, { id, agent: "helper", state: SessionState.ACTIVE });
+  const session = (id: string, contextRevision: number) =>
+    create(SessionSchema, { id, agent: "helper", contextRevision, state: SessionState.ACTIVE });
   const contexts = new Contexts({
     catalogue: catalogue as Catalogue,
     find: () => client,
@@ -71,9 +72,9 @@ function openContexts(startsAfter?: Promise<void>, { answersAfter = Promise.reso
     onAvailable: () => {},
   });
   const { signal } = new AbortController();
-  const contextOf = (id: string) => contexts.ofSession({ session: session(id), since: 0 });
+  const contextOf = (id: string, revision = 1) => contexts.ofSession({ session: session(id, revision), since: 0 });
   const list = (id: string, waitMs?: number) => contexts.tools(contextOf(id), signal, waitMs);
-  const find = (id: string, name: string) => contexts.find(contextOf(id), name, signal);
+  const find = (id: string, name: string, revision?: number) => contexts.find(contextOf(id, revision), name, signal);
   return { clock, contexts, streams, list, find };
 }
 
@@ -116,6 +117,19 @@ test("ORCH-6 a call waits for the source that its tool is of, and for no other",
   await clock.advance(100);
   for (const { resolution } of await found) expect(resolution.kind).toBe("found");
   contexts[Symbol.dispose]();
+});
+
+test("ORCH-6 a call that waits for a source may come again when its agent's context is replaced, or the router stops", async () => {
+  const { clock, contexts, find } = openContexts(new Promise(() => {}));
+  const refused = (call: Promise<unknown>) =>
+    expect(call).rejects.toMatchObject({ code: "unavailable", reason: "CALL_NOT_STARTED" });
+  const before = refused(find("one", "@files/read"));
+  await until(() => clock.sleeping > 1);
+  const after = refused(find("one", "@files/read", 2)); // its file was changed
+  await before;
+  await until(() => clock.sleeping > 1);
+  contexts[Symbol.dispose]();
+  await after;
 });
 
 test("ORCH-6 what is waited for is in use, however long a source takes to start", async () => {

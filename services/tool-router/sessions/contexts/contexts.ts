@@ -128,6 +128,7 @@ export class Contexts implements Disposable {
       const tools = await this.#pinned(open, context.agent);
       const resolution = resolve(tools, name);
       if (isKnown(resolution)) return { tools, resolution };
+      if (offers.isClosed) refuseReplaced(context);
       const mayCome =
         resolution.kind !== "found" && offers.starting.some((source) => isOfSource(resolution.reference, source));
       if (isSettled && isFresh && mayCome && this.#options.clock.now() < untilMs) {
@@ -300,6 +301,12 @@ export class Contexts implements Disposable {
 function refuseUnlisted({ agent }: AgentContext): never {
   const text = `the tools of agent ${agent.name} are not listed yet: the bus did not answer for a while, try again`;
   return refuse("unavailable", text, { reason: "BUS_UNAVAILABLE" });
+}
+
+/** Nobody follows its sources any more: what they say later is heard where the call comes again. */
+function refuseReplaced({ agent }: AgentContext): never {
+  const text = `agent ${agent.name} has changed, or its router stops, while the call waited for its tools: try again`;
+  return refuse("unavailable", text, { reason: "CALL_NOT_STARTED" });
 }
 
 /** A tool that its provider has not described yet is waited for: nobody knows what arguments it takes. */

@@ -68,8 +68,13 @@ export class ScopeOffers implements Disposable {
     return this.#watches.map((watch) => watch.offer);
   }
 
+  /** Whether nothing is followed any more. */
+  get isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
   get isSettled(): boolean {
-    return this.#closing.signal.aborted || this.#watches.every((watch) => watch.isSettled);
+    return this.isClosed || this.#watches.every((watch) => watch.isSettled);
   }
 
   /** Resolves at the next change. */
@@ -87,7 +92,7 @@ export class ScopeOffers implements Disposable {
   async started(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const untilMs = clock.now() + limitMs;
-    while (this.starting.length > 0 && !this.#closing.signal.aborted && clock.now() < untilMs) {
+    while (this.starting.length > 0 && !this.isClosed && clock.now() < untilMs) {
       await this.nextChange(untilMs, signal);
     }
   }
