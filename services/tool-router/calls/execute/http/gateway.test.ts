@@ -71,6 +71,14 @@ describe("TOOL-3 gateway tools", () => {
     expect("content-type" in server.seen.at(-1)!.headers).toBe(body !== "");
   });
 
+  test("a number that no double holds goes into a query as it was written", async () => {
+    const [id, price] = ["98765432109876543210", "0.12345678901234567890"];
+    const argumentsJson = `{"id": ${id}, "ids": [${id}], "deep": {"price": ${price}}}`;
+    await call("/json", { method: "GET", argumentsJson });
+    const query = new URLSearchParams(server.seen.at(-1)!.url.split("?")[1]);
+    expect(Object.fromEntries(query)).toEqual({ id, ids: id, deep: `{"price":${price}}` });
+  });
+
   test("HEAD answers with status and headers", async () => {
     const answer: unknown = JSON.parse(await call("/json", { method: "HEAD" }));
     expect(answer).toMatchObject({ status: 200, headers: { "x-kind": "json" } });

@@ -1,5 +1,6 @@
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
+import { parseExactly } from "#runtime/schema/exact-json.ts";
 import { withSecrets } from "../../../catalogue/secrets.ts";
 
 /** One request of a call: the first, or one that a redirect asks for. */
@@ -59,7 +60,7 @@ function appendToQuery(url: URL, json: string): void {
   if (json.length > MAX_QUERY_LENGTH)
     throw new Error(`its arguments are longer than a query may be: ${MAX_QUERY_LENGTH} characters`);
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(JSON.parse(json)))
+  for (const [name, value] of Object.entries(Object(parseExactly(json))))
     for (const one of Array.isArray(value) ? value : [value])
       if (one !== null) query.append(name, typeof one === "object" ? JSON.stringify(one) : String(one));
   url.search = [url.search.slice(1), query].filter((part) => `${part}` !== "").join("&");
