@@ -34,9 +34,10 @@ export async function* watchSession(
     for (let next = reader.take(); next !== undefined; next = reader.take()) {
       if (next.revision <= standing.revision) continue;
       standing = next;
-      yield sessions.withAgentRevision(next.value);
-      if (next.value.state === SessionState.CLOSED) return;
-      shownRevision = sessions.withAgentRevision(next.value).contextRevision;
+      const told = sessions.withAgentRevision(next.value);
+      yield told;
+      if (told.state === SessionState.CLOSED) return;
+      shownRevision = told.contextRevision;
     }
   }
 }
