@@ -126,8 +126,8 @@ export class OfferWatch {
 
   async #limitStartup(): Promise<void> {
     const { clock, startupMs, signal } = this.#options;
-    await clock.delay(startupMs, signal).catch(() => {}); // aborted: nobody asks any more
-    if (this.isSettled) return;
+    await clock.delay(startupMs, signal).catch(() => {}); // the signal is looked at below
+    if (signal.aborted || this.isSettled) return;
     this.#fail(
       `did not list its tools within ${startupMs} ms: the first message of WatchProvidedTools has to tell them at once`,
     );

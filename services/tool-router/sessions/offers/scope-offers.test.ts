@@ -75,6 +75,15 @@ test("ORCH-6 a provider that hangs or is down is unavailable with its reason, an
   ]);
 });
 
+test("ORCH-11 nobody is told that a provider is slow of which nobody waits to hear any more", async () => {
+  const { clock, told, offers } = open({ hung: [hanging] });
+  await until(() => clock.sleeping > 0);
+  offers[Symbol.dispose]();
+  await until(() => clock.sleeping === 0);
+  await clock.advance(5_000);
+  expect(told).toEqual([]);
+});
+
 test("a stream that ends is opened again within a second, and its tools stay known meanwhile", async () => {
   const { clock, clients, offers, offerOf, told } = open({ shaky: [brief, absent, absent, lasting("one", "two")] });
   using _ = offers;
