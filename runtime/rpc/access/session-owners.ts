@@ -1,7 +1,8 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { refuseMissingSession, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
+import type { Clock } from "#runtime/time/clock.ts";
+import { createPrincipals } from "./session-principals.ts";
 
 /*
  * What belongs to a session is, from outside, for the principal that opened it:
@@ -24,20 +25,12 @@ export interface Ownership {
   isOwnSession(sessionId: string, caller: Caller): Promise<boolean>;
 }
 
-const KNOWN_OWNERS = 10_000;
-
-/** An owner is read once: a session is its for ever. */
 export function createOwnership(
   read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
+  clock?: Pick<Clock, "now">,
 ): Ownership {
-  const ownersBySession = new BoundedMap<string, string>(KNOWN_OWNERS);
-
-  async function ownerOf(sessionId: string): Promise<string | undefined> {
-    const known = ownersBySession.get(sessionId) ?? (await read(sessionId))?.principal;
-    if (known === undefined) return undefined;
-    ownersBySession.set(sessionId, known);
-    return known;
-  }
+  const readStanding = async (id: string) => (await read(id)) ?? refuseMissingSession(id);
+  const { findPrincipal: ownerOf } = createPrincipals(readStanding, clock);
 
   return {
     async requireSession(sessionId, caller) {

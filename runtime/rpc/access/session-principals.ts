@@ -1,24 +1,40 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { type Clock, systemClock } from "#runtime/time/clock.ts";
 
 const KNOWN_PRINCIPALS = 10_000;
+/** When room is short a session is forgotten, and its id is free for another principal. */
+const KNOWN_MS = 5_000;
 
 /**
- * Who opened each session, for services that read sessions from the router: it owns the session for ever, so it is asked for once.
- * `readSession` refuses an unknown session.
+ * Who opened each session. It is asked for once in a while, and what was known counts while nobody can be asked. `readSession` refuses
+ * an unknown session.
  */
-export function createPrincipals<S extends Pick<Session, "principal">>(readSession: (sessionId: string) => Promise<S>) {
-  const principalsBySession = new BoundedMap<string, string>(KNOWN_PRINCIPALS);
+export function createPrincipals<S extends Pick<Session, "principal">>(
+  readSession: (sessionId: string) => Promise<S>,
+  clock: Pick<Clock, "now"> = systemClock,
+) {
+  const known = new BoundedMap<string, { readonly principal: string; readonly askedAtMs: number }>(KNOWN_PRINCIPALS);
 
   async function read(sessionId: string): Promise<S> {
+    const askedAtMs = clock.now();
     const session = await readSession(sessionId);
-    principalsBySession.set(sessionId, session.principal);
+    known.set(sessionId, { principal: session.principal, askedAtMs });
     return session;
   }
 
   async function principalOf(sessionId: string): Promise<string> {
-    return principalsBySession.get(sessionId) ?? (await read(sessionId)).principal;
+    const standing = known.get(sessionId);
+    if (standing && clock.now() - standing.askedAtMs < KNOWN_MS) return standing.principal;
+    try {
+      return (await read(sessionId)).principal;
+    } catch (error) {
+      const isMissing = error instanceof Failure && error.code === "not_found";
+      if (standing && !isMissing) return standing.principal;
+      known.delete(sessionId);
+      throw error;
+    }
   }
 
   /** The same; undefined for a session that there is not, or not any more. */

@@ -32,6 +32,23 @@ describe("calls of one principal, and another one that knows their ids", () => {
 
   const failureOf = (attempt: Promise<unknown>) => attempt.then(() => undefined, failureFromConnectError);
 
+  test("SEC-2 a session that was forgotten for want of room, and opened by another principal, is that principal's alone", async () => {
+    const { sessions } = suite.clients;
+    const [session, id] = [{ agent: "reader", sessionId: "passed-on" }, { sessionId: "passed-on" }];
+    await sessions.createSession(session, as("mallory"));
+    for (let n = 0; n < 8; n += 1) await sessions.getSession(id, as("mallory")); // so that both routers know it
+    await suite.bus.manager.streams.purge("KV_toolbus_sessions", { filter: "$KV.toolbus_sessions.passed-on" });
+    await sessions.createSession(session, as("alice"));
+    await until(async () => (await failureOf(sessions.getSession(id, as("alice")))) === undefined, {
+      timeoutMs: 20_000,
+    });
+    await until(async () => (await failureOf(sessions.getSession(id, as("mallory")))) !== undefined);
+    for (let n = 0; n < 8; n += 1) {
+      expect((await sessions.getSession(id, as("alice"))).session?.principal).toBe("alice");
+      expect(await failureOf(sessions.getSession(id, as("mallory")))).toMatchObject(notOwner);
+    }
+  });
+
   test("LOOP-15 ORCH-1 a call that is not recorded is canceled by its owner, not by who knows its id", async () => {
     const { calls } = suite.clients;
     suite.mcp.answer = async function* (_, signal) {
