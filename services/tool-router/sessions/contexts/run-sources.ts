@@ -38,11 +38,12 @@ export function agentOfRun(
   const sources = runSources.map(({ name, provider, config }) =>
     create(AgentSourceSchema, { name, provider, ...(config && { config }) }),
   );
+  const tools = agent.tools ?? create(ToolUseSchema);
   const brought = runSources.map(({ name }) => referenceFrom(name, "*"));
   return create(AgentSchema, {
     ...agent,
     sources: [...agent.sources, ...sources],
-    tools: create(ToolUseSchema, { ...agent.tools, use: [...(agent.tools?.use ?? []), ...brought] }),
+    tools: { ...tools, use: [...tools.use, ...brought] },
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
+import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { withSecrets } from "../../../catalogue/secrets.ts";
 
 /** One request of a call: the first, or one that a redirect asks for. */
