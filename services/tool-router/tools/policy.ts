@@ -105,12 +105,11 @@ export function followAlias(
   aliases: Readonly<Record<string, string>>,
   alias: string,
 ): { kind: "reference"; reference: string } | { kind: "circle"; path: string[] } {
-  const path = [alias];
-  for (;;) {
-    const name = path.at(-1)!;
+  const path = new Set([alias]);
+  for (let name = alias; ; path.add(name)) {
     const next = Object.hasOwn(aliases, name) ? aliases[name]! : undefined;
     if (next === undefined) return { kind: "reference", reference: name };
-    if (path.includes(next)) return { kind: "circle", path: [...path, next] };
-    path.push(next);
+    if (path.has(next)) return { kind: "circle", path: [...path, next] };
+    name = next;
   }
 }
