@@ -7,7 +7,8 @@ export function nearest(name: string, candidates: Iterable<{ name: string; spell
   const wanted = comparable(name);
   const near: { name: string; distance: number }[] = [];
   for (const { name: candidate, spellings } of candidates) {
-    const distance = Math.min(...spellings.map((spelling) => distanceBetween(wanted, comparable(spelling))));
+    const others = [...new Set(spellings.map(comparable))];
+    const distance = Math.min(...others.map((other) => distanceBetween(wanted, other)));
     if (distance < 1) near.push({ name: candidate, distance });
   }
   return near
@@ -33,21 +34,27 @@ function distanceBetween(wanted: string, other: string): number {
   const isPart = Math.min(wanted.length, other.length) >= 4 && (wanted.includes(other) || other.includes(wanted));
   if (isPart) return 0.5 + (0.4 * Math.abs(wanted.length - other.length)) / length;
   const allowed = Math.max(1, Math.floor(length / 4));
-  return Math.abs(wanted.length - other.length) > allowed ? 1 : editsBetween(wanted, other) / (allowed + 1);
+  return Math.abs(wanted.length - other.length) > allowed ? 1 : editsBetween(wanted, other, allowed) / (allowed + 1);
 }
 
-/** Letters that are wrong, missing or too many, and neighbours that have changed places: optimal string alignment, a row at a time. */
-function editsBetween(a: string, b: string): number {
+/**
+ * Letters that are wrong, missing or too many, and neighbours that have changed places: optimal string alignment, a row at a time, in
+ * which only places count that so many edits can reach. One more than `most` where there are more.
+ */
+function editsBetween(a: string, b: string, most: number): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
+    const next = Array(b.length + 1).fill(most + 1);
+    let least = (next[0] = i);
+    for (let j = Math.max(1, i - most); j <= Math.min(b.length, i + most); j++) {
       const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
       const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       const swapped = isSwapped ? before[j - 2]! + 1 : replaced;
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, swapped));
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, swapped);
+      least = Math.min(least, next[j]!);
     }
+    if (least > most) return most + 1;
     before = row;
     row = next;
   }
