@@ -45,8 +45,8 @@ function editsBetween(a: string, b: string, most: number): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
-    const next = Array(b.length + 1).fill(most + 1);
-    let least = (next[0] = i);
+    const next: number[] = [i, ...Array(b.length).fill(most + 1)];
+    let least = i;
     for (let j = Math.max(1, i - most); j <= Math.min(b.length, i + most); j++) {
       const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
       const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
