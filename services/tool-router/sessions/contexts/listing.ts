@@ -28,20 +28,20 @@ export async function listTools(
 }
 
 function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRequest): ListToolsResponse {
-  const list = listFrom(tools, context.revision);
-  const { agent, contextRevision, toolsRevision } = list;
+  const { revision: contextRevision } = context;
+  const { list } = listFrom(tools);
+  const named = { agent: list.agent, contextRevision, toolsRevision: revisionOf(tools, contextRevision) };
   const { scope, pageToken } = request;
   const isFirst = pageToken === "";
-  if (isFirst && toolsRevision === request.knownToolsRevision) {
-    return create(ListToolsResponseSchema, { agent, contextRevision, toolsRevision, unchanged: true });
-  }
+  if (isFirst && named.toolsRevision === request.knownToolsRevision)
+    return create(ListToolsResponseSchema, { ...named, unchanged: true });
   const listed = {
     elements: list.tools,
     placeOf: ({ modelName }: ModelTool) => modelName,
     takes: openPage(ModelToolSchema),
   };
   const { items, nextPageToken } = pageOf(["tools", scope.case ?? "", ...idsOf(scope)], listed, request);
-  return { ...list, tools: items, sources: isFirst ? list.sources : [], nextPageToken };
+  return { ...list, ...named, tools: items, sources: isFirst ? list.sources : [], nextPageToken };
 }
 
 function idsOf(scope: ListToolsRequest["scope"]): string[] {
@@ -54,24 +54,31 @@ function idsOf(scope: ListToolsRequest["scope"]): string[] {
  */
 export function toolsRevision(contexts: Contexts, sessionId: string, run?: Partial<RunSources>): string {
   const known = contexts.known(sessionId, run);
-  return known === undefined ? "" : listFrom(known.tools, known.contextRevision).toolsRevision;
+  return known === undefined ? "" : revisionOf(known.tools, known.contextRevision);
 }
 
-const listsByToolSet = new WeakMap<ToolSet, ListToolsResponse>();
+function revisionOf(tools: ToolSet, contextRevision: number): string {
+  return createHash("sha256")
+    .update(`${contextRevision} ${listFrom(tools).digest}`)
+    .digest("base64url");
+}
 
-function listFrom(tools: ToolSet, contextRevision: number): ListToolsResponse {
+const listsByToolSet = new WeakMap<ToolSet, { list: ListToolsResponse; digest: string }>();
+
+/** The whole list without its revisions: sessions that share a tool set may have several. */
+function listFrom(tools: ToolSet) {
   const made = listsByToolSet.get(tools);
-  if (made?.contextRevision === contextRevision) return made;
+  if (made !== undefined) return made;
   const names = [...tools.byModelName.keys()].sort();
   const list = create(ListToolsResponseSchema, {
     tools: names.map((name) => modelToolFrom(tools, tools.byModelName.get(name)!)),
     sources: [...tools.sources],
     agent: tools.agent,
-    contextRevision,
   });
-  list.toolsRevision = createHash("sha256").update(toBinary(ListToolsResponseSchema, list)).digest("base64url");
-  listsByToolSet.set(tools, list);
-  return list;
+  const digest = createHash("sha256").update(toBinary(ListToolsResponseSchema, list)).digest("base64url");
+  const found = { list, digest };
+  listsByToolSet.set(tools, found);
+  return found;
 }
 
 function modelToolFrom(tools: ToolSet, entry: ToolEntry): ModelTool {
