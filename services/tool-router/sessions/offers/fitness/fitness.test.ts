@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -69,4 +71,19 @@ test("KIND-2 a tool whose schema says what cannot be checked here can be called"
     offered(`odd${n}`, { inputSchemaJson: JSON.stringify({ type: "object", properties }) }),
   );
   expect((await judge(tools)).faults.size).toBe(0);
+});
+
+test("SEC-5 of schemas that were judged and are offered no longer, no text stays", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const heapAfter = async (count: number) => {
+    for (let n = 0; n < count; n += 1) {
+      const inputSchemaJson = JSON.stringify({ type: "object", description: `${Math.random()}`.padEnd(200_000, "x") });
+      expect((await judge([offered("large", { inputSchemaJson })])).faults.size).toBe(0);
+    }
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = await heapAfter(10);
+  expect((await heapAfter(200)) - before).toBeLessThan(8 * 2 ** 20);
 });

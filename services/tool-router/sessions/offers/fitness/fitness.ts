@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
@@ -30,14 +31,14 @@ export type JudgeOffer = (offered: readonly OfferedTool[]) => Promise<Fitness>;
 
 /** Each schema text is checked once, and the latest results are kept: sessions share their sources' tools. */
 export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
-  const faultsByText = new BoundedMap<string, string | undefined>(maxTexts);
+  const faultsByDigest = new BoundedMap<string, string | undefined>(maxTexts);
 
   async function faultOfText(text: string, place: SchemaPlace): Promise<string | undefined> {
     if (text === "") return undefined;
-    const key = `${place} ${text}`;
-    if (faultsByText.has(key)) return faultsByText.get(key);
+    const key = `${place} ${createHash("sha256").update(text).digest("base64")}`; // the texts together may have gigabytes
+    if (faultsByDigest.has(key)) return faultsByDigest.get(key);
     const fault = await faultOfToolSchema(text, place, () => undefined);
-    faultsByText.set(key, fault);
+    faultsByDigest.set(key, fault);
     return fault;
   }
 
