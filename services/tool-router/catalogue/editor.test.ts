@@ -22,8 +22,10 @@ function openEditor() {
   });
   const catalogue = { caughtUp: async () => {}, provider: () => undefined } as unknown as Catalogue;
   const tools = { bucket, view, caughtUp: async () => {} };
-  const parts = { catalogue, tools, validator: createValidator(), audit: () => {}, secrets: new Map() };
-  return { asked, stored, view, editor: new CatalogueEditor(parts as unknown as EditorParts) };
+  const told: string[] = [];
+  const audit: EditorParts["audit"] = ({ message = "" }) => void told.push(message);
+  const parts = { catalogue, tools, validator: createValidator(), audit, secrets: new Map() };
+  return { asked, told, stored, view, editor: new CatalogueEditor(parts as unknown as EditorParts) };
 }
 
 const fromFile = { origin: "clock.json" };
@@ -51,4 +53,18 @@ test("ORCH-5 what another router has written meanwhile is read, and decides", as
   const late = editor.applyTool(clock("tells the time"), fromFile);
   await expect(late).rejects.toMatchObject({ reason: "ORIGIN_MISMATCH" });
   expect(asked).toEqual(["replace", "update"]);
+});
+
+test("ORCH-11 SEC-6 what is only checked is no decision: whoever may check fills no audit trail", async () => {
+  const { told, editor } = openEditor();
+  const faulty = { ...clock("tells"), name: "no name" };
+  const refused = (validateOnly: boolean) =>
+    expect(editor.applyTool(faulty, { origin: "rpc", validateOnly })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+  await refused(true);
+  await editor.applyTool(clock("tells"), { origin: "rpc", validateOnly: true });
+  expect(told).toEqual([]);
+  await refused(false);
+  expect(told).toEqual([expect.stringContaining('tool "no name" is refused')]);
 });

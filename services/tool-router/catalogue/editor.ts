@@ -69,7 +69,7 @@ export class CatalogueEditor {
     const { catalogue, agents } = this.#parts;
     await this.#caughtUp(terms);
     const faults = this.faultsOfAgent(agent);
-    if (faults.length > 0) this.#refuse("agent", agent.name, faults, terms.origin);
+    if (faults.length > 0) this.#refuse("agent", agent.name, faults, terms);
     const { warnings } = catalogue.findings(agent);
     const stored = create(StoredAgentSchema, { agent, origin: terms.origin });
     const same = (other: StoredAgent) => !!other.agent && equals(AgentSchema, other.agent, agent);
@@ -93,7 +93,7 @@ export class CatalogueEditor {
   async applyTool(tool: Tool, terms: Terms): Promise<CatalogTool> {
     await this.#caughtUp(terms);
     const faults = await this.faultsOfTool(tool);
-    if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms.origin);
+    if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms);
     const stored = create(CatalogToolSchema, { tool, origin: terms.origin });
     const same = (other: CatalogTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
     const revision = await this.#write("tool", this.#parts.tools, { name: tool.name, stored, same, terms });
@@ -113,10 +113,11 @@ export class CatalogueEditor {
 
   async applyProvider(provider: Provider, terms: Terms): Promise<StoredProvider> {
     const { name, address } = provider;
-    if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
-    if (!address.value) this.#refuse("provider", name, ["address: a service or a url is needed"]);
+    if (this.#parts.catalogue.isOwnProvider(name))
+      this.#refuse("provider", name, ["name: belongs to the suite"], terms);
+    if (!address.value) this.#refuse("provider", name, ["address: a service or a url is needed"], terms);
     if (address.case === "url" && !/^(https?|grpcs?):\/\/[^/]/.test(address.value)) {
-      this.#refuse("provider", name, ["url: must begin with http://, https://, grpc:// or grpcs://"]);
+      this.#refuse("provider", name, ["url: must begin with http://, https://, grpc:// or grpcs://"], terms);
     }
     const stored = create(StoredProviderSchema, { provider, origin: terms.origin });
     const same = (other: StoredProvider) => !!other.provider && equals(ProviderSchema, other.provider, provider);
@@ -134,7 +135,8 @@ export class CatalogueEditor {
   }
 
   async removeProvider(name: string, terms: Terms): Promise<void> {
-    if (this.#parts.catalogue.isOwnProvider(name)) this.#refuse("provider", name, ["name: belongs to the suite"]);
+    if (this.#parts.catalogue.isOwnProvider(name))
+      this.#refuse("provider", name, ["name: belongs to the suite"], terms);
     await this.#remove("provider", this.#parts.providers, name, terms);
   }
 
@@ -177,10 +179,10 @@ export class CatalogueEditor {
     this.#tell(name, `${what} ${name} was removed`);
   }
 
-  /** A refused file is audited once, with all its faults, where the files are read. */
-  #refuse(what: string, name: string, faults: string[], origin = BY_RPC): never {
+  /** A refused file is audited once, with all its faults, where the files are read; what is only checked, which all may, is not. */
+  #refuse(what: string, name: string, faults: string[], { origin, validateOnly }: Terms): never {
     const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
-    if (origin === BY_RPC) this.#tell(name, message);
+    if (origin === BY_RPC && !validateOnly) this.#tell(name, message);
     throw new ConfigurationRefused(what, message, { name, faults });
   }
 
