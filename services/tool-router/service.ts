@@ -217,11 +217,11 @@ function openContexts(
       startupMs,
       idleMs,
       judge: createOfferJudge(),
-      onUnavailable: ({ agent, sessionId }, source, reason) => {
-        audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason });
+      onUnavailable: ({ agent, sessionId, principal }, source, reason) => {
+        audit({ kind: AuditKind.UNAVAILABLE, agent, sessionId, tool: source, message: reason }, principal);
       },
-      onAvailable: ({ agent, sessionId }, source) => {
-        audit({ kind: AuditKind.AVAILABLE, agent, sessionId, tool: source });
+      onAvailable: ({ agent, sessionId, principal }, source) => {
+        audit({ kind: AuditKind.AVAILABLE, agent, sessionId, tool: source }, principal);
       },
     }),
   );

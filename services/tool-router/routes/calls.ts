@@ -66,7 +66,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
       const { sessionId, runId, name, argumentsJson } = request;
       const identity = { sessionId, runId, name, argumentsJson };
       const waiter = { callId, identity, signal: context.signal, isLost: () => isLost(context) };
-      const call = { ...request, callId, context: runContext };
+      const call = { ...request, callId, principal: callerOf(context).principal, context: runContext };
       for await (const event of inFlight.join(waiter, (control) => carryOut(call, control))) {
         if (event.case !== "result") {
           yield { callId, event };

@@ -35,7 +35,7 @@ export function createLostWatchers({ store, queue, presence, audit, clock }: Los
     store.announce(record.callId);
     if (isOpen(record)) await queue.enqueue(record, "again");
     const message = isOpen(record) ? "the call goes to another watcher" : "its outcome is unknown";
-    audit({ kind: AuditKind.WATCHER_LOST, ...auditedFacts(record), message });
+    audit({ kind: AuditKind.WATCHER_LOST, ...auditedFacts(record), message }, record.principal);
   }
 
   return {

@@ -114,11 +114,11 @@ export class SessionDrain {
 
   #cancel(session: Session, callIds: readonly string[]): void {
     const { calls, audit, logger } = this.#parts;
-    const { id: sessionId, agent, nextAgent } = session;
+    const { id: sessionId, agent, nextAgent, principal } = session;
     logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are canceled");
     const reason = canceledBySwitch(session);
     for (const callId of callIds) {
-      audit({ kind: AuditKind.SWITCH_TIMED_OUT, agent, sessionId, callId, message: reason.message });
+      audit({ kind: AuditKind.SWITCH_TIMED_OUT, agent, sessionId, callId, message: reason.message }, principal);
     }
     calls.cancel(sessionId, callIds, reason);
   }

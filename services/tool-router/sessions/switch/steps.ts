@@ -120,7 +120,8 @@ export class SwitchSteps {
     const { id: sessionId, nextAgent } = session;
     const message = `the switch to agent ${JSON.stringify(nextAgent)} is taken back: ${faults.join("; ")}`;
     logger.warn({ sessionId }, message);
-    audit({ kind: AuditKind.BLOCKED, agent: nextAgent, sessionId, rule: "agent cannot be loaded", message });
+    const rule = "agent cannot be loaded";
+    audit({ kind: AuditKind.BLOCKED, agent: nextAgent, sessionId, rule, message }, session.principal);
     return this.advance(session, { state: State.ACTIVE, ...SETTLED });
   }
 
@@ -128,7 +129,7 @@ export class SwitchSteps {
     const { release, audit, catalogue, cancelRuns, leaveSpace, logger } = this.#parts;
     const { id: sessionId, agent, nextAgent, nextCarry: carry } = session;
     const message = await release(session);
-    audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message });
+    audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message }, session.principal);
     if (nextAgent !== "") {
       await catalogue.caughtUp();
       const contextRevision = session.contextRevision + catalogue.lastAgentRevision + 1; // S4
@@ -144,14 +145,15 @@ export class SwitchSteps {
 
   async #build(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
     const { build, cancelRuns, audit } = this.#parts;
-    const { id: sessionId, agent } = session;
+    const { id: sessionId, agent, principal } = session;
     const [message] = await Promise.all([
       build(session).catch((error: unknown) => `not usable yet: ${messageFromUnknown(error)}`),
       cancelRuns(session, AGENT_SWITCHED.toLowerCase()),
     ]);
-    audit({ kind: AuditKind.BUILT, agent, sessionId, message });
+    audit({ kind: AuditKind.BUILT, agent, sessionId, message }, principal);
     const next = await this.advance(session, { state: State.ACTIVE, ...SETTLED });
-    if (next) audit({ kind: AuditKind.SWITCHED, agent, sessionId, message: `session ${sessionId} has agent ${agent}` });
+    const switched = `session ${sessionId} has agent ${agent}`;
+    if (next) audit({ kind: AuditKind.SWITCHED, agent, sessionId, message: switched }, principal);
     return next;
   }
 }

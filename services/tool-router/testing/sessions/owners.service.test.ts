@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { readSubject } from "#runtime/bus/streams/read.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
@@ -47,6 +48,34 @@ describe("calls of one principal, and another one that knows their ids", () => {
       expect((await sessions.getSession(id, as("alice"))).session?.principal).toBe("alice");
       expect(await failureOf(sessions.getSession(id, as("mallory")))).toMatchObject(notOwner);
     }
+  });
+
+  test("SEC-6 what is audited of a session counts to its principal, whose events leave first", async () => {
+    const { bus, clients, mcp } = suite;
+    const { sessions, router } = clients;
+    const { session } = await sessions.createSession({ agent: "reader", sessionId: "noisy" }, as("mallory"));
+    const tokensByKind = async () => {
+      const found = new Map<string, number>();
+      for await (const { subject, data } of readSubject(bus, "toolbus.audit.tool-router.>")) {
+        const tokens = subject.split(".");
+        if (new TextDecoder().decode(data).includes('"noisy"')) found.set(tokens[3]!, tokens.length);
+      }
+      return found;
+    };
+    const toldOf = (kind: string) => until(async () => (await tokensByKind()).has(kind));
+    mcp.offer([readFile], [{ source: "files", available: false, reason: "it is broken" }]);
+    await router.listTools({ scope: { case: "session", value: { sessionId: "noisy" } } }, as("mallory"));
+    await toldOf("unavailable");
+    mcp.offer([readFile], [{ source: "files", available: true }]);
+    await toldOf("available");
+    await sessions.switchAgent({ sessionId: "noisy", agent: "weigher" }, as("mallory"));
+    const stale = { sessionId: "noisy", name: "read", contextRevision: session?.contextRevision ?? 0 };
+    const called = async () => {
+      for await (const _ of router.callTool(stale, as("mallory")));
+    };
+    expect(await failureOf(called())).toMatchObject({ reason: "AGENT_SWITCHED" });
+    for (const kind of ["torn_down", "built", "switched", "blocked"]) await toldOf(kind);
+    expect([...(await tokensByKind())].filter(([, tokens]) => tokens !== 5)).toEqual([]);
   });
 
   test("LOOP-15 ORCH-1 a call that is not recorded is canceled by its owner, not by who knows its id", async () => {

@@ -168,7 +168,7 @@ export function createQuestions(parts: QuestionsParts): Questions {
     if (!updated?.hasChanged) return updated?.record;
     store.announce(callId);
     const kind = state === State.EXPIRED ? AuditKind.EXPIRED : AuditKind.CANCELED;
-    audit({ kind, message: text, ...auditedFacts(updated.record) });
+    audit({ kind, message: text, ...auditedFacts(updated.record) }, updated.record.principal);
     return updated.record;
   }
 
