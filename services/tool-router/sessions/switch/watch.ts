@@ -33,6 +33,7 @@ export async function* watchSession(
     await unlessAborted(arrived, signal);
     for (let next = reader.take(); next !== undefined; next = reader.take()) {
       if (next.revision <= standing.revision) continue;
+      if (next.value.principal !== standing.value.principal) refuseMissingSession(id); // it was forgotten, and this is another
       standing = next;
       const told = sessions.withAgentRevision(next.value);
       yield told;
