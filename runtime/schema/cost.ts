@@ -77,8 +77,8 @@ const PLAIN_CHOICES = 5;
 
 /**
  * Nothing repeated within something repeated, nothing referred back to or looked for ahead, one part of no fixed length at most, and
- * few places where there is a choice: such a pattern looks at each character of a text once for each place where it may begin. No class
- * by what Unicode says of characters, since to compile a few of them takes ms.
+ * few places where there is a choice: such a pattern looks at each character of a text once for each place where it may begin. Nor
+ * has it classes of Unicode, of which a few take ms to compile.
  */
 export function isPlainPattern(pattern: string): boolean {
   if (pattern.length > PLAIN_CHARACTERS || /\\p/i.test(pattern)) return false;

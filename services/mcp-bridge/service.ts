@@ -13,11 +13,13 @@ import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { ACCESS } from "../access.ts";
+import { sessionReader } from "../clients.ts";
 import { createAuthorizations } from "./auth/authorization.ts";
 import { Logins } from "./auth/logins.ts";
 import { Renewals } from "./auth/renewal.ts";
@@ -37,7 +39,6 @@ import { createRoutes } from "./routes.ts";
 import { openLoginRecords } from "./subscriptions/login-records.ts";
 import { createPeers } from "./subscriptions/peers.ts";
 import { openResourceSubscriptions } from "./subscriptions/resource-subscriptions.ts";
-import { createSessionOwners } from "./subscriptions/session-owners.ts";
 import { createSessionSources } from "./subscriptions/session-sources.ts";
 import { openAppliedServers } from "./subscriptions.ts";
 import type { TransportModule } from "./transport/module.ts";
@@ -97,7 +98,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
 
   const interceptors = clientInterceptors({ telemetry });
   const peers = createPeers(bus, name, interceptors);
-  const owners = createSessionOwners(bus, interceptors);
+  const owners = createOwnership(sessionReader(bus, { interceptors, defaultTimeoutMs: 10_000 }));
   const hasNotBegun = (error: unknown) =>
     deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
   const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });

@@ -37,10 +37,7 @@ function distanceBetween(wanted: string, other: string): number {
   return Math.abs(wanted.length - other.length) > allowed ? 1 : editsBetween(wanted, other, allowed) / (allowed + 1);
 }
 
-/**
- * Letters that are wrong, missing or too many, and neighbours that have changed places: optimal string alignment, a row at a time, in
- * which only places count that so many edits can reach. One more than `most` where there are more.
- */
+/** Letters that are wrong, missing, too many or swapped: optimal string alignment, a row at a time. `most + 1` for more than `most`. */
 function editsBetween(a: string, b: string, most: number): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,7 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuseMissingSession, requireOwner } from "#runtime/failure/session-owner.ts";
 import { type Caller, isServiceItself } from "#runtime/rpc/identity.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { createPrincipals } from "./session-principals.ts";
 
 /*
@@ -26,11 +25,12 @@ export interface Ownership {
 }
 
 export function createOwnership(
+  /** May refuse a session that there is not, too. */
   read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
-  clock?: Pick<Clock, "now">,
+  now?: () => number,
 ): Ownership {
   const readStanding = async (id: string) => (await read(id)) ?? refuseMissingSession(id);
-  const { findPrincipal: ownerOf } = createPrincipals(readStanding, clock);
+  const { findPrincipal: ownerOf } = createPrincipals(readStanding, now);
 
   return {
     async requireSession(sessionId, caller) {

@@ -1,7 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { Failure } from "#runtime/failure/failure.ts";
-import { type Clock, systemClock } from "#runtime/time/clock.ts";
+import { Failure, unlessMissing } from "#runtime/failure/failure.ts";
 
 const KNOWN_PRINCIPALS = 10_000;
 /** When room is short a session is forgotten, and its id is free for another principal. */
@@ -13,12 +12,12 @@ const KNOWN_MS = 5_000;
  */
 export function createPrincipals<S extends Pick<Session, "principal">>(
   readSession: (sessionId: string) => Promise<S>,
-  clock: Pick<Clock, "now"> = systemClock,
+  now: () => number = Date.now,
 ) {
   const known = new BoundedMap<string, { readonly principal: string; readonly askedAtMs: number }>(KNOWN_PRINCIPALS);
 
   async function read(sessionId: string): Promise<S> {
-    const askedAtMs = clock.now();
+    const askedAtMs = now();
     const session = await readSession(sessionId);
     known.set(sessionId, { principal: session.principal, askedAtMs });
     return session;
@@ -26,7 +25,7 @@ export function createPrincipals<S extends Pick<Session, "principal">>(
 
   async function principalOf(sessionId: string): Promise<string> {
     const standing = known.get(sessionId);
-    if (standing && clock.now() - standing.askedAtMs < KNOWN_MS) return standing.principal;
+    if (standing && now() - standing.askedAtMs < KNOWN_MS) return standing.principal;
     try {
       return (await read(sessionId)).principal;
     } catch (error) {
@@ -38,14 +37,7 @@ export function createPrincipals<S extends Pick<Session, "principal">>(
   }
 
   /** The same; undefined for a session that there is not, or not any more. */
-  async function findPrincipal(sessionId: string): Promise<string | undefined> {
-    try {
-      return await principalOf(sessionId);
-    } catch (error) {
-      if (error instanceof Failure && error.code === "not_found") return undefined;
-      throw error;
-    }
-  }
+  const findPrincipal = (sessionId: string): Promise<string | undefined> => principalOf(sessionId).catch(unlessMissing);
 
   return { read, principalOf, findPrincipal };
 }

@@ -84,10 +84,7 @@ function openCompiler(draft: Draft): Ajv {
   return compiler;
 }
 
-/**
- * Under a name of its own, since the compiler finds no `#` in a schema without one. Without the compiler's own `$async`, by which a
- * check gives a promise in place of its answer.
- */
+/** Under a name of its own, since the compiler finds no `#` in one without; `$async` makes its checks give promises. */
 function withoutDialect({ $schema: _, $async: __, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return typeof schema.$id === "string" && schema.$id !== "" ? schema : { ...schema, $id: "https://schema.invalid/" };
 }

@@ -113,8 +113,11 @@ export function createAdmission(parts: AdmissionParts): Admitter {
 }
 
 /** ORCH-1: the refusal of a call that a former agent decided is audited like any other. */
-function throwAudited(record: Audit, request: IdentifiedCall, error: unknown): never {
-  const { sessionId, runId, callId, name: tool, principal } = request;
+function throwAudited(
+  record: Audit,
+  { sessionId, runId, callId, name: tool, principal }: IdentifiedCall,
+  error: unknown,
+): never {
   if (error instanceof Failure && error.reason === AGENT_SWITCHED) {
     const agent = error.metadata?.agent ?? "";
     const rule = "decided by a former agent";

@@ -187,11 +187,8 @@ export class CatalogueEditor {
   }
 
   #tell(name: string, message: string): void {
-    this.#parts.audit({
-      kind: AuditKind.CONFIGURED,
-      message,
-      ...(message.startsWith("agent") ? { agent: name } : { tool: name }),
-    });
+    const named = message.startsWith("agent") ? { agent: name } : { tool: name };
+    this.#parts.audit({ kind: AuditKind.CONFIGURED, message, ...named });
   }
 }
 

@@ -60,19 +60,12 @@ function faultsOfAliases(agent: Agent, { hasTool }: AgentCheck): string[] {
     if (BUILT_IN_NAMES.has(alias)) return [`${path}: ${alias} is the name of a built-in`];
     if (hasTool(alias)) return [`${path}: ${alias} is the name of a tool`];
     const end = followAlias(aliases, alias);
-    if (end.kind === "circle") return [`${path}: leads in a circle (${textOfPath(end.path)})`];
+    if (end.kind === "circle") return [`${path}: leads in a circle (${end.path.slice(0, 8).join(" → ")})`];
     const { source, tool } = parseReference(end.reference);
     const isBareTool = hasTool(tool) || BUILT_IN_NAMES.has(tool) || toolsOfSubAgents(agent).includes(tool);
     const leadsSomewhere = source === undefined ? isBareTool : sources.has(source);
     return leadsSomewhere ? [] : [`${path}: points to ${JSON.stringify(end.reference)}, which does not exist`];
   });
-}
-
-const MAX_STEPS = 8;
-
-function textOfPath(path: readonly string[]): string {
-  const steps = path.length > MAX_STEPS ? [...path.slice(0, MAX_STEPS), "…"] : path;
-  return steps.join(" → ");
 }
 
 /** `@files` without a tool, or an empty entry, is a slip of the pen. */

@@ -4,7 +4,7 @@ import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { comesInTime, inTime } from "#runtime/bus/link/waited.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { type ReasonName, refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { isOfSource } from "../../tools/names.ts";
 import { type Resolution, resolve } from "../../tools/resolve.ts";
@@ -128,7 +128,7 @@ export class Contexts implements Disposable {
       const tools = await this.#pinned(open, context.agent);
       const resolution = resolve(tools, name);
       if (isKnown(resolution)) return { tools, resolution };
-      if (offers.isClosed) refuseReplaced(context);
+      if (offers.isClosed) refuseUnlisted(context, "CALL_NOT_STARTED", "it has changed, or its router stops");
       const mayCome =
         resolution.kind !== "found" && offers.starting.some((source) => isOfSource(resolution.reference, source));
       if (isSettled && isFresh && mayCome && this.#options.clock.now() < untilMs) {
@@ -137,7 +137,7 @@ export class Contexts implements Disposable {
       }
       if (isSettled && isFresh) return { tools, resolution };
       if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
-      else if (!(await comesInTime(changed))) refuseUnlisted(context);
+      else if (!(await comesInTime(changed))) refuseUnlisted(context, "BUS_UNAVAILABLE", "the bus did not answer");
       isFresh = isSettled;
       signal.throwIfAborted();
     }
@@ -298,15 +298,8 @@ export class Contexts implements Disposable {
 }
 
 /** What nobody has listed may be there: that it is not known is no answer about the tool. */
-function refuseUnlisted({ agent }: AgentContext): never {
-  const text = `the tools of agent ${agent.name} are not listed yet: the bus did not answer for a while, try again`;
-  return refuse("unavailable", text, { reason: "BUS_UNAVAILABLE" });
-}
-
-/** Nobody follows its sources any more: what they say later is heard where the call comes again. */
-function refuseReplaced({ agent }: AgentContext): never {
-  const text = `agent ${agent.name} has changed, or its router stops, while the call waited for its tools: try again`;
-  return refuse("unavailable", text, { reason: "CALL_NOT_STARTED" });
+function refuseUnlisted({ agent }: AgentContext, reason: ReasonName, why: string): never {
+  return refuse("unavailable", `the tools of agent ${agent.name} are not listed yet: ${why}, try again`, { reason });
 }
 
 /** A tool that its provider has not described yet is waited for: nobody knows what arguments it takes. */

@@ -29,7 +29,7 @@ export async function listTools(
 
 function pageOfTools(tools: ToolSet, context: AgentContext, request: ListToolsRequest): ListToolsResponse {
   const { revision: contextRevision } = context;
-  const { list } = listFrom(tools);
+  const list = listFrom(tools);
   const named = { agent: list.agent, contextRevision, toolsRevision: revisionOf(tools, contextRevision) };
   const { scope, pageToken } = request;
   const isFirst = pageToken === "";
@@ -57,16 +57,17 @@ export function toolsRevision(contexts: Contexts, sessionId: string, run?: Parti
   return known === undefined ? "" : revisionOf(known.tools, known.contextRevision);
 }
 
+/** Sessions that share a tool set may have several revisions of their contexts. */
 function revisionOf(tools: ToolSet, contextRevision: number): string {
-  return createHash("sha256")
-    .update(`${contextRevision} ${listFrom(tools).digest}`)
-    .digest("base64url");
+  return digestOf(`${contextRevision} ${listFrom(tools).toolsRevision}`);
 }
 
-const listsByToolSet = new WeakMap<ToolSet, { list: ListToolsResponse; digest: string }>();
+const digestOf = (of: string | Uint8Array) => createHash("sha256").update(of).digest("base64url");
 
-/** The whole list without its revisions: sessions that share a tool set may have several. */
-function listFrom(tools: ToolSet) {
+const listsByToolSet = new WeakMap<ToolSet, ListToolsResponse>();
+
+/** The whole list, with the revision of it alone. */
+function listFrom(tools: ToolSet): ListToolsResponse {
   const made = listsByToolSet.get(tools);
   if (made !== undefined) return made;
   const names = [...tools.byModelName.keys()].sort();
@@ -75,10 +76,9 @@ function listFrom(tools: ToolSet) {
     sources: [...tools.sources],
     agent: tools.agent,
   });
-  const digest = createHash("sha256").update(toBinary(ListToolsResponseSchema, list)).digest("base64url");
-  const found = { list, digest };
-  listsByToolSet.set(tools, found);
-  return found;
+  list.toolsRevision = digestOf(toBinary(ListToolsResponseSchema, list));
+  listsByToolSet.set(tools, list);
+  return list;
 }
 
 function modelToolFrom(tools: ToolSet, entry: ToolEntry): ModelTool {
