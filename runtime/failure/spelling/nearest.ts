@@ -7,8 +7,8 @@ export function nearest(name: string, candidates: Iterable<{ name: string; spell
   const wanted = comparable(name);
   const near: { name: string; distance: number }[] = [];
   for (const { name: candidate, spellings } of candidates) {
-    const others = [...new Set(spellings.map(comparable))];
-    const distance = Math.min(...others.map((other) => distanceBetween(wanted, other)));
+    const others = new Set(spellings.map(comparable));
+    const distance = Math.min(...Array.from(others, (other) => distanceBetween(wanted, other)));
     if (distance < 1) near.push({ name: candidate, distance });
   }
   return near

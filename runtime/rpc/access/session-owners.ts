@@ -25,7 +25,6 @@ export interface Ownership {
 }
 
 export function createOwnership(
-  /** May refuse a session that there is not, too. */
   read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
   now?: () => number,
 ): Ownership {

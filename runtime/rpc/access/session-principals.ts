@@ -29,8 +29,7 @@ export function createPrincipals<S extends Pick<Session, "principal">>(
     try {
       return (await read(sessionId)).principal;
     } catch (error) {
-      const isMissing = error instanceof Failure && error.code === "not_found";
-      if (standing && !isMissing) return standing.principal;
+      if (standing && !(error instanceof Failure && error.code === "not_found")) return standing.principal;
       known.delete(sessionId);
       throw error;
     }

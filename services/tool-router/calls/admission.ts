@@ -113,11 +113,8 @@ export function createAdmission(parts: AdmissionParts): Admitter {
 }
 
 /** ORCH-1: the refusal of a call that a former agent decided is audited like any other. */
-function throwAudited(
-  record: Audit,
-  { sessionId, runId, callId, name: tool, principal }: IdentifiedCall,
-  error: unknown,
-): never {
+function throwAudited(record: Audit, request: IdentifiedCall, error: unknown): never {
+  const { sessionId, runId, callId, name: tool, principal } = request;
   if (error instanceof Failure && error.reason === AGENT_SWITCHED) {
     const agent = error.metadata?.agent ?? "";
     const rule = "decided by a former agent";
@@ -137,7 +134,6 @@ export type Admission =
 /** A request under the id that it was given or that was chosen for it. */
 export type IdentifiedCall = Omit<CallToolRequest, "runContext"> & {
   readonly callId: string;
-  /** On whose behalf; absent for what a service does by itself. */
   readonly principal?: string | undefined;
   /** What the run that calls leaves to it, as far as its word is believed. */
   readonly context: RunContext;

@@ -215,9 +215,7 @@ function violationFrom(what: string, fault: string): FieldViolation {
     : { field: `${what}.${path}`, message: fault.slice(path.length + 2) };
 }
 
-function pathOf(finding: string): string {
-  return finding.slice(0, finding.indexOf(": "));
-}
+const pathOf = (finding: string): string => finding.slice(0, finding.indexOf(": "));
 
 function refuseForeign(what: string, name: string, standing: string, origin: string): void {
   if ((standing === BY_RPC) === (origin === BY_RPC)) return;
