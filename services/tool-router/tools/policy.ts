@@ -104,12 +104,13 @@ function realNames(aliases: Readonly<Record<string, string>>): Map<string, strin
 export function followAlias(
   aliases: Readonly<Record<string, string>>,
   alias: string,
-): { kind: "reference"; reference: string } | { kind: "circle"; path: string[] } {
+): { kind: "reference"; reference: string } | { kind: "in a circle" | "through too many aliases"; path: string[] } {
   const path = new Set([alias]);
   for (let name = alias; ; path.add(name)) {
     const next = Object.hasOwn(aliases, name) ? aliases[name]! : undefined;
     if (next === undefined) return { kind: "reference", reference: name };
-    if (path.has(next)) return { kind: "circle", path: [...path, next] };
+    if (path.has(next)) return { kind: "in a circle", path: [...path, next] };
+    if (path.size === 32) return { kind: "through too many aliases", path: [...path] };
     name = next;
   }
 }

@@ -60,7 +60,7 @@ function faultsOfAliases(agent: Agent, { hasTool }: AgentCheck): string[] {
     if (BUILT_IN_NAMES.has(alias)) return [`${path}: ${alias} is the name of a built-in`];
     if (hasTool(alias)) return [`${path}: ${alias} is the name of a tool`];
     const end = followAlias(aliases, alias);
-    if (end.kind === "circle") return [`${path}: leads in a circle (${end.path.slice(0, 8).join(" → ")})`];
+    if (end.kind !== "reference") return [`${path}: leads ${end.kind} (${end.path.slice(0, 8).join(" → ")})`];
     const { source, tool } = parseReference(end.reference);
     const isBareTool = hasTool(tool) || BUILT_IN_NAMES.has(tool) || toolsOfSubAgents(agent).includes(tool);
     const leadsSomewhere = source === undefined ? isBareTool : sources.has(source);

@@ -68,7 +68,6 @@ export class ScopeOffers implements Disposable {
     return this.#watches.map((watch) => watch.offer);
   }
 
-  /** Whether nothing is followed any more. */
   get isClosed(): boolean {
     return this.#closing.signal.aborted;
   }
