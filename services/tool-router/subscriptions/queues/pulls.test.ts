@@ -34,3 +34,26 @@ test.each([
   expect(came).toEqual(["toolbus.offer.x.c1"]);
   expect(faults.length).toBeLessThan(2);
 });
+
+test.each([
+  ["while messages are asked of it", 64],
+  ["while nothing is asked of it", 0],
+])("TOOL-6 a consumer that is removed %s is made anew", async (_, demanded) => {
+  await using bus = await openTestBus();
+  const came: string[] = [];
+  using pulls = openPulls(bus, {
+    stream: "TOOLBUS_OFFERS",
+    ackWaitMs: 3_000,
+    onMessage: ({ subject }) => void came.push(subject),
+    onFault: () => {},
+  });
+  const queue = { consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" };
+  pulls.demand(queue, 64);
+  await bus.jetstream.publish("toolbus.offer.x.c1", "a call");
+  await until(() => came.length === 1, { what: "the first call" });
+  pulls.demand(queue, demanded);
+  await bus.manager.consumers.delete("TOOLBUS_OFFERS", "tool_x");
+  await bus.jetstream.publish("toolbus.offer.x.c2", "a call");
+  pulls.demand(queue, 64);
+  await until(() => came.includes("toolbus.offer.x.c2"), { what: "the second call", timeoutMs: 10_000 });
+});

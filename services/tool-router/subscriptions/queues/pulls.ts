@@ -134,7 +134,7 @@ class Pull {
     } else if (code !== 100) {
       const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || this.#outstanding); // L2
       this.#outstanding = Math.max(0, this.#outstanding - isVoid);
-      if (code !== 408) return; // the check asks again, in time
+      if (code !== 408) this.#state = "refused"; // the consumer may be gone: the check makes it anew, in time
     }
     this.#refill();
   }
