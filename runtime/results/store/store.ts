@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import type { ObjectInfo } from "@nats-io/obj";
 import type { Bus } from "../../bus/bus.ts";
+import { failureFromRefusal } from "../../bus/link/jetstream-errors.ts";
 import { retryOnBus } from "../../bus/link/link.ts";
 import { readSubject } from "../../bus/streams/read.ts";
 import { refuse } from "../../failure/failure.ts";
@@ -52,7 +53,12 @@ export function createResultStore(bus: Bus): ResultStore {
       const reference = `${sessionId}.sha256-${createHash("sha256").update(bytes).digest("hex")}`;
       const standing = await find(reference);
       const isFresh = standing !== undefined && Date.now() - standing.storedMs < freshMs; // S2
-      const keep = async () => (await bus.objectStore(store)).putBlob({ name: reference }, bytes);
+      const keep = async () => {
+        const objects = await bus.objectStore(store);
+        await objects.putBlob({ name: reference }, bytes).catch((error: unknown) => {
+          throw failureFromRefusal(error, `OBJ_${store}`) ?? error;
+        });
+      };
       if (!isFresh) await retryOnBus(bus.link, keep, { attemptMs: Number.POSITIVE_INFINITY, what: "storing a result" });
       return reference;
     },

@@ -80,6 +80,8 @@ export interface Answers {
   bound(answer: Answer, sessionId: string): Promise<Answer>;
   /** The answer as it is recorded: whole, or its beginning with the reference. */
   recorded(answer: Answer, sessionId: string): Promise<Answer>;
+  /** The same of a call that has happened: of what finds no room, its beginning alone. */
+  recordedAnyhow(answer: Answer, sessionId: string): Promise<Answer>;
   /** Stores arguments that are too large for a record, and gives the reference; empty for others, and where no room is left. */
   storeArguments(argumentsJson: string, sessionId: string): Promise<string>;
 }
@@ -99,6 +101,10 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId);
   }
 
+  async function recorded(answer: Answer, sessionId: string): Promise<Answer> {
+    return fitsRecord(answer) ? answer : put(answer, sessionId);
+  }
+
   async function put(answer: Answer, sessionId: string): Promise<Answer> {
     const storedReference = await store(sessionId, answer.outputJson);
     return { ...shortened(answer, { storedReference }), storedReference };
@@ -113,9 +119,9 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   /** A call that has happened has its result, also where the whole of it finds no room. */
-  async function kept(answer: Answer, sessionId: string): Promise<Answer> {
+  async function kept(answer: Answer, stored: Promise<Answer>): Promise<Answer> {
     try {
-      return await bound(answer, sessionId);
+      return await stored;
     } catch (error) {
       if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
       return shortened(answer, { unkept: error.message });
@@ -127,12 +133,14 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
       const whole = await checked(tool, result, of);
       const { sessionId } = of;
       const { provided, ...answer } = whole;
-      if (provided === undefined) return kept(whole, sessionId);
+      if (provided === undefined) return kept(whole, bound(whole, sessionId));
       const told = await storeContent({ ...answer, provided }, (bytes) => store(sessionId, bytes));
-      return kept({ ...answer, ...told }, sessionId);
+      const held = { ...answer, ...told };
+      return kept(held, bound(held, sessionId));
     },
     bound,
-    recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : put(answer, sessionId)),
+    recorded,
+    recordedAnyhow: (answer, sessionId) => kept(answer, recorded(answer, sessionId)),
     async storeArguments(argumentsJson, sessionId) {
       if (fitsAsArguments(argumentsJson)) return "";
       return store(sessionId, argumentsJson).catch((error) => {

@@ -3,6 +3,7 @@ import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { isResumable } from "../../tools/tool-set/executor.ts";
@@ -233,11 +234,14 @@ export class Records {
     }
   }
 
-  /** R2: returns this answer, or that of a router that was faster. */
+  /** R2: returns this answer, or that of a router that was faster. A call that has happened has it also where the store is full. */
   async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
-    const updated = await this.#parts.store.update(callId, (record) =>
-      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
-    );
+    const resolved = (record: CallRecord) =>
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined;
+    const updated = await this.#parts.store.update(callId, resolved).catch((error: unknown) => {
+      if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
+      return undefined;
+    });
     this.#parts.store.announce(callId);
     if (!updated?.hasChanged) return updated?.record.result ?? answer;
     const { execution } = updated.record;
