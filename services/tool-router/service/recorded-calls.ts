@@ -119,7 +119,7 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
     clock,
   });
   const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
-  const cancellation = createCancellation({ store, running, queue, audit, clock });
+  const cancellation = createCancellation({ store, running, queue, room, audit, clock });
   const owned = stack.move();
   return {
     store,

@@ -1,18 +1,23 @@
+import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
 import { sharesByHeader } from "#runtime/bus/room/shares.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
+import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { callPlace, openCallStore } from "../../subscriptions/calls/store.ts";
+import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";
 import { Records } from "../records/records.ts";
 import { createWaiters } from "../records/waiters.ts";
+import { createCancellation } from "../requests/cancellation.ts";
 import { KEPT_MS, mayLeave } from "./retention.ts";
 
 const kib = 1_024;
@@ -89,6 +94,33 @@ describe("SEC-6 a principal whose records take the most", () => {
       kind: "open",
       isMine: false,
     });
+  });
+
+  test("keeps no more ids from being called while room is short; what it calls, it cancels all the same", async () => {
+    await using stack = new AsyncDisposableStack();
+    const { bus, store, room, records } = await openShares(4_096 * kib);
+    stack.use(bus);
+    stack.use(store);
+    stack.use(room);
+    const running = { isHeld: async () => false, cancel: async (callId: string) => callId === "running" };
+    const { cancel } = createCancellation({
+      ...{ store, running, room, audit: () => {}, clock: systemClock, queue: new MemoryOffers() },
+    });
+    const cancelAs = (principal: string, callId: string) =>
+      cancel(create(CancelToolCallRequestSchema, { callId, reason: "x".repeat(4 * kib) }), callerNamed(principal));
+    await records.begin(asked, factsOf("mallory", "his"), Date.now(), { signal });
+    const fill = async () => {
+      for (let n = 0; n < 2_000; n += 1) await cancelAs("mallory", `never-${n}`);
+    };
+    await expect(fill()).rejects.toMatchObject({ code: "resource_exhausted", reason: "SHARE_EXCEEDED" });
+    expect(await filledPart(bus, callPlace)).toBeLessThan(0.97);
+    expect(await records.begin(asked, factsOf("alice", "hers"), Date.now(), { signal })).toMatchObject({
+      kind: "open",
+    });
+    expect(await cancelAs("mallory", "his")).toBe(false);
+    expect(await store.read("his")).toMatchObject({ state: State.CANCELED });
+    expect(await cancelAs("mallory", "running")).toBe(true);
+    expect(await cancelAs("alice", "never")).toBe(false);
   });
 
   test("loses its own when room is made, and nobody else loses older ones", async () => {

@@ -2,6 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { Crowding } from "#runtime/bus/room/crowding.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -21,6 +22,8 @@ import type { CallQueue } from "../watchers/ports.ts";
  *     so that nobody would record a result, it is resolved here (R3 of `records.ts`).
  * C5  Before a call begins, nobody knows whose it is. So a tombstone holds only for calls of the principal that canceled (for
  *     everybody's calls if one of the suite's own services did), and others' calls ignore it.
+ * C6  While room is short, a principal that has its share of the records cancels what is there, and makes no tombstone for what is not.
+ *     The suite's own services cancel on its behalf only calls of its runs and requests, which have shares of their own.
  */
 
 /** How long routers may take to say whether one of them executes a call. */
@@ -31,9 +34,10 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
   queue: CallQueue;
+  room?: Pick<Crowding, "requireRoomUnless">;
 }
 
-export function createCancellation({ store, running, queue, audit, clock }: CancellationParts) {
+export function createCancellation({ store, running, queue, room, audit, clock }: CancellationParts) {
   async function createTombstone(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by] };
@@ -74,7 +78,10 @@ export function createCancellation({ store, running, queue, audit, clock }: Canc
     /** Gives whether the execution may have begun before. */
     async cancel({ callId, reason }: CancelToolCallRequest, caller: Caller): Promise<boolean> {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
-      const isTombstoneCreated = await createTombstone(callId, failure(why), caller.principal ?? ""); // C1
+      const { principal: by = "", service } = caller;
+      const isThere = async () => (await store.read(callId)) !== undefined || running.cancel(callId, caller);
+      if (service === undefined) await room?.requireRoomUnless(by, why.length, isThere); // C6
+      const isTombstoneCreated = await createTombstone(callId, failure(why), by); // C1
       const ended = isTombstoneCreated ? undefined : await end(callId, why, caller); // C3
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
