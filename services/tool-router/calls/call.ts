@@ -102,9 +102,9 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const { sessionId = "", principal = "" } = facts;
     const given = fault ?? (await execution.execute(prepared, control));
     const answer = await answers.finish(entry.tool, given, { sessionId, principal });
-    const standing = begun.kind === "begun" ? await finished({ callId: facts.callId, sessionId }, answer) : answer;
-    messages.showResult(facts, standing);
-    return standing;
+    if (begun.kind === "begun") return finished({ callId: facts.callId, sessionId }, answer); // its due work shows it
+    messages.showResult(facts, answer);
+    return answer;
   }
 
   async function finished({ callId, sessionId }: Record<"callId" | "sessionId", string>, answer: Answer) {

@@ -65,6 +65,15 @@ test("a resolved call is told once more; one that people or the inbox must hear 
   expect(decideDueWork({ ...resolved, resolvedLate: true }, pending, now)).toEqual({ kind: "check", at: now });
 });
 
+test("TOOL-10 a call that the router runs itself is looked at when it has ended, where a space shows it", () => {
+  const shown = { ...started, spaceId: "room" };
+  expect(decideDueWork(shown, undefined, now)).toEqual({ kind: "none" });
+  expect(decideDueWork({ ...shown, inputEpoch: 1 }, shown, now)).toEqual({ kind: "none" });
+  const resolved = { ...shown, state: State.RESOLVED, result: success(1) };
+  expect(decideDueWork(resolved, shown, now)).toEqual({ kind: "check", at: now });
+  expect(decideDueWork({ ...resolved, execution: undefined }, resolved, now)).toEqual({ kind: "none" });
+});
+
 test("calls that the router runs itself, and tombstones, leave nothing to do", () => {
   expect(decideDueWork(started, undefined, now)).toEqual({ kind: "none" });
   expect(decideDueWork({ ...started, state: State.RESOLVED }, started, now)).toEqual({ kind: "none" });

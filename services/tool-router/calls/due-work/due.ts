@@ -27,8 +27,9 @@ export function decideDueWork(record: CallRecord, before: CallRecord | undefined
     return next === undefined ? { kind: "none" } : { kind: "check", at: next };
   }
   if (record.undelivered && before?.undelivered !== true) return { kind: "check", at: now + AGAIN_MS };
-  if (before === undefined || !isOpen(before)) return { kind: "none" };
-  return record.spaceId === "" && !record.resolvedLate ? { kind: "notify" } : { kind: "check", at: now };
+  const hasEndedNow = record.state !== State.STARTED && (before?.state === State.STARTED || (before && isOpen(before)));
+  if (hasEndedNow && (record.spaceId !== "" || record.resolvedLate)) return { kind: "check", at: now };
+  return { kind: hasEndedNow && isOpen(before) ? "notify" : "none" };
 }
 
 /** When an open call is checked again after a check that changed nothing; undefined when nothing is due. */

@@ -14,6 +14,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
   beforeAll(async () => {
     server = stack.use(
       await openWebServer(({ url = "" }, response) => {
+        if (url.startsWith("/never")) return;
         if (url.startsWith("/gone")) response.writeHead(410).end("gone");
         else response.setHeader("content-type", "application/json").end('{"weather":"fine"}');
       }),
@@ -27,6 +28,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     for (const tool of [
       { name: "fetchWeather", executionType: Kind.GATEWAY, execution: execution("/now") },
       { name: "fetchLost", executionType: Kind.GATEWAY, execution: execution("/gone") },
+      { name: "fetchNever", executionType: Kind.GATEWAY, execution: execution("/never") },
       { name: "weigh", executionType: Kind.EXTERNAL, timeout: durationFromMs(20_000) },
       { name: "confirm", executionType: Kind.SPACE, isAsync: true },
       { name: "echo", executionType: Kind.INTERNAL },
@@ -36,7 +38,18 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     ]) {
       await suite.clients.catalogue.applyCatalogTool({ tool });
     }
-    const use = ["fetchWeather", "fetchLost", "weigh", "confirm", "echo", "chart", "clock", "notes", "@files/*"];
+    const use = [
+      "fetchWeather",
+      "fetchLost",
+      "fetchNever",
+      "weigh",
+      "confirm",
+      "echo",
+      "chart",
+      "clock",
+      "notes",
+      "@files/*",
+    ];
     const sources = [{ name: "files", provider: "mcp" }];
     await suite.clients.agents.applyAgent({ agent: { name: "all", sources, tools: { use } } });
     await suite.clients.sessions.createSession({ agent: "all", sessionId: "s" });
@@ -50,7 +63,7 @@ describe("calls that a space shows, of every kind, on the bus", () => {
   test("TOOL-10 gateway, external and space tools are visible unless they say otherwise, and no other kind is", async () => {
     const { tools } = await suite.clients.router.listTools({ scope: { case: "session", value: { sessionId: "s" } } });
     const visible = tools.filter(({ tool }) => tool?.visible).map(({ modelName }) => modelName);
-    expect(visible.toSorted()).toEqual(["chart", "confirm", "fetchLost", "fetchWeather", "weigh"]);
+    expect(visible.toSorted()).toEqual(["chart", "confirm", "fetchLost", "fetchNever", "fetchWeather", "weigh"]);
     const hidden = tools.filter(({ tool }) => tool?.visible === false).map(({ modelName }) => modelName);
     expect(hidden).toEqual(expect.arrayContaining(["clock", "echo", "files__read", "notes"]));
   });
@@ -78,6 +91,22 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     await until(() => suite.spaces.statusesOf("lost").includes(Status.ERROR));
     expect(suite.spaces.statusesOf("lost")).toEqual([Status.RUNNING, Status.ERROR]);
     expect(shown("lost").at(-1)?.result?.isError).toBe(true);
+  });
+
+  test("TOOL-10 the message of a call whose router was killed during it ends with the call's unknown outcome", async () => {
+    const { pid } = await suite.startRouterProcess("victim");
+    const request = { sessionId: "s", name: "fetchNever", callId: "orphaned" };
+    const lost = suite
+      .clientsOf("victim")
+      .call(request)
+      .catch(() => "lost");
+    await until(() => server.seen.some(({ url }) => url === "/never"), { timeoutMs: 20_000 });
+    process.kill(pid, "SIGKILL");
+    expect(await lost).toBe("lost");
+    const { output } = await suite.clients.call({ ...request, recovering: true });
+    expect(output).toEqual({ error: expect.stringMatching(/^outcome_unknown: /) });
+    await until(() => suite.spaces.statusesOf("orphaned").includes(Status.ERROR));
+    expect(shown("orphaned").at(-1)?.result?.outputJson).toBe(JSON.stringify(output));
   });
 
   test("TOOL-10 a call of an external tool requires action until its service has answered", async () => {
