@@ -50,15 +50,17 @@ export function createSubmissions(parts: SubmissionParts) {
   }
 
   async function requireWatcher(record: CallRecord, { caller, principal, signal }: Submitter): Promise<void> {
+    if (isStranger(record, principal)) refuseStranger(record);
     if (!isUntaken(record) || isOwner(record.principal, caller)) return;
     const isWatcher = mayWatch(principal, record.tool) && (await presence.isWatchedBy(principal, record.tool, signal));
     if (!isWatcher) refuseUntaken(record);
   }
 
-  /** The call's own record may have replaced a tombstone meanwhile. */
-  async function find(callId: string): Promise<CallRecord> {
+  /** The call's own record may have replaced a tombstone meanwhile, or another watcher may have taken the call. */
+  async function find(callId: string, principal: string): Promise<CallRecord> {
     const cached = await store.readCached(callId);
-    const found = cached && isTombstone(cached) ? await store.read(callId) : cached;
+    const isDoubtful = cached && (isTombstone(cached) || isStranger(cached, principal));
+    const found = isDoubtful ? await store.read(callId) : cached;
     return found ?? refuseUnknown(callId);
   }
 
@@ -70,7 +72,7 @@ export function createSubmissions(parts: SubmissionParts) {
     async submit(request: SubmitToolResultRequest, by: Submitter): Promise<CallRecord> {
       const { caller, principal } = by;
       const { callId, runId } = request;
-      const found = await find(callId);
+      const found = await find(callId, principal);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       await answerers.requireSubmitter(found, caller);
       const { sessionId } = found;

@@ -4,6 +4,7 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { createResultStore } from "#runtime/results/store/store.ts";
 import { until } from "#runtime/time/until.ts";
 import { asCaller, asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
 import { ended } from "../fakes/fake-provider.ts";
@@ -167,6 +168,22 @@ describe("calls of one principal, and another one that knows their ids", () => {
     await scales[Symbol.asyncDispose]();
     expect((await failureOf(submit("w3", "mallory")))?.reason).toBe("CALL_TAKEN");
     expect((await submit("w3", "scales")).call?.result?.outputJson).toBe("1");
+  });
+
+  test("SEC-6 what a stranger submits for a call that a watcher has taken is neither checked nor kept", async () => {
+    const { calls, call } = suite.clients;
+    await using scales = new ExternalService(calls, { tools: ["weigh"] }, neither, as("scales"));
+    await call({ sessionId: "weighed", name: "weigh", callId: "taken" });
+    const { deliveryId } = await until(() => scales.handed.find((one) => one.call?.callId === "taken"));
+    await calls.acknowledgeToolCall({ callId: "taken", deliveryId }, as("scales"));
+    const value = JSON.stringify("x".repeat(300_000));
+    const submitting = calls.submitToolResult(
+      { callId: "taken", outcome: { case: "resultJson", value } },
+      as("mallory"),
+    );
+    expect((await failureOf(submitting))?.reason).toBe("CALL_TAKEN");
+    const reference = `weighed.sha256-${createHash("sha256").update(value).digest("hex")}`;
+    expect(await createResultStore(suite.bus).find(reference)).toBeUndefined();
   });
 
   test("SEC-2 nobody takes a call by an id that was made up, of an approval in a space neither", async () => {
