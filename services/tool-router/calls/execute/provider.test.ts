@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
+import { InputResponsesSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponse,
@@ -19,6 +20,7 @@ import { noQuestions } from "../../testing/fakes/fake-questions.ts";
 import { agent, offer, tool } from "../../testing/fakes/tools.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";
 import { decideDeadline } from "./deadline.ts";
+import type { Questions } from "./input/questions.ts";
 import { createProviderExecution } from "./provider.ts";
 
 const progress = create(ExecuteToolResponseSchema, { event: { case: "progress", value: { progress: 1 } } });
@@ -46,13 +48,14 @@ interface CallOptions {
   readonly resumable?: boolean;
   /** Whether a router that is lost had begun it. */
   readonly isBegun?: boolean;
+  readonly questions?: Questions;
 }
 
 /** One call, whose provider makes the given attempts one after the other. */
 async function call(
   effect: Effect,
   attempts: Attempt[],
-  { signal = new AbortController().signal, timeoutMs = 60, type, resumable, isBegun }: CallOptions = {},
+  { signal = new AbortController().signal, timeoutMs = 60, type, resumable, isBegun, questions }: CallOptions = {},
 ) {
   const unused = () => Promise.reject(new Error("not asked for"));
   let made = 0;
@@ -66,7 +69,11 @@ async function call(
   const entry = entryFor(effect, timeoutMs, type, resumable);
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
-  const { execute } = createProviderExecution({ ...noQuestions, find: () => client, graceMs: () => 20 });
+  const { execute } = createProviderExecution({
+    ...{ ...noQuestions, ...(questions && { questions }) },
+    find: () => client,
+    graceMs: () => 20,
+  });
   const deadline = decideDeadline(entry, Date.now(), { deadline: undefined, isOfRun: true });
   const request = {
     callId: "c",
@@ -82,7 +89,8 @@ async function call(
   };
   const answer = await execute(request, { signal, emit: () => {} });
   const { executionType } = entry.tool;
-  expect(answer.execution).toMatchObject({ executionType, provider: "mcp", attemptCount: made });
+  const attemptCount = questions ? expect.any(Number) : made; // answers go out on a stream of the same attempt
+  expect(answer.execution).toMatchObject({ executionType, provider: "mcp", attemptCount });
   return { text: answer.outputJson, made };
 }
 
@@ -141,6 +149,36 @@ describe("calls of providers", () => {
     const { text, made } = await call(Effect.AT_MOST_ONCE, [fails(refusal)]);
     expect([made, text]).toEqual([1, expect.not.stringContaining("outcome_unknown")]);
     expect(text).toContain("not now");
+  });
+
+  test.each([
+    ["are not sent", new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" })],
+    ["are refused", new Failure("not_found", "there is no such call", { reason: "CALL_NOT_FOUND" })],
+  ])("LOOP-14 a call that is held open until it is answered has begun, though the answers %s", async (_, failure) => {
+    const asks: Attempt = async function* (signal) {
+      yield create(ExecuteToolResponseSchema, { event: { case: "inputRequired", value: { live: true } } });
+      await ended(signal);
+    };
+    const questions: Questions = {
+      answer: async () => ({ kind: "answered", responses: create(InputResponsesSchema) }),
+    };
+    const { text, made } = await call(Effect.AT_MOST_ONCE, [asks, fails(failure)], { questions });
+    expect([made, text]).toEqual([2, expect.stringContaining("outcome_unknown: ")]);
+    expect(text).not.toContain("nothing was started");
+    const again = await call(Effect.PURE, [asks, fails(failure), succeeds], { questions });
+    expect(again.text).toBe('"ok"');
+  });
+
+  test("LOOP-14 what its provider had let go of when it asked, as for a login, is started by the answer alone", async () => {
+    const asks: Attempt = async function* () {
+      yield create(ExecuteToolResponseSchema, { event: { case: "inputRequired", value: {} } });
+    };
+    const questions: Questions = {
+      answer: async () => ({ kind: "answered", responses: create(InputResponsesSchema) }),
+    };
+    const needed = new Failure("failed_precondition", "it needs login", { reason: "MCP_LOGIN_NEEDED" });
+    const { text } = await call(Effect.AT_MOST_ONCE, [asks, fails(needed)], { questions });
+    expect(text).toBe('{"error":"provider \\"mcp\\": failed_precondition: it needs login"}');
   });
 
   test.each(["OUTCOME_UNKNOWN", "WORKER_CRASHED"] as const)(

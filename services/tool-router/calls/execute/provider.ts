@@ -69,28 +69,32 @@ export function createProviderExecution(options: ProvidersOptions) {
     let required = suspended?.required;
     let held: ProviderStream | undefined;
     let responses: InputResponses | undefined;
-    for (let round = 0; round < MOST_ROUNDS; round++) {
-      if (required !== undefined) {
-        using _ = control.limit.pause();
-        const isKept = call.begun.kind === "begun" && !required.live;
-        if (isKept) suspended ??= await records.suspend(call.callId, required);
-        const answered = await questions.answer(asking(call, control), required, held, control.signal);
-        if (answered.kind === "answer") return answered.answer;
-        if (answered.kind === "required") {
-          ({ required } = answered);
-          continue;
+    try {
+      for (let round = 0; round < MOST_ROUNDS; round++) {
+        if (required !== undefined) {
+          using _ = control.limit.pause();
+          const isKept = call.begun.kind === "begun" && !required.live;
+          if (isKept) suspended ??= await records.suspend(call.callId, required);
+          const answered = await questions.answer(asking(call, control), required, held, control.signal);
+          if (answered.kind === "answer") return answered.answer;
+          if (answered.kind === "required") {
+            ({ required } = answered);
+            continue;
+          }
+          const elsewhere = suspended && (await records.resume(call.callId, suspended, control.signal));
+          if (elsewhere !== undefined) return elsewhere;
+          suspended = undefined;
+          ({ responses } = answered);
         }
-        const elsewhere = suspended && (await records.resume(call.callId, suspended, control.signal));
-        if (elsewhere !== undefined) return elsewhere;
-        suspended = undefined;
-        ({ responses } = answered);
+        const stream = streams.use(openProviderStream(client, requestOf(call, control, responses), control));
+        const told = await stream.next();
+        held?.mute();
+        if (told.kind === "answer") return told.answer;
+        ({ required } = told);
+        held = required.live ? stream : undefined;
       }
-      const stream = streams.use(openProviderStream(client, requestOf(call, control, responses), control));
-      const told = await stream.next();
-      held?.mute();
-      if (told.kind === "answer") return told.answer;
-      ({ required } = told);
-      held = required.live ? stream : undefined;
+    } catch (error) {
+      throw required?.live ? asBegun(error) : error;
     }
     return failure(`it asked for something more than ${MOST_ROUNDS} times`);
   }
@@ -203,6 +207,12 @@ interface Control extends ProviderControl {
   readonly sample: Sample;
   /** Whether an instance that is lost was asked for the call before. */
   readonly isResumed?: boolean;
+}
+
+/** A call that its provider holds open until it is answered has begun, whatever keeps the answers from it. */
+function asBegun(error: unknown): unknown {
+  if (!(error instanceof Failure && startedNothing(error))) return error;
+  return new Failure(error.code, error.message, { reason: "OUTCOME_UNKNOWN", cause: error });
 }
 
 /** So often a call may ask for something. */
