@@ -97,7 +97,9 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
     const prepared = { ...call, callId: facts.callId, begun, deadline };
     if (begun.kind === "open") {
-      return fault ? records.abandon(facts.callId, fault) : execution.execute(prepared, control);
+      if (fault) return records.abandon(facts.callId, fault);
+      records.release(facts.callId); // now that it is shown, a watcher may have it
+      return execution.execute(prepared, control);
     }
     const { sessionId = "", principal = "" } = facts;
     const given = fault ?? (await execution.execute(prepared, control));

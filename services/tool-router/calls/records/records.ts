@@ -31,7 +31,8 @@ import type { Waiters } from "./waiters.ts";
  * R2  Every further step is a compare-and-set of the record. A router that loses follows the one that wins.
  * R3  If no router executes a call in state STARTED, its outcome is unknown: it is resolved as that and never executed again. A
  *     router says that it executes a call from before it writes the record until after the call is resolved. Only a call whose
- *     provider goes on with it (`resumable`) is gone on with: whichever router is asked for it asks that provider again.
+ *     provider goes on with it (`resumable`) is gone on with: whichever router is asked for it asks that provider again. Of a call
+ *     that is answered from outside a router says so until the call is shown: before that nobody enqueues it.
  * R4  A change is announced after each step. A router subscribes before it reads.
  * R5  While a call waits for answers that its provider has let go of, its record holds what it waits for. If no router executes it,
  *     any that is asked for it goes on with the wait. Before the answers are sent the wait is taken out of the record, by whom has
@@ -169,7 +170,7 @@ export class Records {
 
   /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
   async #create(record: CallRecord): Promise<boolean> {
-    if (record.state === State.STARTED) this.#parts.executing.add(record.callId);
+    this.#parts.executing.add(record.callId);
     if (record.task) await this.#parts.tasks.add(record);
     const isCreated = (await this.#parts.store.create(record)) || (await this.#replace(record));
     if (!isCreated) this.#parts.executing.delete(record.callId);

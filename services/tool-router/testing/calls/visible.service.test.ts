@@ -2,8 +2,10 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolMessageState as Status } from "#gen/toolbus/space/v1/space_pb.ts";
 import { Builtin, ExecutionType as Kind } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
-import { ExternalService } from "../peers/external-service.ts";
+import { ExternalService, takeOnly } from "../peers/external-service.ts";
 import { openWebServer, type WebServer } from "../peers/web-server.ts";
 import { openTestRouter, type TestRouter } from "../test-router.ts";
 
@@ -114,6 +116,22 @@ describe("calls that a space shows, of every kind, on the bus", () => {
     await call("weigh", "weighed");
     await until(() => suite.spaces.statusesOf("weighed").includes(Status.COMPLETE));
     expect(suite.spaces.statusesOf("weighed")).toEqual([Status.RUNNING, Status.REQUIRES_ACTION, Status.COMPLETE]);
+  });
+
+  test("TOOL-10 LOOP-14 a call that cannot be shown in the end reaches no watcher meanwhile", async () => {
+    const failing = Promise.withResolvers<void>();
+    suite.spaces.onToolMessage = ({ callId }) => (callId === "unshown" ? failing.promise : undefined);
+    let askedForHolder = 0;
+    const asked = listen(suite.bus, "toolbus.call.held", () => {
+      askedForHolder += 1;
+    });
+    await using service = new ExternalService(suite.clients.calls, { tools: ["weigh"] }, takeOnly);
+    const calling = call("weigh", "unshown");
+    await until(() => service.callIds.includes("unshown") || askedForHolder > 4, { timeoutMs: 20_000 }); // each second
+    failing.reject(new Failure("unavailable", "no space answers", { reason: "BUS_UNAVAILABLE" }));
+    expect((await calling).output).toEqual({ error: expect.stringContaining("the call could not be shown") });
+    expect(service.callIds).toEqual([]);
+    asked.unsubscribe();
   });
 
   test("TOOL-10 a call that is not visible is in no space", async () => {

@@ -12,6 +12,8 @@ export class FakeSpaces extends FakeProvider {
   readonly activeSpaces = new Map<string, string>();
   readonly messages: ToolMessage[] = [];
   readonly inbox = new Map<string, InboxEvent>();
+  /** Before a message of a tool is kept. */
+  onToolMessage: (message: ToolMessage) => Promise<void> | void = () => {};
 
   statusesOf(callId: string): number[] {
     return this.messages.filter((message) => message.callId === callId).map(({ state: status }) => status);
@@ -29,7 +31,8 @@ export class FakeSpaces extends FakeProvider {
       }),
     });
     router.service(ToolMessageService, {
-      recordToolMessage: ({ message }) => {
+      recordToolMessage: async ({ message }) => {
+        await this.onToolMessage(message!);
         this.messages.push(message!);
         return {};
       },
