@@ -30,6 +30,7 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
   let asked = 0;
   let askedAt: number | undefined;
   let isUrgent = false;
+  let isRestoring = false;
 
   const subscription = listen(bus, inbox, (message) => {
     const code = message.headers?.code ?? 0;
@@ -61,11 +62,14 @@ export async function openFetches(bus: Bus, options: FetchOptions): Promise<{ hu
 
   /** A server that lost its store comes back without the consumer. */
   async function restore(): Promise<void> {
+    if (isRestoring) return; // as long as it takes
+    isRestoring = true;
     try {
       await ensure();
     } catch (error) {
       if (!closing.signal.aborted) onFault(`creating consumer ${name}: ${messageFromUnknown(error)}`);
     }
+    isRestoring = false;
   }
 
   const timer = setInterval(fetch, FETCH_MS);

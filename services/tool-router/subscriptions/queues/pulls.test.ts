@@ -1,6 +1,7 @@
 import { JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Bus } from "#runtime/bus/bus.ts";
 import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
@@ -56,4 +57,26 @@ test.each([
   await bus.jetstream.publish("toolbus.offer.x.c2", "a call");
   pulls.demand(queue, 64);
   await until(() => came.includes("toolbus.offer.x.c2"), { what: "the second call", timeoutMs: 10_000 });
+});
+
+test("a consumer that cannot be made is tried by one attempt after the other, however long nobody answers", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let attempts = 0;
+  const add = () => {
+    attempts += 1;
+    return attempts === 1 ? Promise.resolve() : new Promise(() => {});
+  };
+  const connection = { subscribe: () => ({ drain: async () => {} }), publish() {}, options: {} };
+  const { signal: down } = new AbortController();
+  const link = { isUp: true, down, onReturn: () => () => {}, storage: { patienceMs: Number.POSITIVE_INFINITY } };
+  using pulls = openPulls({ connection, link, manager: { consumers: { add } } } as object as Bus, {
+    ...{ stream: "TOOLBUS_OFFERS", ackWaitMs: 3_000, onMessage: () => {}, onFault: () => {} },
+  });
+  pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(attempts, "its request has time to be answered").toBe(1);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(attempts).toBeGreaterThan(20);
+  expect(attempts).toBeLessThan(70);
 });

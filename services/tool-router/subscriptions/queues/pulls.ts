@@ -80,7 +80,8 @@ class Pull {
   /** Requested, and neither come nor void. */
   #outstanding = 0;
   #requestedAt = 0;
-  #state: "preparing" | "ready" | "refused" = "preparing";
+  /** Of the consumer, as far as is known. */
+  #state: "missing" | "preparing" | "ready" = "missing";
   /** What was told of a consumer that cannot be made. */
   #fault = "";
 
@@ -97,6 +98,7 @@ class Pull {
     const { stream, ackWaitMs, onFault } = this.#options;
     const { consumer, filter, description } = this.#queue;
     const { signal } = this.#closing;
+    if (this.#state === "preparing") return; // as long as it takes
     this.#state = "preparing";
     try {
       await ensureWorkConsumer(this.#bus, {
@@ -109,7 +111,7 @@ class Pull {
         },
       });
     } catch (error) {
-      this.#state = "refused";
+      this.#state = "missing";
       const fault = `calls of ${description} cannot be watched: ${messageFromUnknown(error)}`;
       if (!signal.aborted && fault !== this.#fault) onFault(fault);
       this.#fault = fault;
@@ -134,7 +136,7 @@ class Pull {
     } else if (code !== 100) {
       const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || this.#outstanding); // L2
       this.#outstanding = Math.max(0, this.#outstanding - isVoid);
-      if (code !== 408) this.#state = "refused"; // the consumer may be gone: the check makes it anew, in time
+      if (code !== 408 && this.#state === "ready") this.#state = "missing"; // perhaps: the check makes it anew, in time
     }
     this.#refill();
   }
@@ -150,10 +152,10 @@ class Pull {
     this.#bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: this.#inbox });
   }
 
-  /** L2: a request that nobody answered in its time may mean that the consumer is gone. One that was refused is asked for again. */
+  /** L2: a request that nobody answered in its time may mean that the consumer is gone. */
   check(): void {
     const isOver = performance.now() - this.#requestedAt > EXPIRES_MS + CHECK_MS;
-    const isGone = this.#state === "refused" || (this.#outstanding > 0 && isOver);
+    const isGone = this.#state === "missing" || (this.#outstanding > 0 && isOver);
     if (this.#demanded > 0 && isGone) void this.prepare();
     else this.#refill();
   }
