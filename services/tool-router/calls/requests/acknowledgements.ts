@@ -2,7 +2,7 @@ import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
-import { isOpen } from "../records/record/states.ts";
+import { hasExpired, isOpen } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { DeliveryIds } from "../watchers/delivery-id.ts";
 import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
@@ -21,7 +21,7 @@ export function createAcknowledgements({ store, deliveryIds, clock }: Acknowledg
     async acknowledge({ callId, deliveryId }: AcknowledgeToolCallRequest, principal: string): Promise<CallRecord> {
       const isGenuine = deliveryIds.isFor(deliveryId, callId, principal);
       const updated = await store.update(callId, (record) =>
-        isOpen(record) && !record.taken && isGenuine
+        isOpen(record) && !record.taken && isGenuine && !hasExpired(record, clock.now())
           ? { ...record, taken: true, deliveryId, watcherPrincipal: principal }
           : undefined,
       );

@@ -1,4 +1,5 @@
 import { createSecretKey } from "node:crypto";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -261,6 +262,17 @@ describe("the watcher that gets a call", () => {
     await expect(parts.take(holder.handed[0]!)).rejects.toThrow(/is already resolved/);
     await parts.call("next");
     await until(() => holder.ids().includes("next"));
+  });
+
+  test("TOOL-5 a call whose expiry has come is not taken any more, though nobody has ended it yet", async () => {
+    const parts = open();
+    const holder = parts.watch("holder");
+    await parts.call("late");
+    await until(() => holder.handed.length === 1);
+    const expireTime = timestampFromMs(Date.now() - 1);
+    await parts.store.update("late", (record) => ({ ...record, expireTime }));
+    await expect(parts.take(holder.handed[0]!)).rejects.toMatchObject({ reason: "CALL_EXPIRED" });
+    expect(parts.records.get("late")?.taken).toBe(false);
   });
 
   test("after a loss of changes the dispatcher reads what it holds", async () => {
