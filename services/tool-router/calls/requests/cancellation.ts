@@ -22,8 +22,9 @@ import type { CallQueue } from "../watchers/ports.ts";
  *     so that nobody would record a result, it is resolved here (R3 of `records.ts`).
  * C5  Before a call begins, nobody knows whose it is. So a tombstone holds only for calls of the principal that canceled (for
  *     everybody's calls if one of the suite's own services did), and others' calls ignore it.
- * C6  While room is short, a principal that has its share of the records cancels what is there, and makes no tombstone for what is not.
- *     The suite's own services cancel on its behalf only calls of its runs and requests, which have shares of their own.
+ * C6  What is there, recorded or in flight, is canceled also where no tombstone can be made: the store is full, or it is short of room,
+ *     and the principal has its share of the records. The suite's own services cancel on its behalf only calls of its runs and
+ *     requests, which have shares of their own.
  */
 
 /** How long routers may take to say whether one of them executes a call. */
@@ -34,7 +35,7 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
   queue: CallQueue;
-  room?: Pick<Crowding, "requireRoomUnless">;
+  room?: Pick<Crowding, "requireRoom">;
 }
 
 export function createCancellation({ store, running, queue, room, audit, clock }: CancellationParts) {
@@ -78,14 +79,20 @@ export function createCancellation({ store, running, queue, room, audit, clock }
     /** Gives whether the execution may have begun before. */
     async cancel({ callId, reason }: CancelToolCallRequest, caller: Caller): Promise<boolean> {
       const why = reason === "" ? "the call was canceled" : `the call was canceled: ${reason}`;
-      const { principal: by = "", service } = caller;
-      const isThere = async () => (await store.read(callId)) !== undefined || running.cancel(callId, caller);
-      if (service === undefined) await room?.requireRoomUnless(by, why.length, isThere); // C6
-      const isTombstoneCreated = await createTombstone(callId, failure(why), by); // C1
+      const { principal = "", service } = caller;
+      let [isTombstoneCreated, wasRunning] = [false, false];
+      try {
+        if (service === undefined) room?.requireRoom(principal, why.length);
+        isTombstoneCreated = await createTombstone(callId, failure(why), principal); // C1
+      } catch (error) {
+        const isRecorded = (await store.read(callId)) !== undefined;
+        wasRunning = !isRecorded && (await running.cancel(callId, caller));
+        if (!isRecorded && !wasRunning) throw error; // C6
+      }
       const ended = isTombstoneCreated ? undefined : await end(callId, why, caller); // C3
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
-      const isRunning = mayRun && (await running.cancel(callId, caller)); // C2, C4
+      const isRunning = wasRunning || (mayRun && (await running.cancel(callId, caller))); // C2, C4
       if (record?.state === State.STARTED) await resolveLost(record); // a router that only follows it says that it runs, too
       if (mayRun || ended?.hasChanged) {
         audit(

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
-import { openReader, type Reader } from "../peers/reader.ts";
+import { until } from "#runtime/time/until.ts";
+import { ended } from "../fakes/fake-provider.ts";
+import { openReader, type Reader, readFile } from "../peers/reader.ts";
 
 type Content = { blockJson: string; data: Uint8Array }[];
 const shortened = { truncated: true, rest: expect.stringMatching(/is not kept: the store is full/) };
@@ -54,4 +57,21 @@ describe("LOOP-14 a call that has happened is told with its result", () => {
       content: [{ blockJson: expect.stringContaining("the store is full"), storedReference: "" }],
     });
   });
+});
+
+test("LOOP-15 a call that is not recorded is canceled although the store of calls is full", async () => {
+  await using suite = await openReader();
+  const tool = { ...readFile.tool, effect: Effect.PURE };
+  suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
+  suite.mcp.answer = async function* (_, signal) {
+    yield { event: { case: "progress", value: { progress: 1 } } };
+    await ended(signal);
+  };
+  const sessionId = await suite.openSession();
+  const calling = suite.clients.call({ sessionId, name: "read", argumentsJson: '{"path":"a"}', callId: "pure" });
+  await until(() => suite.mcp.calls.some(({ callId }) => callId === "pure"));
+  await shrinkStore(suite.bus, "KV_toolbus_calls", 64);
+  expect((await suite.clients.calls.cancelToolCall({ callId: "pure" })).started).toBe(true);
+  expect((await calling).output).toEqual({ error: "the call was canceled" });
+  await expect(suite.clients.calls.cancelToolCall({ callId: "never" })).rejects.toThrow(/the store is full/);
 });
