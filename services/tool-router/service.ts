@@ -15,6 +15,7 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
 import { sharesByHeader } from "#runtime/bus/room/shares.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
@@ -191,7 +192,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
       }),
     }),
   );
-  stack.defer(() => stopping.abort()); // watches would keep the server from draining
+  const stops = new Failure("unavailable", "this router stops: watch again", { reason: "INSTANCE_STOPPING" });
+  stack.defer(() => stopping.abort(stops)); // watches would keep the server from draining
   return stack.move();
 }
 

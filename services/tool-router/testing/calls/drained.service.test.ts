@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
+import { ExternalService } from "../peers/external-service.ts";
 import { openReader, type Reader } from "../peers/reader.ts";
 
 let suite: Reader;
@@ -29,4 +32,14 @@ test("ORCH-11 what a router decided right before SIGTERM stands on the trail whe
       ["last-3", AuditKind.BLOCKED],
     ]),
   );
+});
+
+test("TOOL-6 a watcher whose router stops is told so, as one that is to watch again", async () => {
+  const leaving = await suite.startRouter("stopping", "stopping");
+  const { calls } = suite.clientsOf("stopping");
+  await using service = new ExternalService(calls, { tools: ["weigh"] });
+  await until(() => service.notices.length > 0);
+  await leaving[Symbol.asyncDispose]();
+  await until(() => service.end !== undefined);
+  expect(failureFromConnectError(service.end)).toMatchObject({ code: "unavailable", reason: "INSTANCE_STOPPING" });
 });
