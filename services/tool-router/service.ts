@@ -145,16 +145,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
     }),
   );
   const admission = createAdmission({ sessions, contexts, spaces, validator: lenient, audit, clock });
-  const carryOut = createCarryOut({
-    admission,
-    records,
-    messages,
-    execution,
-    answers,
-    clock,
-    sessions,
-    sessionCalls,
-  });
+  const calling = { admission, records, messages, execution, answers, clock, sessions, sessionCalls };
+  const carryOut = createCarryOut(calling);
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger, ownSources }));
   const answerers = createAnswerers({ spaces, clock });
   const callKeys = createCallKeys({ ...recorded, answerers, sign: createCallKeySigner(bus.login), audit, clock });
@@ -167,22 +159,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
       telemetry,
       validation: contractValidation,
       routes: createRoutes({
-        ...{
-          catalogue,
-          editor,
-          files,
-          inFlight,
-          carryOut,
-          contexts,
-          sessions,
-          ownership,
-          switching,
-          spaces,
-          answerers,
-          callKeys,
-          leftUnchecked: lenient.leftUnchecked,
-          ...recorded,
-        },
+        ...{ catalogue, editor, files, inFlight, carryOut, contexts, sessions, ownership, switching, spaces },
+        ...{ answerers, callKeys, leftUnchecked: lenient.leftUnchecked, ...recorded },
         changes: stored.changes,
         tasks: createTasks({ store: recorded.store, tasks: recorded.taskIndex, clock }),
         submissions: createSubmissions({ ...recorded, answerers, mayWatch, validator: lenient, clock, answers, audit }),

@@ -53,12 +53,8 @@ export function createResultStore(bus: Bus): ResultStore {
       const reference = `${sessionId}.sha256-${createHash("sha256").update(bytes).digest("hex")}`;
       const standing = await find(reference);
       const isFresh = standing !== undefined && Date.now() - standing.storedMs < freshMs; // S2
-      const keep = async () => {
-        const objects = await bus.objectStore(store);
-        await objects.putBlob({ name: reference }, bytes).catch((error: unknown) => {
-          throw failureFromRefusal(error, `OBJ_${store}`) ?? error;
-        });
-      };
+      const onRefused = (error: unknown) => Promise.reject(failureFromRefusal(error, `OBJ_${store}`) ?? error);
+      const keep = async () => (await bus.objectStore(store)).putBlob({ name: reference }, bytes).catch(onRefused);
       if (!isFresh) await retryOnBus(bus.link, keep, { attemptMs: Number.POSITIVE_INFINITY, what: "storing a result" });
       return reference;
     },

@@ -32,8 +32,7 @@ type OnFault = (fault: string) => void;
 
 /**
  * With these codes spaces refuse for good: the space does not exist any more, or is not for the principal, or the message does not
- * fit. A store or an inbox that
- * is full has room again some day.
+ * fit. A store or an inbox that is full has room again some day.
  */
 const REFUSALS: ReadonlySet<string> = new Set<FailureCode>([
   "invalid_argument",

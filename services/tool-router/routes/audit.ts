@@ -1,7 +1,6 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, isServiceItself } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
@@ -31,10 +30,7 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }
       using ending = openEnding(context.signal, stopping);
       const watched = watchFrom(audit, { filter, fromSequence, mayRead }, ending.signal);
       for await (const update of watched) yield { update };
-      if (stopping.aborted)
-        refuse("unavailable", "this instance stops: watch again from the last sequence", {
-          reason: "INSTANCE_STOPPING",
-        });
+      stopping.throwIfAborted();
     },
     async listAuditEvents({ filter, pageSize, pageToken }, context) {
       const list = [

@@ -45,21 +45,8 @@ export interface RecordRoutes {
 const IN_FLIGHT = 64;
 
 export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
-  const {
-    store,
-    submissions,
-    results,
-    acknowledgements,
-    answerers,
-    callKeys,
-    cancellation,
-    tasks,
-    ownership,
-    dispatcher,
-    sessions,
-    catalogue,
-    stopping,
-  } = routes;
+  const { store, submissions, results, acknowledgements, answerers, callKeys, cancellation, tasks } = routes;
+  const { ownership, dispatcher, sessions, catalogue, stopping } = routes;
 
   /** What seems to lack may have been applied a moment ago. */
   async function currentNotices(tools: readonly string[]): Promise<WatchNotice[]> {

@@ -94,7 +94,8 @@ export function createProviderExecution(options: ProvidersOptions) {
         held = required.live ? stream : undefined;
       }
     } catch (error) {
-      throw required?.live ? asBegun(error) : error;
+      if (!required?.live || !startedNothing(error)) throw error;
+      throw new Failure("data_loss", messageFromUnknown(error), { reason: "OUTCOME_UNKNOWN", cause: error }); // it had begun
     }
     return failure(`it asked for something more than ${MOST_ROUNDS} times`);
   }
@@ -207,12 +208,6 @@ interface Control extends ProviderControl {
   readonly sample: Sample;
   /** Whether an instance that is lost was asked for the call before. */
   readonly isResumed?: boolean;
-}
-
-/** A call that its provider holds open until it is answered has begun, whatever keeps the answers from it. */
-function asBegun(error: unknown): unknown {
-  if (!(error instanceof Failure && startedNothing(error))) return error;
-  return new Failure(error.code, error.message, { reason: "OUTCOME_UNKNOWN", cause: error });
 }
 
 /** So often a call may ask for something. */

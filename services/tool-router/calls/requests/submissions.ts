@@ -89,15 +89,8 @@ export function createSubmissions(parts: SubmissionParts) {
         const resolvedLate = record.state === State.PENDING;
         const { submissionId, sha256: submissionSha256 } = won;
         const answeredBy = isUntaken(record) && !isOwner(record.principal, caller) && { watcherPrincipal: principal };
-        return {
-          ...record,
-          state: State.RESOLVED,
-          result,
-          resolvedLate,
-          submissionId,
-          submissionSha256,
-          ...answeredBy,
-        };
+        const how = { resolvedLate, submissionId, submissionSha256, ...answeredBy };
+        return { ...record, state: State.RESOLVED, result, ...how };
       });
       const { record, hasChanged } = updated ?? refuseUnknown(callId);
       if (!hasChanged) {
