@@ -45,8 +45,9 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   const { options, principal } = run.state.accepted;
   const { turns, atTurn } = run.state;
   const { limits } = context;
+  const { table, isRecovering } = work;
   const calls = turns.at(-1)?.calls ?? [];
-  const rules = { table: work.table, options, turn: turns.length, ...atTurn, limits, principal };
+  const rules = { table, options, turn: turns.length, ...atTurn, limits, principal, isRecovering };
   const refusals = await decideRefusals(calls, rules);
   const dispatched: FunctionCall[] = [];
   const finish = async (callId: string, answered: Answered) => {
@@ -60,14 +61,14 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   for (const call of openCalls(run.state)) {
     const refusal = refusals.get(call.callId);
     if (refusal !== undefined) await refuse(call, refusal);
-    else if (work.table.find(call.name)?.kind !== "function") dispatched.push(call);
+    else if (table.find(call.name)?.kind !== "function") dispatched.push(call);
   }
   const limit = options?.parallelToolCalls === false ? 1 : limits.maxParallelCalls;
   await inParallel(dispatched, limit, async (call) => {
-    const isUsedUp = work.isRecovering ? undefined : faultOfBudget(run.state.spent, limits); // by calls beside it, meanwhile
+    const isUsedUp = isRecovering ? undefined : faultOfBudget(run.state.spent, limits); // by calls beside it, meanwhile
     if (isUsedUp !== undefined) return refuse(call, isUsedUp);
     const answered = await execute(run, call, context, work);
-    await finish(call.callId, { ...answered, endsRun: answered.endsRun === true && work.table.isBuiltIn(call.name) });
+    await finish(call.callId, { ...answered, endsRun: answered.endsRun === true && table.isBuiltIn(call.name) });
   });
 }
 

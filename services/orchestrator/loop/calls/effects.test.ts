@@ -78,6 +78,26 @@ describe("what a call does to the world", () => {
     await dead;
   });
 
+  test.each([
+    ["allowed_tools", { allowedTools: { names: ["@bank/pay"] } }],
+    ["a forced tool", { toolChoice: { choice: { case: "forcedTool" as const, value: "@bank/pay" } } }],
+  ])("LOOP-14 a takeover under %s asks for a call whose tool is listed no more, as it may have begun", async (_, options) => {
+    const pay: FakeTool = { name: "pay", reference: "@bank/pay", answer: () => new Promise(() => {}) };
+    const run = await openRun({ turns: [{ calls: [{ name: "pay" }] }, { text: "done" }], tools: [pay], options });
+    const dead = run.work("dead").catch((error: unknown) => error);
+    await until(() => run.router.requests.length === 1, { what: "the call to begin" });
+    const { listTools } = run.router;
+    run.router.listTools = async (...given) => ({ ...(await listTools(...given)), tools: [] });
+    run.router.callTool = async function* () {
+      yield* [];
+      throw new Failure("not_found", "there is no tool pay", { reason: "TOOL_NOT_FOUND" });
+    };
+    await run.work("heir");
+    expect((await outcomes(run))[0]).toMatch(/^outcome_unknown: tool "pay" may have been executed/);
+    run.given.abort(new Error("over"));
+    await dead;
+  });
+
   test("LOOP-14 a repeated call carries the same id and says that it repeats; the router's own outcome_unknown reaches the model", async () => {
     let attempts = 0;
     const run = await openRun({

@@ -14,6 +14,8 @@ export interface TurnRules extends Omit<Place, "call"> {
   /** How many calls the run made before this turn; `spent` is what it had spent with it. */
   readonly callsBefore: number;
   readonly principal: string;
+  /** calls-2: a process before this one may have made the call, by a list that had its tool. */
+  readonly isRecovering?: boolean;
 }
 
 /**
@@ -21,20 +23,21 @@ export interface TurnRules extends Omit<Place, "call"> {
  * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
  */
 export async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
-  const { table, options, callsBefore } = rules;
+  const { table, options, callsBefore, isRecovering = false } = rules;
   const { callId, name } = call;
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
+  const target = table.find(name);
+  const mayBeMade = isRecovering && target === undefined;
   const bounds = boundsOf({ ...rules, call: callsBefore + index + 1 });
-  const choice = ruleOfChoice(bounds, (forced) => table.isAmong([forced], name));
+  const choice = ruleOfChoice(bounds, (forced) => mayBeMade || table.isAmong([forced], name));
   if (choice !== undefined) return `tool "${name}" may not be called: ${choice}`;
-  const isNarrowed = options?.allowedTools !== undefined;
   // otherwise the router says what is known of the name, by which rule it is refused, and which names are close
-  if (isNarrowed && table.find(name) === undefined) return `there is no tool "${name}"`;
-  if (!table.isAllowed(name)) return `tool "${name}" is not in the allowed_tools list`;
+  const isNarrowed = options?.allowedTools !== undefined && !mayBeMade;
+  if (isNarrowed && target === undefined) return `there is no tool "${name}"`;
+  if (isNarrowed && !table.isAllowed(name)) return `tool "${name}" is not in the allowed_tools list`;
   const usedUp = ruleOfCount(bounds) ?? ruleOfBudget(bounds);
   if (usedUp !== undefined) return usedUp;
-  const target = table.find(name);
   if (target?.kind === "function") return faultOfArguments(target.tool, call.argumentsJson, rules.principal);
   await turnForJson(call.argumentsJson, { sender: rules.principal });
   return faultOfJson(call);
