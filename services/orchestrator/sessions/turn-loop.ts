@@ -103,14 +103,15 @@ async function turn(
 
 const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndReason.CURRENCY_MISMATCH } as const;
 
-/** Undefined if the run's time is over before: what a loop needs may be long away. */
+/** Undefined if the run is canceled, or its time is over before: what a loop needs may be long away, or gone. */
 async function openContextInTime(
   options: TurnLoopOptions,
   run: ClaimedRun,
   active: Listing,
   signal: AbortSignal,
 ): Promise<OpenedContext | undefined> {
-  const { acceptedAtMs, accepted } = run.state;
+  const { acceptedAtMs, accepted, cancel } = run.state;
+  if (cancel !== undefined) return undefined;
   const { deadlineMs } = limitsFrom(undefined, accepted.options?.limits);
   using deadline = openDeadline(acceptedAtMs + deadlineMs - options.clock.now());
   using opening = openEnding(signal, deadline.signal);

@@ -118,7 +118,7 @@ export function decideStop(state: FoldedRun, limits: RunLimits, nowMs: number): 
   return undefined;
 }
 
-/** How a run is over whose time has passed before its loop began: as its log says, else by its time, as nobody has read its inbox. */
+/** How a run is over before its loop began: as its log says, else by its time, as nobody has read its inbox. */
 export function stopOfLate(state: FoldedRun, limits: RunLimits): Stop {
   const stop = decideStop(state, limits, Number.POSITIVE_INFINITY);
   return stop === undefined || stop.endReason === RunEndReason.INBOX_EMPTY ? atDeadline : stop;

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { until } from "#runtime/time/until.ts";
+import { createFakeRouter } from "../fakes/fake-router.ts";
+import { openWorld, userItem, type World } from "../test-orchestrator.ts";
+
+const router = createFakeRouter([{ name: "hang", answer: () => new Promise(() => {}) }]);
+let isDeleted = false;
+let world: World;
+beforeAll(async () => {
+  const onRequest = (method: string) => {
+    const isOfAgent = method === "GetAgent" || method === "ListTools";
+    if (isDeleted && isOfAgent) refuse("not_found", "there is no agent waiter", { reason: "AGENT_NOT_FOUND" });
+  };
+  world = await openWorld({ router, onRequest });
+  await world.openOrchestrator("one");
+  await world.writeScript("waiter", { turns: [{ calls: [{ name: "hang", id: "h" }] }, { text: "never" }] });
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+test("LOOP-15 a run whose agent is gone is canceled with its calls by whoever takes it up", async () => {
+  const { run } = await world.runs.createRun({ agent: "waiter", input: [userItem("go")] });
+  const runId = run?.id ?? "";
+  await until(() => router.requests.length > 0, { what: "the call to begin" });
+  isDeleted = true;
+  const { cancelCall } = router;
+  router.cancelCall = async () => {
+    router.cancelCall = cancelCall;
+    refuse("unavailable", "no router at the moment", { reason: "SERVICE_UNAVAILABLE" });
+  };
+  await world.runs.cancelRun({ runId });
+  const endedRun = async () => {
+    const { run: now } = await world.runs.getRun({ runId });
+    return (now?.state ?? 0) >= RunState.COMPLETED && now;
+  };
+  const ended = await until(endedRun, { what: "the run to end" });
+  expect(ended).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
+  expect(router.canceled).toContain(`${runId}_h`);
+});
