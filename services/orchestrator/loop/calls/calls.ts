@@ -5,7 +5,8 @@ import { timedBy } from "#runtime/time/duration.ts";
  * calls-1  Each call gets exactly one result in the log, whatever happens to it: refusals and failures are results.
  * calls-2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
  *     router joins the first execution, gives its result, or says that the outcome is unknown.
- * calls-3  A router that cannot be reached is asked again for a while under calls-2; then its failure is the result.
+ * calls-3  A router that cannot be reached is asked again for a while under calls-2, however long the call has run before it was lost;
+ *     then its failure is the result.
  * calls-4  When an attempt that failed may have begun what changes something, the model's result says that the outcome is unknown:
  *     its next try is another call, also for a tool that knows a repeated one by its id.
  */
@@ -96,20 +97,25 @@ async function record(run: ClaimedRun, callId: string, answered: Answered): Prom
 }
 
 const patienceMs = 30_000;
+/** An attempt that takes longer had reached a router: silence is found sooner. */
+const reachedMs = 10_000;
 
 async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<Answered> {
   const { clock } = context;
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  const givesUpAtMs = clock.now() + patienceMs;
+  let givesUpAtMs: number | undefined;
   let mayHaveBegun = work.isRecovering;
   for (let isRecovering = work.isRecovering; ; isRecovering = true) {
+    const askedAtMs = clock.now();
     try {
       return await dispatch(run, call, context, { ...work, isRecovering });
     } catch (error) {
       work.signal.throwIfAborted();
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
-      const mayPass = error instanceof Failure && passingCodes.has(error.code) && clock.now() < givesUpAtMs; // calls-3
+      const nowMs = clock.now();
+      if (givesUpAtMs === undefined || nowMs - askedAtMs > reachedMs) givesUpAtMs = nowMs + patienceMs; // calls-3
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && nowMs < givesUpAtMs;
       if (!mayPass) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);
     }

@@ -24,7 +24,7 @@ async function runWithFailing(failure: Failure) {
   const run = await openRun({ turns, tools: effects, context: { clock } });
   run.router.callTool = async function* () {
     yield* [];
-    void clock.advance(31_000);
+    setImmediate(() => clock.advance(31_000));
     throw failure;
   };
   return run;
@@ -69,7 +69,7 @@ describe("what a call does to the world", () => {
     await until(() => run.router.requests.length === 1, { what: "the call to begin" });
     run.router.callTool = async function* () {
       yield* [];
-      void clock.advance(31_000);
+      setImmediate(() => clock.advance(31_000));
       throw new Failure("unavailable", "nobody there", { reason: "CALL_NOT_STARTED" });
     };
     await run.work("heir");
@@ -96,6 +96,22 @@ describe("what a call does to the world", () => {
     expect((await outcomes(run))[0]).toMatch(/^outcome_unknown: tool "pay" may have been executed/);
     run.given.abort(new Error("over"));
     await dead;
+  });
+
+  test("LOOP-14 a call that loses its router again and again is asked for anew each time, however long it has run", async () => {
+    const clock = createManualClock();
+    const run = await openRun({ turns: [{ calls: [{ name: "pay" }] }, { text: "done" }], tools: effects, context: { clock } });
+    const { callTool } = run.router;
+    let attempts = 0;
+    run.router.callTool = async function* (request, options) {
+      attempts += 1;
+      if (attempts > 2) return yield* callTool(request, options);
+      await clock.advance(60_000);
+      setImmediate(() => clock.advance(1_000));
+      throw new Failure("unavailable", "the router is gone", { reason: "OUTCOME_UNKNOWN" });
+    };
+    await run.work();
+    expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual(["1"]);
   });
 
   test("LOOP-14 a repeated call carries the same id and says that it repeats; the router's own outcome_unknown reaches the model", async () => {
