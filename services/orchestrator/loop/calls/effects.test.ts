@@ -81,26 +81,33 @@ describe("what a call does to the world", () => {
   test.each([
     ["allowed_tools", { allowedTools: { names: ["@bank/pay"] } }],
     ["a forced tool", { toolChoice: { choice: { case: "forcedTool" as const, value: "@bank/pay" } } }],
-  ])("LOOP-14 a takeover under %s asks for a call whose tool is listed no more, as it may have begun", async (_, options) => {
-    const pay: FakeTool = { name: "pay", reference: "@bank/pay", answer: () => new Promise(() => {}) };
-    const run = await openRun({ turns: [{ calls: [{ name: "pay" }] }, { text: "done" }], tools: [pay], options });
-    const dead = run.work("dead").catch((error: unknown) => error);
-    await until(() => run.router.requests.length === 1, { what: "the call to begin" });
-    const { listTools } = run.router;
-    run.router.listTools = async (...given) => ({ ...(await listTools(...given)), tools: [] });
-    run.router.callTool = async function* () {
-      yield* [];
-      throw new Failure("not_found", "there is no tool pay", { reason: "TOOL_NOT_FOUND" });
-    };
-    await run.work("heir");
-    expect((await outcomes(run))[0]).toMatch(/^outcome_unknown: tool "pay" may have been executed/);
-    run.given.abort(new Error("over"));
-    await dead;
-  });
+  ])(
+    "LOOP-14 a takeover under %s asks for a call whose tool is listed no more, as it may have begun",
+    async (_, options) => {
+      const pay: FakeTool = { name: "pay", reference: "@bank/pay", answer: () => new Promise(() => {}) };
+      const run = await openRun({ turns: [{ calls: [{ name: "pay" }] }, { text: "done" }], tools: [pay], options });
+      const dead = run.work("dead").catch((error: unknown) => error);
+      await until(() => run.router.requests.length === 1, { what: "the call to begin" });
+      const { listTools } = run.router;
+      run.router.listTools = async (...given) => ({ ...(await listTools(...given)), tools: [] });
+      run.router.callTool = async function* () {
+        yield* [];
+        throw new Failure("not_found", "there is no tool pay", { reason: "TOOL_NOT_FOUND" });
+      };
+      await run.work("heir");
+      expect((await outcomes(run))[0]).toMatch(/^outcome_unknown: tool "pay" may have been executed/);
+      run.given.abort(new Error("over"));
+      await dead;
+    },
+  );
 
   test("LOOP-14 a call that loses its router again and again is asked for anew each time, however long it has run", async () => {
     const clock = createManualClock();
-    const run = await openRun({ turns: [{ calls: [{ name: "pay" }] }, { text: "done" }], tools: effects, context: { clock } });
+    const run = await openRun({
+      turns: [{ calls: [{ name: "pay" }] }, { text: "done" }],
+      tools: effects,
+      context: { clock },
+    });
     const { callTool } = run.router;
     let attempts = 0;
     run.router.callTool = async function* (request, options) {
