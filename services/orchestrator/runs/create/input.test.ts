@@ -85,6 +85,17 @@ describe("the input of a run", () => {
     );
   });
 
+  test.each(["https://", "http://[::1", "https://a b/c.png", "http://example.com:70000/"])(
+    "LOOP-18 names no file at %j, which is no address and would fail all runs of its session",
+    async (value) => {
+      const file = { mediaType: "image/png", source: { case: "url" as const, value } };
+      const content = [{ part: { case: "file" as const, value: file } }];
+      await expect(itemsFrom([{ item: { case: "message", value: { role: Role.USER, content } } }])).rejects.toThrow(
+        "input[0].message.content[0].file.url is no address",
+      );
+    },
+  );
+
   test("LOOP-18 tells of calls that were made elsewhere", async () => {
     const call: Given = { item: { case: "call", value: { callId: "a", name: "look", argumentsJson: "{}" } } };
     expect((await itemsFrom([hello, call, output(result('"seen"'))])).map(({ item }) => item)).toMatchObject([

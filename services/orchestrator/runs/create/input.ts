@@ -1,6 +1,7 @@
 /** What a client gives as conversation: refused where it cannot be right, with its place. What only looks odd is made fit. */
 
 import { create } from "@bufbuild/protobuf";
+import type { File } from "#gen/toolbus/content/v1/content_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Taker } from "#runtime/collections/own-turn.ts";
@@ -42,9 +43,16 @@ function itemFromMessage({ role, content }: InputMessage, place: string): Item {
   const file = content.findIndex(({ part }) => part.case === "file");
   if (file >= 0 && role === Role.ASSISTANT)
     refuseAt(`${place}.message.content[${file}]`, "is a file, which users alone give");
+  const lost = content.findIndex(({ part: { case: kind, value } }) => kind === "file" && !isReachable(value));
+  if (lost >= 0) refuseAt(`${place}.message.content[${lost}].file.url`, "is no address");
   // no provider takes a message of nothing; one of the assistant is left out
   if (role === Role.USER && file < 0 && textOfContent(content).trim() === "") refuseAt(place, "holds nothing");
   return create(ItemSchema, { item: { case: "message", value: { role, content } } });
+}
+
+/** What is no address could be put into no prompt: each run of the session would fail by it. */
+function isReachable({ source }: File): boolean {
+  return source.case !== "url" || URL.canParse(source.value);
 }
 
 function itemFromCall({ callId, name, argumentsJson }: InputCall): Item {
