@@ -5,10 +5,11 @@
  * accepted-here-1  Only stored state is passed on: a log of one event and the first entry of its session's queue. If the run
  *     changed meanwhile, the fence of the next append shows it.
  * accepted-here-2  A run is passed on once. A wake-up that comes to another process finds everything in the log. Runs that nobody
- *     takes are forgotten after the next 500.
+ *     takes are forgotten after 2 s, or after the next 500: each holds all that its client gave, which may be 1 MiB.
  */
 
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import type { RunJournal } from "../../log/journal.ts";
 import type { QueueEntry } from "../queue.ts";
 
@@ -26,6 +27,7 @@ export interface AcceptedHere {
 
 /** accepted-here-2. */
 const mostKept = 500;
+const keptMs = 2_000;
 
 export function createAcceptedHere(): AcceptedHere {
   const kept = new BoundedMap<string, Promise<FreshRun | undefined>>(mostKept);
@@ -33,7 +35,11 @@ export function createAcceptedHere(): AcceptedHere {
     open(runId) {
       const { promise, resolve } = Promise.withResolvers<FreshRun | undefined>();
       kept.set(runId, promise);
-      return { resolve, [Symbol.dispose]: () => resolve(undefined) };
+      const close = () => {
+        resolve(undefined);
+        startTimer(keptMs, () => kept.delete(runId), { isBackground: true });
+      };
+      return { resolve, [Symbol.dispose]: close };
     },
     async take(runId) {
       const run = kept.get(runId);
