@@ -10,9 +10,10 @@ import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
-import { type SelfWakeOptions, startFromInbox } from "./self-wake.ts";
+import { defaultMaxSelfWakes, type SelfWakeOptions, startFromInbox } from "./self-wake.ts";
 
 const event = inboxEvent({ sessionId: "s", agent: "a", eventId: "tr:1", text: "news" });
+const said = inboxEvent({ sessionId: "s", agent: "a", eventId: "msg:1", text: '[Ada: "hello"]', isFromPerson: true });
 const signal = new AbortController().signal;
 
 /** What a process needs to start a run from an inbox; it dies at the n-th thing that it does to the outside. */
@@ -114,4 +115,19 @@ test("TOOL-9 an event for which a run had no room beside others starts the next 
   expect(await runIds()).toHaveLength(2);
   await endRun(log, (await runIds())[0]!, RunEndReason.FINAL_ANSWER, ["tr:1"]);
   expect(await startFromInbox(options, "s", signal)).toBe(false);
+});
+
+test("TOOL-9 what a person said starts no runs without end while each of them cannot read its inbox", async () => {
+  const { options, log, runIds } = openParts();
+  const refused: (string | undefined)[] = [];
+  const parts: SelfWakeOptions = {
+    ...options,
+    inbox: { list: async () => [said] },
+    audit: ({ rule }) => void refused.push(rule),
+  };
+  let started = 0;
+  for (; started < 50 && (await startFromInbox(parts, "s", signal)); started += 1)
+    await endRun(log, (await runIds())[0]!, RunEndReason.INBOX_UNAVAILABLE);
+  expect(started).toBe(defaultMaxSelfWakes);
+  expect(refused).toEqual(["limits.maxSelfWakes"]);
 });

@@ -5,7 +5,7 @@
  *     event starts at most one run; if that run did not take it, the event waits for the next one. A run has a successor only if it
  *     could not read its inbox, or had no room for the event beside those before it (inbox-2).
  * self-wake-2  Runs that start by themselves are counted from the last run that a client or a person's message started. So agents whose
- *     runs cause each other's events stop at the limit.
+ *     runs cause each other's events stop at the limit, and so do the runs of one event that fail at its inbox one after the other.
  * self-wake-3  In the session of an agent that another agent called (LOOP-17) nothing starts by itself: the caller's limits would not hold
  *     for that run, and its cost would not count for the caller. The events wait for the session's next run.
  */
@@ -54,23 +54,28 @@ export async function startFromInbox(
   const agent = await options.agents.getAgent(name, { signal, principal, contextRevision });
   if (agent.wakeOnInbox === false) return false;
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
-  if (isOverLimit(options, agent, { sessionId, selfWakeCount })) return false;
   const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };
-  return startOnce(options, about, { eventId: last.eventId, idempotencyKey: `inbox ${name} ${last.eventId}` });
+  return startOnce(options, agent, about, { eventId: last.eventId, idempotencyKey: `inbox ${name} ${last.eventId}` });
 }
 
-/** self-wake-1. */
+type About = MessageInitShape<typeof RunAcceptedSchema> & { sessionId: string; selfWakeCount: number };
+
+/** self-wake-1, self-wake-2. */
 async function startOnce(
   options: SelfWakeOptions,
-  about: MessageInitShape<typeof RunAcceptedSchema>,
+  agent: Agent,
+  about: About,
   { eventId, idempotencyKey }: { eventId: string; idempotencyKey: string },
 ): Promise<boolean> {
+  if (isOverLimit(options, agent, about)) return false;
   const run = await acceptRun(options, create(RunAcceptedSchema, { ...about, idempotencyKey }));
   if (run.phase.kind !== "ended") return true;
   const { endReason } = run.phase.ended;
   const isForNext = run.inbox ? !run.inbox.eventIds.includes(eventId) : endReason === RunEndReason.INBOX_UNAVAILABLE;
   if (!isForNext) return false;
-  return startOnce(options, about, { eventId, idempotencyKey: `${idempotencyKey} after ${run.runId}` });
+  const count = run.inbox ? 0 : run.accepted.selfWakeCount + 1;
+  const next = { ...about, selfWakeCount: Math.max(about.selfWakeCount, count) };
+  return startOnce(options, agent, next, { eventId, idempotencyKey: `${idempotencyKey} after ${run.runId}` });
 }
 
 /** self-wake-2. */
