@@ -115,9 +115,7 @@ export async function openOrchestrator(
   stack.use(await serveOnBus(bus, { service: name, instance, logger, telemetry: context.telemetry, routes }));
   const kept = { retention, results: createResultRemoval(bus), keptMs: config.retentionMs };
   stack.use(openRetention({ ...shared, ...kept }));
-  stack.defer(() =>
-    stopping.abort(new Failure("unavailable", "this orchestrator stops: watch again", { reason: "INSTANCE_STOPPING" })),
-  );
+  stack.defer(() => stopping.abort(stops("watch again")));
   const wakeLoop = { ...shared, queue: wakes, slots: config.slots, work: worker.work };
   const working = runWakeLoop(wakeLoop, handover.signal);
   stack.defer(() => drain(working, { handover, abandon, drainMs: config.drainMs }));
@@ -156,6 +154,9 @@ async function drain(
   { handover, abandon, drainMs }: { handover: AbortController; abandon: AbortController; drainMs: number },
 ): Promise<void> {
   handover.abort(new Error("this process hands its runs over"));
-  if (!(await comesWithin(drainMs, working))) abandon.abort(new Error("this process stops"));
+  if (!(await comesWithin(drainMs, working))) abandon.abort(stops("another one goes on"));
   await working;
 }
+
+const stops = (then: string) =>
+  new Failure("unavailable", `this orchestrator stops: ${then}`, { reason: "INSTANCE_STOPPING" });

@@ -13,6 +13,7 @@ import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { clientFor } from "../../../clients.ts";
 import { processOf } from "../../../processes.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
@@ -85,21 +86,28 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
     },
     async *callTool(request, { signal, principal }) {
       const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
-      let isRead = false;
-      const leave = () => leaving.abort(signal.reason);
-      signal.addEventListener("abort", leave, { once: true });
-      if (signal.aborted) leave();
+      let isRead: boolean | undefined = false;
       try {
-        yield* withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
-        isRead = true;
+        const responses = withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
+        const unread = responses[Symbol.asyncIterator]();
+        for (;;) {
+          const next = await unlessAborted(unread.next(), signal);
+          isRead = next.done;
+          if (next.done) return;
+          yield next.value;
+        }
       } catch (error) {
         throw failureFrom(error);
       } finally {
-        signal.removeEventListener("abort", leave);
-        if (!isRead) leave();
+        if (!isRead && !isLeftToOthers(signal)) leaving.abort(signal.reason);
       }
     },
   };
+}
+
+/** A process that stops cancels no call: the router finds its caller gone, and whoever goes on with the run joins the call. */
+function isLeftToOthers({ reason }: AbortSignal): boolean {
+  return reason instanceof Failure && reason.code === "unavailable";
 }
 
 function agentsFrom({ agents }: Clients): RememberedAgents {
