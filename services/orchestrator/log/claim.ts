@@ -25,6 +25,9 @@ export class Superseded extends Error {
   }
 }
 
+/** Another process goes on with the run, and with its calls. */
+export class TakenOver extends Superseded {}
+
 /** So that an end always fits its log: see `check`. */
 const maxErrorCharacters = 4_000;
 
@@ -121,7 +124,7 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
 /** The state if the run is still worked on under this claim. */
 function stateUnder(epoch: number, state: FoldedRun | undefined): FoldedRun {
   if (state === undefined) throw new Superseded("the log is gone");
-  if (state.claim?.epoch !== epoch) throw new Superseded(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
+  if (state.claim?.epoch !== epoch) throw new TakenOver(`epoch ${state.claim?.epoch} took over from epoch ${epoch}`);
   if (state.phase.kind === "ended") throw new Superseded("the run has ended"); // claim-1
   return state;
 }

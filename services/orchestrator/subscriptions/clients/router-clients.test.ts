@@ -1,31 +1,68 @@
 import { once } from "node:events";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
+import { Superseded, TakenOver } from "../../log/claim.ts";
 import { createRouterClients } from "./router-clients.ts";
 
-test("a call whose answer is left early ends at the router too", async () => {
-  await using bus = await openTestBus();
+const request = { callId: "c", sessionId: "s", name: "double", argumentsJson: "{}" };
+
+/** A router whose calls go on until it hears that they are left. */
+async function openRouter() {
+  await using stack = new AsyncDisposableStack();
+  const bus = stack.use(await openTestBus());
   let hasEnded = false;
-  await using _server = await serveOnNats(bus, {
-    service: "tool-router",
-    routes: (router) =>
-      router.service(ToolService, {
+  const closing = Promise.withResolvers<void>();
+  const routes = (router: ConnectRouter) =>
+    router
+      .service(ToolService, {
         async *callTool(_request, { signal }) {
           yield { event: { case: "progress" as const, value: { progress: 1 } } };
-          if (!signal.aborted) await once(signal, "abort");
-          hasEnded = true;
+          if (!signal.aborted) await Promise.race([once(signal, "abort"), closing.promise]);
+          hasEnded = signal.aborted;
         },
-      }),
-  });
+      })
+      .service(ToolCallService, { cancelToolCall: () => ({}) });
+  stack.use(await serveOnNats(bus, { service: "tool-router", routes }));
+  stack.defer(closing.resolve);
+  const owned = stack.move();
   const { router } = createRouterClients(bus, []);
+  return { router, hasEnded: () => hasEnded, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+test("a call whose answer is left early ends at the router too", async () => {
+  await using world = await openRouter();
   const { signal } = new AbortController();
-  const request = { callId: "c", sessionId: "s", name: "double", argumentsJson: "{}" };
-  for await (const { event } of router.callTool(request, { signal, principal: "local" })) {
+  for await (const { event } of world.router.callTool(request, { signal, principal: "local" })) {
     expect(event.case).toBe("progress");
     break;
   }
-  await until(() => hasEnded, { what: "the router to hear of it" });
+  await until(world.hasEnded, { what: "the router to hear of it" });
 });
+
+test.each([
+  ["its run is canceled", new Superseded("the run is to be canceled"), true],
+  ["its run's time is over", new Error("the run's deadline has passed"), true],
+  ["another process took the run over", new TakenOver("epoch 2 took over from epoch 1"), false],
+  ["this process stops", new Failure("unavailable", "it stops", { reason: "INSTANCE_STOPPING" }), false],
+])(
+  "LOOP-13 LOOP-15 a call that is left because %s: whether the router hears of a cancel",
+  async (_, reason, isCanceled) => {
+    await using world = await openRouter();
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const reading = (async () => {
+      for await (const { event } of world.router.callTool(request, { signal, principal: "local" }))
+        if (event.case === "progress") leaving.abort(reason);
+    })();
+    await expect(reading).rejects.toThrow();
+    await world.router.cancelCall("other", "", { signal: new AbortController().signal, principal: "local" }); // goes the same way, later
+    if (isCanceled) await until(world.hasEnded, { what: "the router to hear of it" });
+    expect(world.hasEnded()).toBe(isCanceled);
+  },
+);

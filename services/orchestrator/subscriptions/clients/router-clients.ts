@@ -16,6 +16,7 @@ import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { clientFor } from "../../../clients.ts";
 import { processOf } from "../../../processes.ts";
+import { TakenOver } from "../../log/claim.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { createKnownAgents } from "../../loop/tools/known/known-agents.ts";
 import { createKnownLists } from "../../loop/tools/known/known-lists.ts";
@@ -86,10 +87,10 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
     },
     async *callTool(request, { signal, principal }) {
       const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
+      const responses = withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
+      const unread = responses[Symbol.asyncIterator]();
       let isRead: boolean | undefined = false;
       try {
-        const responses = withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
-        const unread = responses[Symbol.asyncIterator]();
         for (;;) {
           const next = await unlessAborted(unread.next(), signal);
           isRead = next.done;
@@ -99,15 +100,28 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
       } catch (error) {
         throw failureFrom(error);
       } finally {
-        if (!isRead && !isLeftToOthers(signal)) leaving.abort(signal.reason);
+        if (!isRead && isLeftToOthers(signal)) void readOut(unread);
+        else if (!isRead) leaving.abort(signal.reason);
       }
     },
   };
 }
 
-/** A process that stops cancels no call: the router finds its caller gone, and whoever goes on with the run joins the call. */
+/**
+ * A call of a run with which another process goes on, or will, is not canceled: that one joins it. If this process ends before the call, the
+ * router finds it gone.
+ */
 function isLeftToOthers({ reason }: AbortSignal): boolean {
-  return reason instanceof Failure && reason.code === "unavailable";
+  return reason instanceof TakenOver || (reason instanceof Failure && reason.code === "unavailable");
+}
+
+/** What nobody reads would take up room. */
+async function readOut(unread: AsyncIterator<unknown>): Promise<void> {
+  for (let isOver: boolean | undefined = false; !isOver; )
+    isOver = await unread.next().then(
+      ({ done }) => done,
+      () => true,
+    );
 }
 
 function agentsFrom({ agents }: Clients): RememberedAgents {
