@@ -16,12 +16,14 @@ const request = { callId: "c", sessionId: "s", name: "double", argumentsJson: "{
 async function openRouter() {
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openTestBus());
+  let begun = 0;
   let hasEnded = false;
   const closing = Promise.withResolvers<void>();
   const routes = (router: ConnectRouter) =>
     router
       .service(ToolService, {
         async *callTool(_request, { signal }) {
+          begun += 1;
           yield { event: { case: "progress" as const, value: { progress: 1 } } };
           if (!signal.aborted) await Promise.race([once(signal, "abort"), closing.promise]);
           hasEnded = signal.aborted;
@@ -32,8 +34,17 @@ async function openRouter() {
   stack.defer(closing.resolve);
   const owned = stack.move();
   const { router } = createRouterClients(bus, []);
-  return { router, hasEnded: () => hasEnded, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { router, begun: () => begun, hasEnded: () => hasEnded, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
+
+test("LOOP-13 a call of a process that has to stop by then is not made", async () => {
+  await using world = await openRouter();
+  const signal = AbortSignal.abort(new Failure("unavailable", "it stops", { reason: "INSTANCE_STOPPING" }));
+  const calling = Array.fromAsync(world.router.callTool(request, { signal, principal: "local" }));
+  await expect(calling).rejects.toThrow("it stops");
+  await world.router.cancelCall("other", "", { signal: new AbortController().signal, principal: "local" });
+  expect(world.begun()).toBe(0);
+});
 
 test("a call whose answer is left early ends at the router too", async () => {
   await using world = await openRouter();

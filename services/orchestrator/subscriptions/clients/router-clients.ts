@@ -86,6 +86,7 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
       await asFailures(principal, cancel);
     },
     async *callTool(request, { signal, principal }) {
+      signal.throwIfAborted(); // nothing is sent then
       const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
       const responses = withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
       const unread = responses[Symbol.asyncIterator]();
