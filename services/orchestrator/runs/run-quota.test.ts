@@ -44,3 +44,16 @@ test("SEC-6 the runs that one creates at once are no more than its share", async
   for (const place of places) place[Symbol.dispose]();
   using _ = await runs.requireRoom("mallory");
 });
+
+test("SEC-6 a run that is accepted takes the place of its own creation, and no other's", async () => {
+  const log = createMemoryRunLog();
+  const runs = createRunQuota(log, 2);
+  using _slow = await runs.requireRoom("mallory");
+  {
+    using place = await runs.requireRoom("mallory");
+    const accepted: EventBody = { case: "accepted", value: { sessionId: "s", agent: "a", principal: "mallory" } };
+    await createJournal(log, "run1", systemClock).append(() => accepted);
+    runs.add("mallory", "run1", place);
+  }
+  await expect(runs.requireRoom("mallory")).rejects.toMatchObject({ reason: "SHARE_EXCEEDED" });
+});

@@ -7,8 +7,8 @@ import type { RunLog } from "../log/journal.ts";
  * ended is asked of its log, only once a principal seems to have its share.
  */
 export interface RunQuota {
-  /** In one of the places that are held for its principal, if there is one. */
-  add(principal: string, runId: string): void;
+  /** In the place that is held for it, if there is one. */
+  add(principal: string, runId: string, place?: Disposable | undefined): void;
   /** The place of a run that is being created, until it is disposed. Refuses a principal that has its share. */
   requireRoom(principal: string): Promise<Disposable>;
 }
@@ -30,17 +30,11 @@ export function createRunQuota(
     (runsByPrincipal.get(principal)?.size ?? 0) + (placesByPrincipal.get(principal)?.size ?? 0) < limit;
 
   function takePlace(principal: string): Disposable {
-    const place = { [Symbol.dispose]: () => leave(principal, place) };
-    placesByPrincipal.set(principal, (placesByPrincipal.get(principal) ?? new Set()).add(place));
+    const places = placesByPrincipal.get(principal) ?? new Set();
+    const leave = () => places.delete(place) && places.size === 0 && placesByPrincipal.delete(principal);
+    const place = { [Symbol.dispose]: () => void leave() };
+    placesByPrincipal.set(principal, places.add(place));
     return place;
-  }
-
-  /** All places of a principal are alike: a run takes any of them. */
-  function leave(principal: string, place: Disposable | undefined): void {
-    const places = placesByPrincipal.get(principal);
-    if (place === undefined || places === undefined) return;
-    places.delete(place);
-    if (places.size === 0) placesByPrincipal.delete(principal);
   }
 
   /** The oldest first, in turns: who still goes on is asked again after all others. */
@@ -55,10 +49,10 @@ export function createRunQuota(
   }
 
   return {
-    add(principal, runId) {
+    add(principal, runId, place) {
       const runs = runsByPrincipal.get(principal) ?? new Set();
       runsByPrincipal.set(principal, runs.add(runId));
-      leave(principal, placesByPrincipal.get(principal)?.values().next().value);
+      place?.[Symbol.dispose]();
     },
     async requireRoom(principal) {
       stored.requireRoom(principal);

@@ -36,11 +36,11 @@ export interface AcceptanceOptions extends ExistingRunOptions {
   readonly runQuota?: RunQuota;
 }
 
-/** `isFirst` says that the session was opened for this run. */
+/** `isFirst` says that the session was opened for this run; `place` is that of the run in its principal's share. */
 export async function acceptRun(
   options: AcceptanceOptions,
   accepted: RunAccepted,
-  { isFirst = false }: { isFirst?: boolean } = {},
+  { isFirst = false, place }: { isFirst?: boolean; place?: Disposable | undefined } = {},
 ): Promise<FoldedRun> {
   const { log, queues, wakes, keys, clock } = options;
   const { sessionId, idempotencyKey } = accepted;
@@ -54,7 +54,7 @@ export async function acceptRun(
     (state) => (state === undefined ? { case: "accepted", value: { ...accepted, ...currentTrace() } } : undefined),
     { announce }, // accept-1
   );
-  if (event !== undefined) options.runQuota?.add(accepted.principal, runId);
+  if (event !== undefined) options.runQuota?.add(accepted.principal, runId, place);
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined)

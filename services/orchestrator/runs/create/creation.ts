@@ -51,7 +51,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const repeated = await findRepeated(options, { ...request, input }, by);
   if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);
-  using _ = await options.runQuota?.requireRoom(by.principal);
+  using place = await options.runQuota?.requireRoom(by.principal);
   const session = await openSession(options, request, by);
   refuseOtherAgent(request, standingOf(session).agent);
   await refuseUncounted(options.agents, session, request.options, by);
@@ -72,7 +72,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
     previousRunId,
     ...(request.options && { options: request.options }),
   });
-  const state = await acceptRun(options, accepted, { isFirst: sessionOf(request, by.principal) === "" });
+  const state = await acceptRun(options, accepted, { isFirst: sessionOf(request, by.principal) === "", place });
   refuseOther(state, accepted); // another creation may have been first
   return state;
 }

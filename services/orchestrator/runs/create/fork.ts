@@ -37,7 +37,7 @@ export async function forkRun(
     refuseOther(repeated, asked);
     return repeated;
   }
-  using _ = await options.runQuota?.requireRoom(by.principal);
+  using place = await options.runQuota?.requireRoom(by.principal);
   if (atSequence > last) {
     refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, {
       reason: "RUN_EVENT_NOT_FOUND",
@@ -51,7 +51,7 @@ export async function forkRun(
   });
   const { principal } = session;
   const forked = { ...asked, ...standing, sessionId: session.id, principal, idempotencyKey };
-  const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "" });
+  const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "", place });
   refuseOther(started, asked); // another creation may have been first
   return started;
 }
