@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
-import { createFakeRouter } from "../fakes/fake-router.ts";
-import { openWorld, userItem, type World } from "../test-orchestrator.ts";
+import { createFakeRouter } from "../testing/fakes/fake-router.ts";
+import { openWorld, userItem, type World } from "../testing/test-orchestrator.ts";
 
 const router = createFakeRouter([{ name: "hang", answer: () => new Promise(() => {}) }]);
 let isDeleted = false;

@@ -43,8 +43,8 @@ export interface CallWork {
 
 /** Gives every open call its result, but those that wait for the client of the run. */
 export async function executeCalls(run: ClaimedRun, context: LoopContext, work: CallWork): Promise<void> {
-  const { options, principal } = run.state.accepted;
-  const { turns, atTurn } = run.state;
+  const { accepted, turns, atTurn } = run.state;
+  const { options, principal } = accepted;
   const { limits } = context;
   const { table, isRecovering } = work;
   const calls = turns.at(-1)?.calls ?? [];

@@ -43,17 +43,14 @@ function itemFromMessage({ role, content }: InputMessage, place: string): Item {
   const file = content.findIndex(({ part }) => part.case === "file");
   if (file >= 0 && role === Role.ASSISTANT)
     refuseAt(`${place}.message.content[${file}]`, "is a file, which users alone give");
-  const lost = content.findIndex(({ part: { case: kind, value } }) => kind === "file" && !isReachable(value));
+  const lost = content.findIndex(({ part }) => part.case === "file" && !hasPlace(part.value)); // no prompt takes it
   if (lost >= 0) refuseAt(`${place}.message.content[${lost}].file.url`, "is no address");
   // no provider takes a message of nothing; one of the assistant is left out
   if (role === Role.USER && file < 0 && textOfContent(content).trim() === "") refuseAt(place, "holds nothing");
   return create(ItemSchema, { item: { case: "message", value: { role, content } } });
 }
 
-/** What is no address could be put into no prompt: each run of the session would fail by it. */
-function isReachable({ source }: File): boolean {
-  return source.case !== "url" || URL.canParse(source.value);
-}
+const hasPlace = ({ source }: File) => source.case !== "url" || URL.canParse(source.value);
 
 function itemFromCall({ callId, name, argumentsJson }: InputCall): Item {
   return create(ItemSchema, { item: { case: "functionCall", value: { callId, name, argumentsJson } } });

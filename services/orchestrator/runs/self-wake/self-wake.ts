@@ -58,13 +58,11 @@ export async function startFromInbox(
   return startOnce(options, agent, about, { eventId: last.eventId, idempotencyKey: `inbox ${name} ${last.eventId}` });
 }
 
-type About = MessageInitShape<typeof RunAcceptedSchema> & { sessionId: string; selfWakeCount: number };
-
 /** self-wake-1, self-wake-2. */
 async function startOnce(
   options: SelfWakeOptions,
   agent: Agent,
-  about: About,
+  about: MessageInitShape<typeof RunAcceptedSchema> & { sessionId: string; selfWakeCount: number },
   { eventId, idempotencyKey }: { eventId: string; idempotencyKey: string },
 ): Promise<boolean> {
   if (isOverLimit(options, agent, about)) return false;

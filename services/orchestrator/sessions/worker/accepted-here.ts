@@ -5,10 +5,9 @@
  * accepted-here-1  Only stored state is passed on: a log of one event and the first entry of its session's queue. If the run
  *     changed meanwhile, the fence of the next append shows it.
  * accepted-here-2  A run is passed on once. A wake-up that comes to another process finds everything in the log. Runs that nobody
- *     takes are forgotten after 2 s, or after the next 500: each holds all that its client gave, which may be 1 MiB.
+ *     takes are forgotten after 2 s: each holds all that its client gave, which may be 1 MiB.
  */
 
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { RunJournal } from "../../log/journal.ts";
 import type { QueueEntry } from "../queue.ts";
@@ -26,11 +25,10 @@ export interface AcceptedHere {
 }
 
 /** accepted-here-2. */
-const mostKept = 500;
 const keptMs = 2_000;
 
 export function createAcceptedHere(): AcceptedHere {
-  const kept = new BoundedMap<string, Promise<FreshRun | undefined>>(mostKept);
+  const kept = new Map<string, Promise<FreshRun | undefined>>();
   return {
     open(runId) {
       const { promise, resolve } = Promise.withResolvers<FreshRun | undefined>();

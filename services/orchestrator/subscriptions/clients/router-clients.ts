@@ -6,7 +6,7 @@ import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_serv
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
@@ -90,39 +90,27 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
       const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
       const responses = withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
       const unread = responses[Symbol.asyncIterator]();
-      let isRead: boolean | undefined = false;
+      let next: IteratorResult<CallToolResponse> | undefined;
       try {
         for (;;) {
-          const next = await unlessAborted(unread.next(), signal);
-          isRead = next.done;
+          next = await unlessAborted(unread.next(), signal);
           if (next.done) return;
           yield next.value;
         }
       } catch (error) {
         throw failureFrom(error);
       } finally {
-        if (!isRead && isLeftToOthers(signal)) void readOut(unread);
-        else if (!isRead) leaving.abort(signal.reason);
+        if (isLeftToOthers(signal))
+          void Array.fromAsync(responses, () => {}).catch(() => {}); // unread, it takes up room
+        else if (!next?.done) leaving.abort(signal.reason);
       }
     },
   };
 }
 
-/**
- * A call of a run with which another process goes on, or will, is not canceled: that one joins it. If this process ends before the call, the
- * router finds it gone.
- */
+/** The process that goes on with the run joins the call: it is not canceled. */
 function isLeftToOthers({ reason }: AbortSignal): boolean {
   return reason instanceof TakenOver || (reason instanceof Failure && reason.code === "unavailable");
-}
-
-/** What nobody reads would take up room. */
-async function readOut(unread: AsyncIterator<unknown>): Promise<void> {
-  for (let isOver: boolean | undefined = false; !isOver; )
-    isOver = await unread.next().then(
-      ({ done }) => done,
-      () => true,
-    );
 }
 
 function agentsFrom({ agents }: Clients): RememberedAgents {
