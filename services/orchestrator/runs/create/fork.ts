@@ -6,7 +6,8 @@ import { Carry } from "#gen/toolbus/session/v1/session_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
+import { readState } from "../../log/journal.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
 import { notFound } from "../existing-run.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
 import type { CreationOptions } from "./creation.ts";
@@ -23,10 +24,8 @@ export async function forkRun(
   by: { signal: AbortSignal; principal: string; caller: Caller },
 ): Promise<FoldedRun> {
   const input = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
-  const { records } = await options.log.read(runId, 0);
-  const last = records.at(-1)?.event.sequence ?? notFound(runId);
-  const state = foldLog(records) ?? notFound(runId);
-  const { accepted } = state;
+  const state = (await readState(options.log, runId)) ?? notFound(runId);
+  const { accepted, eventCount } = state;
   requireOwner(accepted, by.caller, `run ${runId}`);
   const fork = create(RunForkSchema, { runId, atSequence });
   const given = optionsAt(state, atSequence);
@@ -38,8 +37,8 @@ export async function forkRun(
     return repeated;
   }
   using place = await options.runQuota?.requireRoom(by.principal);
-  if (atSequence > last) {
-    refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${last}`, {
+  if (atSequence >= eventCount) {
+    refuse("out_of_range", `run ${runId} has no event ${atSequence}: its last is ${eventCount - 1}`, {
       reason: "RUN_EVENT_NOT_FOUND",
     });
   }

@@ -127,15 +127,11 @@ async function* runsBefore(queues: SessionQueues, log: RunLog, run: Continuation
 }
 
 async function findForked(queues: SessionQueues, log: RunLog, { runId, atSequence }: RunFork) {
-  const state = await readState(log, runId, atSequence);
+  const { records } = await log.read(runId, 0);
+  const state = foldLog(records.filter(({ event }) => event.sequence <= atSequence));
   if (state === undefined) return undefined;
   for await (const entry of entriesBackward(queues, await queues.last(state.accepted.sessionId))) {
     if (entry.queued.runId === runId) return { state, entry };
   }
   return { state, entry: undefined };
-}
-
-async function readState(log: RunLog, runId: string, atSequence = Number.POSITIVE_INFINITY) {
-  const { records } = await log.read(runId, 0);
-  return foldLog(records.filter(({ event }) => event.sequence <= atSequence));
 }
