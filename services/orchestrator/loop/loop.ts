@@ -24,6 +24,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import { callsFrom, type FoldedRun, openCallCount, openCalls } from "../log/state/fold.ts";
@@ -38,7 +39,6 @@ import { AgentSwitched } from "./errors/agent-switched.ts";
 import { retryWhileUnavailable } from "./errors/retry-while-unavailable.ts";
 import { RunFailed } from "./errors/run-failed.ts";
 import { takeEvents } from "./inbox/take-events.ts";
-import { openDeadline } from "./limits/deadline.ts";
 import { decideStop, hasSkipped, type Stop } from "./limits/stop-condition.ts";
 import { compactIfFull } from "./prompt/compaction.ts";
 import { createDeltaWriter, type DeltaWriter } from "./streaming/deltas.ts";
@@ -52,8 +52,8 @@ export type LoopOutcome = "ended" | "parked" | "handed_over";
 /** Works on a claimed run until it ends, parks, or is to be handed over. Throws `Superseded` when it is no longer ours. */
 export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<LoopOutcome> {
   const context = runningContext(given);
-  using deadline = openDeadline(run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now());
-  using ending = openEnding(context.signal, deadline.signal);
+  using deadline = timeoutSignal(Math.max(0, run.state.acceptedAtMs + context.limits.deadlineMs - context.clock.now()));
+  using ending = openEnding(context.signal, deadline);
   const { signal } = ending;
   using leaving = openEnding(signal, context.handover);
   let taken: TurnTaken | undefined;
@@ -82,7 +82,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
     } catch (error) {
       if (run.state.cancel !== undefined) continue; // the state itself throws when the run is no longer ours
       if (error instanceof Superseded || context.signal.aborted) throw error;
-      if (context.handover.aborted || deadline.signal.aborted) continue;
+      if (context.handover.aborted || deadline.aborted) continue;
       if (error instanceof AgentSwitched) {
         return end(run, context, {
           state: RunState.CANCELED,

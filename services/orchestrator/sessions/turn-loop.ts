@@ -10,6 +10,7 @@ import type { WorkSpan } from "#runtime/telemetry/in-span.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
 import type { RunLog } from "../log/journal.ts";
 import { routerCallId } from "../log/state/call-ids.ts";
@@ -19,7 +20,6 @@ import { RunFailed } from "../loop/errors/run-failed.ts";
 import { waitFor } from "../loop/errors/wait-for.ts";
 import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";
 import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
-import { openDeadline } from "../loop/limits/deadline.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
 import { stopOfLate } from "../loop/limits/stop-condition.ts";
 import { type LoopOutcome, runLoop, stopRun } from "../loop/loop.ts";
@@ -113,12 +113,12 @@ async function openContextInTime(
   const { acceptedAtMs, accepted, cancel } = run.state;
   if (cancel !== undefined) return undefined;
   const { deadlineMs } = limitsFrom(undefined, accepted.options?.limits);
-  using deadline = openDeadline(acceptedAtMs + deadlineMs - options.clock.now());
-  using opening = openEnding(signal, deadline.signal);
+  using deadline = timeoutSignal(Math.max(0, acceptedAtMs + deadlineMs - options.clock.now()));
+  using opening = openEnding(signal, deadline);
   try {
     return await openContext(options, run, active, opening.signal);
   } catch (error) {
-    if (signal.aborted || !deadline.signal.aborted) throw error;
+    if (signal.aborted || !deadline.aborted) throw error;
     return undefined;
   }
 }
