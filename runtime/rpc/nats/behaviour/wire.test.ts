@@ -1,6 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
-import { Code, createClient } from "@connectrpc/connect";
+import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
 import { headers, type Msg, type NatsConnection } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
@@ -35,6 +35,11 @@ function nameService(): string {
 
 async function openClient(service: string) {
   return createClient(EchoService, createNatsTransport(await world.connect(), { service }));
+}
+
+/** A header block as it is, which the library would not send. */
+function rawHeaders(line: string) {
+  return Object.assign(headers(), { encode: () => Buffer.from(`NATS/1.0\r\n${line}\r\n\r\n`) });
 }
 
 /** Answers the openings of one method by hand. */
@@ -198,17 +203,43 @@ describe("a client", () => {
       expect((await failureOf(client.unary({}))).code).toBe(Code.Internal);
     }
   });
+
+  const wholeAnswer = bytesFromFrame(FrameKind.data, FrameFlag.end, 0);
+  const firstOfMany = bytesFromFrame(FrameKind.data, 0, 0);
+  const failure = bytesFromFrame(FrameKind.error, 0, 0, Buffer.from('{"code":"not_found","message":"no"}'));
+
+  test.each([
+    ["a value beyond Latin-1", "a whole answer", "x-note: \u4f60", wholeAnswer],
+    ["a value beyond Latin-1", "an answer of many", "x-note: \u4f60", firstOfMany],
+    ["a value beyond Latin-1", "an error", "x-note: \u4f60", failure],
+    ["a key with a space", "a whole answer", "x note: 1", wholeAnswer],
+    ["a key with a space", "an answer of many", "x note: 1", firstOfMany],
+    ["a key with a space", "no frame", "x note: 1", new Uint8Array(0)],
+    ["a key that HTTP does not have", "a whole answer", "x/note: 1", wholeAnswer],
+    ["a trailer without a key", "a whole answer", "Trailer-: 1", wholeAnswer],
+  ])("BUS-2 ends a call that is answered with %s in %s, and goes on with others", async (_what, _in, line, frame) => {
+    const service = nameService();
+    await answerByHand(service, "Unary", (message, count) => {
+      if (count === 1) message.respond(frame, { headers: rawHeaders(line), reply: "toolbus.test.odd" });
+      else message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0));
+    });
+    const client = await openClient(service);
+    const error = await failureOf(client.unary({}, { timeoutMs: 2_000 }));
+    expect([error.code, deliveryOf(error)]).toEqual([Code.Internal, "UNKNOWN"]);
+    expect((await client.unary({}, { timeoutMs: 2_000 })).value).toHaveLength(0);
+  });
 });
 
 describe("a server", () => {
-  async function openServer() {
+  async function openServer(look = (_context: HandlerContext) => {}) {
     const service = nameService();
     let started = 0;
     const server = await serveOnNats(await world.connect(), {
       service,
       routes: (router) =>
         router.service(EchoService, {
-          async unary(request) {
+          async unary(request, context) {
+            look(context);
             started += 1;
             return request;
           },
@@ -275,6 +306,16 @@ describe("a server", () => {
     const last = await until(() => frames.find((frame) => frame.data[1] === FrameFlag.end));
     expect([frames.length, last.data.length]).toEqual([2, 6 + request.length - 16_384]);
   });
+
+  test.each(["x note: 1", "x-note: \u4f60"])(
+    "BUS-2 answers a request whose metadata cannot be read, as %s, with invalid_argument",
+    async (line) => {
+      await using server = await openServer(({ requestHeader }) => void requestHeader.get("x-note"));
+      const answer = await peer.request(server.subject, "", { timeout: 2_000, headers: rawHeaders(line) });
+      expect(Buffer.from(parseFrame(answer.data)?.body ?? []).toString()).toContain("invalid_argument");
+      expect(server.started()).toBe(0);
+    },
+  );
 
   test("BUS-2 answers a request that is no message with invalid_argument", async () => {
     await using server = await openServer();

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
+import { messageFromUnknown } from "../../../failure/failure.ts";
 import { noRoom, ROOM_PATIENCE_MS } from "../../handling/messages/assembly.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { isSilent } from "../call/service-silence.ts";
@@ -37,7 +38,8 @@ import { cancelEverywhere } from "./subjects.ts";
  *     may be larger than the window, and memory holds one window and one message.
  * H5  The first frame from the server, and every heartbeat and credit, names the inbox of its sender: a peer that may only
  *     answer what it receives keeps its permission for as long as the call lasts. If nobody is there, nats-server says so.
- * H7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
+ * H7  A frame that does not belong, or has headers that nobody can read, ends the call: what it says would be lost in silence, or
+ *     taken for something else.
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
  *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
@@ -177,6 +179,15 @@ export class Channel implements MuxCall {
   }
 
   receive(message: Msg): void {
+    try {
+      this.#receive(message);
+    } catch (error) {
+      if (error instanceof ConnectError) this.abort(error);
+      else this.#violated(`sent what cannot be read: ${messageFromUnknown(error)}`); // H7
+    }
+  }
+
+  #receive(message: Msg): void {
     const frame = parseFrame(message.data);
     if (message.data.length === 0 && message.headers?.code === 503)
       this.#nobody(); // H5
@@ -229,13 +240,9 @@ export class Channel implements MuxCall {
   }
 
   #receiveData(frame: Frame, message: Msg): void {
-    try {
-      const wasGranted = this.#incoming.push(frame.body, (frame.flags & FrameFlag.more) !== 0);
-      if (!wasGranted) this.#violated("sent more than it was granted");
-      else if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);
-    } catch (error) {
-      this.abort(ConnectError.from(error));
-    }
+    const wasGranted = this.#incoming.push(frame.body, (frame.flags & FrameFlag.more) !== 0);
+    if (!wasGranted) this.#violated("sent more than it was granted");
+    else if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);
   }
 
   #grant(credit: Credit): void {

@@ -72,6 +72,14 @@ export class LightCall implements MuxCall {
   }
 
   receive(message: Msg): void {
+    try {
+      this.#receive(message);
+    } catch {
+      this.#handOver(message); // its headers cannot be read, as the channel tells
+    }
+  }
+
+  #receive(message: Msg): void {
     const frame = parseFrame(message.data);
     const isWhole = frame?.kind === FrameKind.data && frame.flags === FrameFlag.end && frame.sequence === 0;
     if (isWhole && frame.body.length <= this.#opening.credit.bytes) this.#answered(message, frame.body);
@@ -107,10 +115,9 @@ export class LightCall implements MuxCall {
   }
 
   #answered(message: Msg, body: Uint8Array): void {
-    if (!this.#settle()) return;
     const answer = { body, header: new Headers(), trailer: new Headers() };
     readMetadata(message.headers, answer.header, answer.trailer);
-    this.#answer.resolve(answer);
+    if (this.#settle()) this.#answer.resolve(answer);
   }
 
   #handOver(message: Msg): void {

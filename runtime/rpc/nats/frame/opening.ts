@@ -1,3 +1,5 @@
+import { connectError } from "../../../failure/connect.ts";
+import { messageFromUnknown } from "../../../failure/failure.ts";
 import type { Credit } from "./frame.ts";
 import { HeaderKey, readMetadata } from "./headers.ts";
 
@@ -29,8 +31,16 @@ export interface Opening {
 
 /** The opening of a call, or what is wrong with its headers: the fault names the header. */
 export function parseOpening(message: OpeningMessage): Opening | string {
-  const opening = new ParsedOpening(message.headers ?? []);
-  for (const [key, values] of message.headers ?? []) {
+  try {
+    return openingFrom(message.headers ?? []);
+  } catch (error) {
+    return `the headers cannot be read: ${messageFromUnknown(error)}`; // those of another client may have any bytes
+  }
+}
+
+function openingFrom(entries: Iterable<[string, string[]]>): Opening | string {
+  const opening = new ParsedOpening(entries);
+  for (const [key, values] of entries) {
     if (!OWN_KEYS.has(key)) continue;
     const [value = ""] = values;
     if (values.length > 1) return `the header ${key} is there ${values.length} times`;
@@ -63,10 +73,7 @@ class ParsedOpening implements Opening {
   }
 
   get header(): Headers {
-    if (!this.#header) {
-      this.#header = new Headers();
-      readMetadata(this.#entries, this.#header);
-    }
+    this.#header ??= metadataFrom(this.#entries);
     return this.#header;
   }
 
@@ -87,6 +94,17 @@ class ParsedOpening implements Opening {
     if (!INTEGER.test(value)) return false;
     this[key === HeaderKey.patience ? "patienceMs" : "timeoutMs"] = Number(value);
     return true;
+  }
+}
+
+function metadataFrom(entries: Iterable<[string, string[]]>): Headers {
+  const header = new Headers();
+  try {
+    readMetadata(entries, header);
+    return header;
+  } catch (cause) {
+    const text = `the metadata of the request cannot be read: ${messageFromUnknown(cause)}`;
+    throw connectError("invalid_argument", text, { reason: "REQUEST_MALFORMED", cause });
   }
 }
 
