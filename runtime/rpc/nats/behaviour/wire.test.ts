@@ -208,6 +208,20 @@ describe("a client", () => {
   const firstOfMany = bytesFromFrame(FrameKind.data, 0, 0);
   const failure = bytesFromFrame(FrameKind.error, 0, 0, Buffer.from('{"code":"not_found","message":"no"}'));
 
+  test("BUS-2 cancels a stream when one of its answers is no message", async () => {
+    const service = nameService();
+    const inbox = `toolbus.test.garbled.${service}`;
+    const kinds: (number | undefined)[] = [];
+    peer.subscribe(inbox, { callback: (_error, { data }) => void kinds.push(parseFrame(data)?.kind) });
+    await answerByHand(service, "ServerStream", (message) =>
+      message.respond(bytesFromFrame(FrameKind.data, 0, 0, Buffer.from([0xff, 0xff])), { reply: inbox }),
+    );
+    const client = await openClient(service);
+    const error = await failureOf(readAll(client.serverStream({})));
+    expect([error.code, deliveryOf(error)]).toEqual([Code.Internal, "UNKNOWN"]);
+    await until(() => kinds.includes(FrameKind.cancel), { timeoutMs: 5_000, what: "the cancel" });
+  });
+
   test.each([
     ["a value beyond Latin-1", "a whole answer", "x-note: \u4f60", wholeAnswer],
     ["a value beyond Latin-1", "an answer of many", "x-note: \u4f60", firstOfMany],

@@ -76,7 +76,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
   fail(thrown: unknown): ConnectError {
     const { aborted } = this.signal;
     const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
-    this.signal.end(error);
+    this.signal.abort(error); // a stream that goes on is canceled
     if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) countWaiting(this.#quietSinceMs); // whoever is asked next waits for less
     return error;
   }
