@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { until } from "#runtime/time/until.ts";
 import { bytes, echo, openRaw, openServer, textOf } from "./testing/echo-server.ts";
+import { createSelfSigned } from "./testing/self-signed.ts";
 
 /** A handler that waits until the test lets it answer. */
 function createGate() {
@@ -50,6 +51,18 @@ describe("stopping", () => {
     kept.socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
     await until(() => kept.text().includes("404"));
     await server[Symbol.asyncDispose]();
+  });
+
+  test("closes connections that are idle or have not ended their TLS handshake", async () => {
+    const tls = createSelfSigned();
+    const server = await openServer(echo, { drainTimeoutMs: 60_000, tls });
+    const options = { baseUrl: server.url, nodeOptions: { ca: tls.cert } };
+    const client = createClient(EchoService, createConnectTransport({ ...options, httpVersion: "2" }));
+    await client.unary(bytes("x"));
+    const { socket } = await openRaw(server);
+    const closed = once(socket, "close");
+    await server[Symbol.asyncDispose]();
+    await closed;
   });
 
   test("ends calls that go on for ever with unavailable once its time is over, and cuts those that do not listen", async () => {

@@ -62,6 +62,6 @@ function addressOf({ remoteAddress = "" }: Peer): string {
   return remoteAddress;
 }
 
-function peerOf({ remoteAddress, remotePort }: Peer): string {
+export function peerOf({ remoteAddress, remotePort }: Peer): string {
   return `${remoteAddress} ${remotePort}`;
 }

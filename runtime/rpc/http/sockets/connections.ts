@@ -2,16 +2,18 @@ import { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
-import type { ConnectionShares } from "./connection-shares.ts";
+import { type ConnectionShares, peerOf } from "./connection-shares.ts";
 
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
-type Speech = { kind: "undecided" } | { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };
+type Speech = { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };
 
 /** Of TCP, on a silent connection: a peer that vanished without a word would have what it watches for ever. */
 const PROBES = { initialDelay: 30_000, interval: 10_000, count: 3 };
 
 /** What is open at a server, so that it can be closed without breaking off an answer. */
 export class Connections {
+  /** By peer, what has not said a word, or has not ended its TLS handshake: HTTP is spoken on another socket then. */
+  readonly #undecided = new Map<string, Socket>();
   readonly #speechBySocket = new Map<Socket, Speech>();
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #shares: Pick<ConnectionShares, "track">;
@@ -24,17 +26,24 @@ export class Connections {
   trackSocket(socket: Socket): void {
     this.#shares.track(socket);
     socket.setKeepAlive(true, PROBES.initialDelay, PROBES.interval, PROBES.count);
-    this.#speechBySocket.set(socket, { kind: "undecided" });
-    socket.once("close", () => this.#speechBySocket.delete(socket));
+    const peer = peerOf(socket);
+    this.#undecided.set(peer, socket);
+    socket.once("close", () => this.#undecided.delete(peer));
     if (this.#isClosing) socket.destroy();
   }
 
   trackHttp1(socket: Socket): void {
-    if (this.#speechBySocket.has(socket)) this.#speechBySocket.set(socket, { kind: "http1", answers: new Set() });
+    this.#decide(socket, { kind: "http1", answers: new Set() });
   }
 
   trackHttp2(socket: Socket): void {
-    if (this.#speechBySocket.has(socket)) this.#speechBySocket.set(socket, { kind: "http2" });
+    this.#decide(socket, { kind: "http2" });
+  }
+
+  #decide(socket: Socket, speech: Speech): void {
+    if (!this.#undecided.delete(peerOf(socket))) return; // it has closed
+    this.#speechBySocket.set(socket, speech);
+    socket.once("close", () => this.#speechBySocket.delete(socket));
   }
 
   trackSession(session: ServerHttp2Session): void {
@@ -59,8 +68,8 @@ export class Connections {
   closeGently(): void {
     this.#isClosing = true;
     for (const session of this.#sessions) session.close();
+    for (const socket of this.#undecided.values()) socket.destroy();
     for (const [socket, speech] of this.#speechBySocket) {
-      if (speech.kind === "undecided") socket.destroy();
       if (speech.kind !== "http1") continue;
       if (speech.answers.size === 0) socket.destroySoon();
       for (const response of speech.answers) if (!response.headersSent) response.shouldKeepAlive = false;

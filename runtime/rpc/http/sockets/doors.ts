@@ -70,8 +70,8 @@ export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connecti
   const options = { ...HTTP2_OPTIONS, ...HTTP1_OPTIONS, handshakeTimeout: HEAD_TIMEOUT_MS, allowHTTP1: true };
   const server = createSecureServer({ ...options, ...tls }, listener);
   serveUpgrades(server, listener);
+  server.on("connection", (socket: Socket) => connections.trackSocket(socket));
   server.on("secureConnection", (socket) => {
-    connections.trackSocket(socket);
     if (socket.alpnProtocol === "h2") connections.trackHttp2(socket);
     else connections.trackHttp1(socket);
   });
