@@ -18,17 +18,19 @@ export function endWhenSilent(request: HttpRequest): () => void {
   return () => {};
 }
 
+/** By how many requests; it has an entry for as long as it is pinged. */
 const wantedBySession = new WeakMap<Http2Session, number>();
 
 function pinged(session: Http2Session): () => void {
-  const wanted = wantedBySession.get(session) ?? 0;
-  wantedBySession.set(session, wanted + 1);
-  if (wanted === 0) ping(session);
+  const wanted = wantedBySession.get(session);
+  wantedBySession.set(session, (wanted ?? 0) + 1);
+  if (wanted === undefined) ping(session);
   return () => void wantedBySession.set(session, (wantedBySession.get(session) ?? 1) - 1);
 }
 
 function ping(session: Http2Session): void {
-  if (session.destroyed || session.closed || (wantedBySession.get(session) ?? 0) === 0) return;
+  if (session.destroyed || session.closed) return;
+  if (wantedBySession.get(session) === 0) return void wantedBySession.delete(session);
   let isAnswered = false;
   session.ping(() => {
     isAnswered = true;
