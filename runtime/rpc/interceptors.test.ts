@@ -16,7 +16,7 @@ import { failureFromConnectError } from "../failure/connect.ts";
 import { Failure } from "../failure/failure.ts";
 import { openTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { openCollector } from "../telemetry/testing/collector.ts";
-import { currentTrace } from "../telemetry/trace-context.ts";
+import { currentTrace, runInTrace, traceFromFields } from "../telemetry/trace-context.ts";
 import { openProvenCallers } from "./access/testing/proven-callers.ts";
 import { callerOf, currentPrincipal, LOCAL_PRINCIPAL, principalOf, withPrincipal } from "./identity.ts";
 import { clientInterceptors, serverInterceptors } from "./interceptors.ts";
@@ -168,6 +168,19 @@ describe("the trace", () => {
     ]);
     expect(textOf(await outer.unary(bytes("")))).toBe("none");
     expect(textOf(await outer.unary(bytes(""), { headers: { traceparent: "rubbish" } }))).toBe("none");
+  });
+
+  test.each([
+    ["letters that no header holds", "\u4f60=1"],
+    ["a line break", "a=1\nb=2"],
+    ["more than has to be passed on", "a=".padEnd(600, "1")],
+  ])("that anybody has filled is passed on without a state of %s", async (_what, tracestate) => {
+    const { unary } = openEcho({
+      unary: (_request, { requestHeader }) =>
+        bytes(`${requestHeader.get("traceparent")} ${requestHeader.get("tracestate")}`),
+    });
+    const trace = traceFromFields({ traceparent: TRACEPARENT, tracestate }) ?? { traceparent: "" };
+    expect(textOf(await runInTrace(trace, () => unary(bytes(""))))).toBe(`${TRACEPARENT} null`);
   });
 
   test("with a collector is a chain of spans from the door to the last server, failures marked", async () => {

@@ -24,6 +24,8 @@ export function outsideTrace<T>(work: () => T): T {
 }
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+/** Of what a header can hold, as much as has to be passed on. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
 /** The trace that a carrier's headers name; a malformed one counts as none, as the specification asks. */
 export function traceFromHeaders(headers: { get(name: string): string | null }): TraceContext | undefined {
@@ -33,7 +35,7 @@ export function traceFromHeaders(headers: { get(name: string): string | null }):
 /** Likewise, of fields that anybody may have filled. */
 export function traceFromFields({ traceparent, tracestate }: Record<string, unknown>): TraceContext | undefined {
   if (typeof traceparent !== "string" || !TRACEPARENT.test(traceparent)) return undefined;
-  return typeof tracestate === "string" && tracestate !== "" ? { traceparent, tracestate } : { traceparent };
+  return typeof tracestate === "string" && TRACESTATE.test(tracestate) ? { traceparent, tracestate } : { traceparent };
 }
 
 /** What a `traceparent` says, or undefined for a malformed one. */
