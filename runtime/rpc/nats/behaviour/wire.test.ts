@@ -75,7 +75,7 @@ describe("a client", () => {
     const service = nameService();
     const openings: Msg[] = [];
     const rest = Promise.withResolvers<Msg>();
-    const inbox = `toolbus.test.late.${service}`;
+    const inbox = `_INBOX.test.late.${service}`;
     peer.subscribe(inbox, { callback: (_error, message) => rest.resolve(message) });
     await answerByHand(service, "Unary", (message, count) => {
       openings.push(message);
@@ -104,7 +104,7 @@ describe("a client", () => {
         openings.push(message);
         if (openings.length === 1) return;
         const credit = bytesFromCredit({ messages: 1, bytes: 65_536 });
-        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, credit), { reply: "toolbus.test.reader" });
+        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, credit), { reply: "_INBOX.test.reader" });
         message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 1));
       },
     });
@@ -126,7 +126,7 @@ describe("a client", () => {
   test("BUS-2 ends a stream of which a frame was lost", async () => {
     const service = nameService();
     await answerByHand(service, "ServerStream", (message) => {
-      message.respond(bytesFromFrame(FrameKind.data, 0, 0, new Uint8Array(0)), { reply: "toolbus.nowhere" });
+      message.respond(bytesFromFrame(FrameKind.data, 0, 0, new Uint8Array(0)), { reply: "_INBOX.nowhere" });
       message.respond(bytesFromFrame(FrameKind.data, 0, 2, new Uint8Array(0)));
     });
     const client = await openClient(service);
@@ -151,7 +151,7 @@ describe("a client", () => {
       const service = nameService();
       await answerByHand(service, method, (message) => {
         const nothing = bytesFromCredit({ messages: 0, bytes: 65_536 });
-        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, nothing), { reply: "toolbus.nowhere" });
+        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, nothing), { reply: "_INBOX.nowhere" });
       });
       const client = await openClient(service);
       const request = { value: new Uint8Array(512 * 1024) };
@@ -208,9 +208,31 @@ describe("a client", () => {
   const firstOfMany = bytesFromFrame(FrameKind.data, 0, 0);
   const failure = bytesFromFrame(FrameKind.error, 0, 0, Buffer.from('{"code":"not_found","message":"no"}'));
 
+  test.each([
+    ["a whole request", "Unary", FrameKind.heartbeat, { value: new Uint8Array([7]) }],
+    ["a request in parts", "Unary", FrameKind.credit, { value: new Uint8Array(512 * 1024) }],
+    ["a request whose answers stream", "ServerStream", FrameKind.heartbeat, {}],
+  ])("SEC-5 of %s sends nothing to a subject of a server that is no inbox", async (_what, method, kind, request) => {
+    const service = nameService();
+    const stored: Msg[] = [];
+    const record = `$KV.toolbus_agents.${service}`;
+    peer.subscribe(record, { callback: (_error, message) => void stored.push(message) });
+    await answerByHand(service, method, (message) => {
+      const body = kind === FrameKind.credit ? bytesFromCredit({ messages: 1, bytes: 65_536 }) : new Uint8Array(0);
+      message.respond(bytesFromFrame(kind, 0, 0, body), { reply: record });
+    });
+    const client = await openClient(service);
+    const ends = { timeoutMs: 1_200 }; // the first heartbeat of a client comes after a second
+    const call = method === "Unary" ? client.unary(request, ends) : readAll(client.serverStream(request, ends));
+    const error = await failureOf(call);
+    await peer.flush();
+    expect(stored).toHaveLength(0);
+    expect([error.code, error.rawMessage]).toEqual([Code.Internal, expect.stringContaining("no inbox")]);
+  });
+
   test("BUS-2 cancels a stream when one of its answers is no message", async () => {
     const service = nameService();
-    const inbox = `toolbus.test.garbled.${service}`;
+    const inbox = `_INBOX.test.garbled.${service}`;
     const kinds: (number | undefined)[] = [];
     peer.subscribe(inbox, { callback: (_error, { data }) => void kinds.push(parseFrame(data)?.kind) });
     await answerByHand(service, "ServerStream", (message) =>
@@ -234,7 +256,7 @@ describe("a client", () => {
   ])("BUS-2 ends a call that is answered with %s in %s, and goes on with others", async (_what, _in, line, frame) => {
     const service = nameService();
     await answerByHand(service, "Unary", (message, count) => {
-      if (count === 1) message.respond(frame, { headers: rawHeaders(line), reply: "toolbus.test.odd" });
+      if (count === 1) message.respond(frame, { headers: rawHeaders(line), reply: "_INBOX.test.odd" });
       else message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0));
     });
     const client = await openClient(service);
@@ -295,7 +317,7 @@ describe("a server", () => {
 
   test("BUS-2 remembers a cancel that comes before its request", async () => {
     await using server = await openServer();
-    const inbox = "toolbus.test.inbox.1";
+    const inbox = "_INBOX.test.inbox.1";
     peer.publish(cancelSubjectOf(server.service), inbox);
     await peer.flush();
     peer.publish(server.subject, "", { reply: inbox });
@@ -304,9 +326,20 @@ describe("a server", () => {
     await until(() => server.started() === 1);
   });
 
+  test("SEC-5 answers to inboxes alone", async () => {
+    await using server = await openServer();
+    const record = "$KV.toolbus_agents.served";
+    const stored: Msg[] = [];
+    peer.subscribe(record, { callback: (_error, message) => void stored.push(message) });
+    peer.publish(server.subject, "", { reply: record });
+    const answer = await peer.request(server.subject, "", { timeout: 2_000 });
+    expect(parseFrame(answer.data)?.kind).toBe(FrameKind.data);
+    expect([server.started(), stored.length]).toEqual([1, 0]);
+  });
+
   test("BUS-2 answers no more than was granted, and the rest when it is", async () => {
     await using server = await openServer();
-    const inbox = "toolbus.test.inbox.2";
+    const inbox = "_INBOX.test.inbox.2";
     const frames: Msg[] = [];
     peer.subscribe(inbox, { callback: (_error, message) => void frames.push(message) });
     const granting = headers();

@@ -22,7 +22,7 @@ import type { ChannelOptions } from "./channel-options.ts";
 import { ReceiveWindow } from "./credit.ts";
 import { FrameSender, type MessageOptions } from "./frame-sender.ts";
 import type { MuxCall } from "./mux.ts";
-import { cancelEverywhere } from "./subjects.ts";
+import { cancelEverywhere, isInbox } from "./subjects.ts";
 
 /*
  * One end of a call that is more than one message each way: both ends are the same object.
@@ -43,6 +43,7 @@ import { cancelEverywhere } from "./subjects.ts";
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
  *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
+ * H10 Frames go to inboxes alone: a peer could name a subject that it may not publish to itself, such as that of a record.
  * H9  A handler starts when its request is whole: what fails while the client holds back the rest was not sent.
  */
 
@@ -197,8 +198,8 @@ export class Channel implements MuxCall {
     } else {
       this.#received += 1;
       this.#heardAt = performance.now();
-      if (message.reply) this.#met(message.reply);
-      const fault = faultOf(frame, this.#options.role === "client" ? "server" : "client") ?? this.#faultNow(frame);
+      const sender = this.#options.role === "client" ? "server" : "client";
+      const fault = this.#faultOfReply(message) ?? faultOf(frame, sender) ?? this.#faultNow(frame);
       if (fault)
         this.#violated(fault); // H7
       else this.#handle(frame, message);
@@ -254,10 +255,14 @@ export class Channel implements MuxCall {
     if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
   }
 
-  #met(peer: string): void {
-    if (this.#sender.hasPeer) return;
-    this.#sender.meet(peer);
+  /** H10: meets the peer at its inbox; gives what is wrong with the subject that it names. */
+  #faultOfReply({ reply }: Msg): string | undefined {
+    if (!reply) return undefined;
+    if (!isInbox(reply)) return "named a subject that is no inbox";
+    if (this.#sender.hasPeer) return undefined;
+    this.#sender.meet(reply);
     this.beginning.show();
+    return undefined;
   }
 
   #endedThere(message: Msg): void {

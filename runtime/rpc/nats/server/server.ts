@@ -11,7 +11,14 @@ import { methodsFromRoutes } from "../../handling/recording-router.ts";
 import { notSent } from "../call/delivery.ts";
 import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { CallMux, type MuxCall } from "../channel/mux.ts";
-import { cancelSubjectOf, endpointNameOf, microNameOf, subjectOfMethod, urlOfMethod } from "../channel/subjects.ts";
+import {
+  cancelSubjectOf,
+  endpointNameOf,
+  isInbox,
+  microNameOf,
+  subjectOfMethod,
+  urlOfMethod,
+} from "../channel/subjects.ts";
 import { fittingError } from "../frame/error-frame.ts";
 import { bytesFromFrame, FrameFlag, FrameKind } from "../frame/frame.ts";
 import { HeaderKey } from "../frame/headers.ts";
@@ -120,7 +127,7 @@ class CallServer implements AsyncDisposable, MuxCall {
 
   #open(method: ServedMethod, statistics: EndpointStatistics, message: OpeningMessage): void {
     const inbox = message.reply;
-    if (!inbox || this.#calls.get(inbox) || this.#canceled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
+    if (!inbox || !isInbox(inbox) || this.#calls.get(inbox) || this.#canceled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
     const opening = parseOpening(message);
     if (typeof opening === "string") {
       this.#refuse(inbox, statistics, notSent(opening, Code.InvalidArgument));
