@@ -38,26 +38,34 @@ export function assertMessageFits(what: string, body: Uint8Array): void {
   if (error) throw error;
 }
 
+/** Each part by itself takes some two hundred bytes, whatever is in it: so many are joined before the others come. */
+const MOST_LOOSE = 1_024;
+
 /** Puts the parts of a message together again. */
 export class PartAssembler {
-  #parts: Uint8Array[] = [];
+  #joined: Uint8Array[] = [];
+  #loose: Uint8Array[] = [];
   #bytes = 0;
+  #isWithin = false;
 
   /** Parts have come, and the last has not. */
   get isWithin(): boolean {
-    return this.#parts.length > 0;
+    return this.#isWithin;
   }
 
   /** The whole message when this was its last part. */
   push(part: Uint8Array, hasMore: boolean): Uint8Array | undefined {
-    if (!hasMore && this.#parts.length === 0) return part;
+    if (!hasMore && !this.#isWithin) return part;
     const bytes = this.#bytes + part.length;
     if (bytes > MAX_MESSAGE_BYTES) throw tooBig("a message", bytes);
-    this.#parts.push(part);
-    this.#bytes += part.length;
+    this.#isWithin = hasMore;
+    this.#bytes = bytes;
+    if (part.length > 0) this.#loose.push(part);
+    if (this.#loose.length === MOST_LOOSE) this.#joined.push(Buffer.concat(this.#loose.splice(0)));
     if (hasMore) return undefined;
-    const whole = Buffer.concat(this.#parts, this.#bytes);
-    this.#parts = [];
+    const whole = Buffer.concat([...this.#joined, ...this.#loose], bytes);
+    this.#joined = [];
+    this.#loose = [];
     this.#bytes = 0;
     return whole;
   }
