@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { delay } from "../../time/delay.ts";
-import { comesInTime, countWaiting, isPatienceOver, patienceLeftMs, whileWaitedFor } from "./waited.ts";
+import { comesInTime, countWaiting, inTime, isPatienceOver, patienceLeftMs, whileWaitedFor } from "./waited.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -19,12 +19,25 @@ test("BUS-6 a call that lives long has its patience again at the next outage", (
   });
 });
 
+test("BUS-6 what a call waits for at the same time counts once", async () => {
+  const waited = async () => {
+    await Promise.all([1, 2, 3, 4, 5].map(() => inTime("reading", delay(1_200))));
+    expect(patienceLeftMs()).toBeGreaterThan(5_000);
+    const together = performance.now();
+    await delay(300);
+    for (const earlierMs of [200, 0, 100]) countWaiting(together + earlierMs);
+    expect(patienceLeftMs()).toBeLessThan(5_010);
+    expect(patienceLeftMs()).toBeGreaterThan(4_700);
+  };
+  await whileWaitedFor(waited);
+});
+
 test("BUS-6 a call that has waited for the bus waits for nothing else longer than it may", async () => {
   const never = new Promise(() => {});
   const waited = async () => {
     expect(await comesInTime(delay(1_200)), "nothing has kept it waiting").toBe(true);
     expect(patienceLeftMs(), "what took long counts").toBeLessThan(5_400);
-    countWaiting(performance.now() - 4_000);
+    countWaiting(performance.now() - 5_200);
     expect(await comesInTime(Promise.resolve())).toBe(true);
     const sinceMs = performance.now();
     expect(await comesInTime(never)).toBe(false);

@@ -14,8 +14,8 @@ export const attemptMs = 1_000;
 /** After so long without waiting, what is waited for is another outage. */
 const restedMs = 10_000;
 
-/** What is left of a call's patience, and when it waited last. */
-const waiting = new AsyncLocalStorage<{ leftMs: number; waitedAtMs: number }>();
+/** What is left of a call's patience, and from when to when it waited last. */
+const waiting = new AsyncLocalStorage<{ leftMs: number; waitedFromMs: number; waitedAtMs: number }>();
 
 function patienceOfCall() {
   const call = waiting.getStore();
@@ -28,7 +28,8 @@ function patienceOfCall() {
  * A caller that has waited already waits for less.
  */
 export function whileWaitedFor<T>(work: () => T, callerLeftMs = patienceMs): T {
-  return waiting.run({ leftMs: Math.min(callerLeftMs, patienceMs), waitedAtMs: performance.now() }, work);
+  const nowMs = performance.now();
+  return waiting.run({ leftMs: Math.min(callerLeftMs, patienceMs), waitedFromMs: nowMs, waitedAtMs: nowMs }, work);
 }
 
 /** Does what outlives the call that began it. */
@@ -53,12 +54,16 @@ export function isPatienceOver(): boolean {
   return (patienceOfCall()?.leftMs ?? patienceMs) < attemptMs;
 }
 
-/** Counts what the running call has waited since then, for a bus that did not answer at once. */
+/** Counts what the running call has waited since then, for a bus that did not answer at once; what it waited for at the same time, once. */
 export function countWaiting(sinceMs: number): void {
   const call = patienceOfCall();
   if (call === undefined) return;
-  call.leftMs -= performance.now() - sinceMs;
-  call.waitedAtMs = performance.now();
+  const fromMs = sinceMs > call.waitedAtMs ? sinceMs : Math.min(sinceMs, call.waitedFromMs);
+  const countedMs = sinceMs > call.waitedAtMs ? 0 : call.waitedAtMs - call.waitedFromMs;
+  const nowMs = performance.now();
+  call.leftMs -= nowMs - fromMs - countedMs;
+  call.waitedFromMs = fromMs;
+  call.waitedAtMs = nowMs;
 }
 
 /**
