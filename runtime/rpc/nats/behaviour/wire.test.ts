@@ -337,6 +337,46 @@ describe("a server", () => {
     expect([server.started(), stored.length]).toEqual([1, 0]);
   });
 
+  test.each(["Unary", "ServerStream"])("BUS-2 sends nothing more to who has canceled a call of %s", async (method) => {
+    const service = nameService();
+    const released = Promise.withResolvers<void>();
+    let started = 0;
+    await using _server = await serveOnNats(await world.connect(), {
+      service,
+      timings: { heartbeatMs: 100, silenceMs: 60_000 },
+      routes: (router) =>
+        router.service(EchoService, {
+          async unary(request) {
+            started += 1;
+            await released.promise;
+            return request;
+          },
+          async *serverStream(request) {
+            started += 1;
+            await released.promise;
+            yield request;
+            yield request;
+          },
+        }),
+    });
+    const [canceled, other] = ["canceled", "other"].map((name) => `_INBOX.test.${service}.${name}`) as [string, string];
+    const kinds: Record<string, (number | undefined)[]> = { [canceled]: [], [other]: [] };
+    peer.subscribe(`_INBOX.test.${service}.*`, {
+      callback: (_error, { subject, data }) => void kinds[subject]?.push(parseFrame(data)?.kind),
+    });
+    const subject = `toolbus.rpc.${service}.${METHOD}.${method}`;
+    const open = (reply: string) => peer.publish(subject, "", { reply, headers: block({ "Rpc-Credit": "8 65536" }) });
+    open(canceled);
+    await until(() => started === 1);
+    peer.publish(cancelSubjectOf(service), canceled);
+    open(other);
+    await until(() => (kinds[other]?.length ?? 0) >= 2 || (method === "ServerStream" && started === 2));
+    released.resolve();
+    const last = method === "Unary" ? FrameKind.data : FrameKind.end;
+    await until(() => kinds[other]?.includes(last), { what: "the answer of the other call" });
+    expect(kinds[canceled]).toEqual([]);
+  });
+
   test("BUS-2 answers no more than was granted, and the rest when it is", async () => {
     await using server = await openServer();
     const inbox = "_INBOX.test.inbox.2";

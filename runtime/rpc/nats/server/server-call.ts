@@ -60,12 +60,13 @@ export class ServerCall {
     });
     this.#channel.addCredit(this.#credit);
     if (this.#isRequestWhole) this.#channel.endIncoming();
+    if (!this.#hasPeer && this.#error) this.#channel.fail(this.#error); // nobody is told anything more
     return this.#channel;
   }
 
   /** Tells the caller of a call that takes long that it is being worked on; from then on its channel does. */
   showLife(now: number): void {
-    if (this.#channel || now - this.startedAt < this.method.timings.heartbeatMs) return;
+    if (this.#channel || !this.#hasPeer || now - this.startedAt < this.method.timings.heartbeatMs) return;
     this.channel.beat();
   }
 
