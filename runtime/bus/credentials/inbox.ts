@@ -5,6 +5,9 @@ export function openInbox(connection: NatsConnection): string {
   return createInbox(prefixOf(connection));
 }
 
+/** Whether a subject is one for answers, where nothing is stored and nobody serves. */
+export const isInbox = (subject: string) => subject.startsWith("_INBOX.");
+
 /** The library does not show its options in its types. */
 function prefixOf(connection: NatsConnection): string | undefined {
   if (!("options" in connection)) return undefined;

@@ -58,12 +58,10 @@ export function isPatienceOver(): boolean {
 export function countWaiting(sinceMs: number): void {
   const call = patienceOfCall();
   if (call === undefined) return;
-  const fromMs = sinceMs > call.waitedAtMs ? sinceMs : Math.min(sinceMs, call.waitedFromMs);
-  const countedMs = sinceMs > call.waitedAtMs ? 0 : call.waitedAtMs - call.waitedFromMs;
-  const nowMs = performance.now();
-  call.leftMs -= nowMs - fromMs - countedMs;
-  call.waitedFromMs = fromMs;
-  call.waitedAtMs = nowMs;
+  if (sinceMs > call.waitedAtMs) call.waitedFromMs = call.waitedAtMs = sinceMs;
+  const [fromMs, nowMs] = [Math.min(sinceMs, call.waitedFromMs), performance.now()];
+  call.leftMs -= nowMs - call.waitedAtMs + call.waitedFromMs - fromMs;
+  Object.assign(call, { waitedFromMs: fromMs, waitedAtMs: nowMs });
 }
 
 /**

@@ -3,9 +3,10 @@ import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { type ConnectionShares, peerOf } from "./connection-shares.ts";
+import type { HttpVersion } from "./first-bytes.ts";
 
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
-type Speech = { kind: "http1"; answers: Set<ServerResponse> } | { kind: "http2" };
+type Speech = { version: HttpVersion; answers: Set<ServerResponse> };
 
 /** Of TCP, on a silent connection: a peer that vanished without a word would have what it watches for ever. */
 const PROBES = { initialDelay: 30_000, interval: 10_000, count: 3 };
@@ -32,17 +33,10 @@ export class Connections {
     if (this.#isClosing) socket.destroy();
   }
 
-  trackHttp1(socket: Socket): void {
-    this.#decide(socket, { kind: "http1", answers: new Set() });
-  }
-
-  trackHttp2(socket: Socket): void {
-    this.#decide(socket, { kind: "http2" });
-  }
-
-  #decide(socket: Socket, speech: Speech): void {
+  /** It is known from here on what is spoken there. */
+  trackVersion(socket: Socket, version: HttpVersion): void {
     if (!this.#undecided.delete(peerOf(socket))) return; // it has closed
-    this.#speechBySocket.set(socket, speech);
+    this.#speechBySocket.set(socket, { version, answers: new Set() });
     socket.once("close", () => this.#speechBySocket.delete(socket));
   }
 
@@ -55,7 +49,7 @@ export class Connections {
   trackAnswer(request: HttpRequest, response: HttpResponse): void {
     const { socket } = request;
     const speech = this.#speechBySocket.get(socket);
-    if (speech?.kind !== "http1" || !(response instanceof ServerResponse)) return;
+    if (speech?.version !== "http1" || !(response instanceof ServerResponse)) return;
     speech.answers.add(response);
     if (this.#isClosing) response.shouldKeepAlive = false;
     response.once("close", () => {
@@ -70,7 +64,7 @@ export class Connections {
     for (const session of this.#sessions) session.close();
     for (const socket of this.#undecided.values()) socket.destroy();
     for (const [socket, speech] of this.#speechBySocket) {
-      if (speech.kind !== "http1") continue;
+      if (speech.version !== "http1") continue;
       if (speech.answers.size === 0) socket.destroySoon();
       for (const response of speech.answers) if (!response.headersSent) response.shouldKeepAlive = false;
     }

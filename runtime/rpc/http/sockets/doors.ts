@@ -52,13 +52,12 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
     connections.trackSocket(socket);
     socket.setNoDelay(true);
     tellVersion(socket, HEAD_TIMEOUT_MS, (version) => {
+      connections.trackVersion(socket, version);
       if (version === "http2") {
-        connections.trackHttp2(socket);
         socket.allowHalfOpen = false; // a peer that has ended its side is gone: its calls end with it
         http2.emit("connection", socket);
         return;
       }
-      connections.trackHttp1(socket);
       for (const serve of serveHttp1) Reflect.apply(serve, http1, [socket]);
     });
   });
@@ -72,8 +71,7 @@ export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connecti
   serveUpgrades(server, listener);
   server.on("connection", (socket: Socket) => connections.trackSocket(socket));
   server.on("secureConnection", (socket) => {
-    if (socket.alpnProtocol === "h2") connections.trackHttp2(socket);
-    else connections.trackHttp1(socket);
+    connections.trackVersion(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
   });
   server.on("session", (session) => openSession(session, connections));
   server.on("sessionError", () => {}); // as above

@@ -1,6 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Msg } from "@nats-io/nats-core";
-import { messageFromUnknown } from "../../../failure/failure.ts";
+import { isInbox } from "../../../bus/credentials/inbox.ts";
 import { noRoom, ROOM_PATIENCE_MS } from "../../handling/messages/assembly.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { isSilent } from "../call/service-silence.ts";
@@ -22,7 +22,7 @@ import type { ChannelOptions } from "./channel-options.ts";
 import { ReceiveWindow } from "./credit.ts";
 import { FrameSender, type MessageOptions } from "./frame-sender.ts";
 import type { MuxCall } from "./mux.ts";
-import { cancelEverywhere, isInbox } from "./subjects.ts";
+import { cancelEverywhere } from "./subjects.ts";
 
 /*
  * One end of a call that is more than one message each way: both ends are the same object.
@@ -38,8 +38,7 @@ import { cancelEverywhere, isInbox } from "./subjects.ts";
  *     may be larger than the window, and memory holds one window and one message.
  * H5  The first frame from the server, and every heartbeat and credit, names the inbox of its sender: a peer that may only
  *     answer what it receives keeps its permission for as long as the call lasts. If nobody is there, nats-server says so.
- * H7  A frame that does not belong, or has headers that nobody can read, ends the call: what it says would be lost in silence, or
- *     taken for something else.
+ * H7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
  * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
  * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
  *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
@@ -180,15 +179,6 @@ export class Channel implements MuxCall {
   }
 
   receive(message: Msg): void {
-    try {
-      this.#receive(message);
-    } catch (error) {
-      if (error instanceof ConnectError) this.abort(error);
-      else this.#violated(`sent what cannot be read: ${messageFromUnknown(error)}`); // H7
-    }
-  }
-
-  #receive(message: Msg): void {
     const frame = parseFrame(message.data);
     if (message.data.length === 0 && message.headers?.code === 503)
       this.#nobody(); // H5
@@ -198,8 +188,8 @@ export class Channel implements MuxCall {
     } else {
       this.#received += 1;
       this.#heardAt = performance.now();
-      const sender = this.#options.role === "client" ? "server" : "client";
-      const fault = this.#faultOfReply(message) ?? faultOf(frame, sender) ?? this.#faultNow(frame);
+      if (message.reply) this.#met(message.reply);
+      const fault = faultOf(frame, this.#options.role === "client" ? "server" : "client") ?? this.#faultNow(frame);
       if (fault)
         this.#violated(fault); // H7
       else this.#handle(frame, message);
@@ -255,14 +245,11 @@ export class Channel implements MuxCall {
     if (this.#state.kind === "ended") throw notSent("the call is over", Code.Canceled);
   }
 
-  /** H10: meets the peer at its inbox; gives what is wrong with the subject that it names. */
-  #faultOfReply({ reply }: Msg): string | undefined {
-    if (!reply) return undefined;
-    if (!isInbox(reply)) return "named a subject that is no inbox";
-    if (this.#sender.hasPeer) return undefined;
-    this.#sender.meet(reply);
+  #met(peer: string): void {
+    if (!isInbox(peer)) throw new Error("a subject that is no inbox"); // H10
+    if (this.#sender.hasPeer) return;
+    this.#sender.meet(peer);
     this.beginning.show();
-    return undefined;
   }
 
   #endedThere(message: Msg): void {

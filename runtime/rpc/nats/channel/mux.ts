@@ -3,6 +3,7 @@ import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { AssemblyRoom } from "../../handling/messages/assembly.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
@@ -21,6 +22,7 @@ import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./cr
  * X3  Nothing is published while the connection is down, since the client library forgets it: `ready` waits.
  * X4  The silence of the peer counts only while this process itself was awake: after a stall the counting starts again.
  * X5  What is read after a stall may have waited for all of it, until the server has answered a ping sent afterwards.
+ * X6  What a call throws at a message, whose headers may be anything, ends that call: it would end all reading of the connection.
  */
 
 /** One end of a call that is under way. */
@@ -30,6 +32,8 @@ export interface MuxCall {
   receive(message: Msg): void;
   tick(now: number, stalledMs: number): void;
   fail(error: ConnectError): void;
+  /** Likewise, and tells the other end. */
+  abort?(error: ConnectError): void;
 }
 
 interface PublishOptions {
@@ -76,10 +80,21 @@ export class CallMux {
     connection.subscribe(`${this.#prefix}*`, {
       callback: (error, message) => {
         if (error) this.#failAll(() => notSent(`the inbox of this connection was refused: ${error.message}`));
-        else this.#calls.get(message.subject.slice(this.#prefix.length))?.receive(message);
+        else this.#receive(message.subject.slice(this.#prefix.length), message);
       },
     });
     void this.#watch();
+  }
+
+  /** X6 */
+  #receive(token: string, message: Msg): void {
+    try {
+      this.#calls.get(token)?.receive(message);
+    } catch (error) {
+      const text = `the other end of the call sent what cannot be read: ${messageFromUnknown(error)}`;
+      const isTold = error instanceof ConnectError;
+      this.#calls.get(token)?.abort?.(isTold ? error : unknownOutcome(text, Code.Internal, error));
+    }
   }
 
   /** The largest message, headers included, that the server takes. */

@@ -18,11 +18,6 @@ export function cancelEverywhere(mux: CallMux, cancelSubject: string, inbox: str
   mux.publish(cancelSubject, Buffer.from(inbox));
 }
 
-/** Whether a subject is one for answers, where nothing is stored and nobody serves. */
-export function isInbox(subject: string): boolean {
-  return subject.startsWith("_INBOX.");
-}
-
 /** The name of a micro service may hold no dots: the instances of a service have the name of their service. */
 export function microNameOf(service: string): string {
   return service.split(".", 1)[0] ?? service;

@@ -67,19 +67,13 @@ export class LightCall implements MuxCall {
       this.fail(error as ConnectError);
       return this.#answer.promise;
     }
-    this.#request.abort.whenAborted((reason) => this.#abort(reason));
+    this.#request.abort.whenAborted((reason) =>
+      this.abort(unknownOutcome("the call was canceled", Code.Canceled, reason)),
+    );
     return this.#answer.promise;
   }
 
   receive(message: Msg): void {
-    try {
-      this.#receive(message);
-    } catch {
-      this.#handOver(message); // its headers cannot be read, as the channel tells
-    }
-  }
-
-  #receive(message: Msg): void {
     const frame = parseFrame(message.data);
     const isWhole = frame?.kind === FrameKind.data && frame.flags === FrameFlag.end && frame.sequence === 0;
     if (isWhole && frame.body.length <= this.#opening.credit.bytes) this.#answered(message, frame.body);
@@ -104,10 +98,9 @@ export class LightCall implements MuxCall {
     if (this.#settle()) this.#answer.reject(error);
   }
 
-  #abort(reason: unknown): void {
-    if (this.#state !== "waiting") return;
-    this.#cancel();
-    this.fail(unknownOutcome("the call was canceled", Code.Canceled, reason));
+  abort(error: ConnectError): void {
+    if (this.#state === "waiting") this.#cancel();
+    this.fail(error);
   }
 
   #cancel(): void {
@@ -125,8 +118,8 @@ export class LightCall implements MuxCall {
     this.#context.mux.openings.giveBack(this.#openingBytes);
     const { window, credit } = this.#opening;
     const channel = openChannel(this.#context, this.#request, { window, inbox: this.#inbox, granted: credit });
-    channel.receive(message);
     this.#answer.resolve(channel);
+    channel.receive(message);
   }
 
   #settle(): boolean {

@@ -12,7 +12,7 @@ import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { countWaiting } from "../../../bus/link/waited.ts";
 import { detailOf } from "../../../failure/error-detail.ts";
 import { CallSignal, ForeignAbort } from "../../handling/call-signal.ts";
-import type { ClientRequest, MethodRoute, Progress } from "./client-call.ts";
+import { type ClientRequest, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
 
 /** One call of a generated client as it came, without what it says. */
 export interface CallInit<D extends DescMethod> {
@@ -78,6 +78,6 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
     const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
     this.signal.abort(error); // a stream that goes on is canceled
     if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) countWaiting(this.#quietSinceMs); // whoever is asked next waits for less
-    return error;
+    return errorOfCall(error, this.progress);
   }
 }

@@ -9,7 +9,7 @@ import {
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { intercepted } from "../../handling/intercepted.ts";
 import { parseAnswer } from "./answer.ts";
-import { type ClientContext, errorOfCall } from "./client-call.ts";
+import type { ClientContext } from "./client-call.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { callUnary } from "./unary-call.ts";
 
@@ -37,6 +37,6 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
     call.signal.end();
     return response as UnaryResponse<I, O>;
   } catch (thrown) {
-    throw errorOfCall(call.fail(thrown), call.progress);
+    throw call.fail(thrown);
   }
 }

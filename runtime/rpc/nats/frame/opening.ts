@@ -1,5 +1,6 @@
-import { connectError } from "../../../failure/connect.ts";
+import { Code } from "@connectrpc/connect";
 import { messageFromUnknown } from "../../../failure/failure.ts";
+import { notSent } from "../call/delivery.ts";
 import type { Credit } from "./frame.ts";
 import { HeaderKey, readMetadata } from "./headers.ts";
 
@@ -29,24 +30,20 @@ export interface Opening {
   readonly header: Headers;
 }
 
-/** The opening of a call, or what is wrong with its headers: the fault names the header. */
+/** The opening of a call, or what is wrong with its headers: the fault names the header. Those of other clients may be anything. */
 export function parseOpening(message: OpeningMessage): Opening | string {
   try {
-    return openingFrom(message.headers ?? []);
+    const opening = new ParsedOpening(message.headers ?? []);
+    for (const [key, values] of message.headers ?? []) {
+      if (!OWN_KEYS.has(key)) continue;
+      const [value = ""] = values;
+      if (values.length > 1) return `the header ${key} is there ${values.length} times`;
+      if (!opening.take(key, value)) return `the header ${key} cannot be read: "${value.slice(0, MOST_SHOWN)}"`;
+    }
+    return opening;
   } catch (error) {
-    return `the headers cannot be read: ${messageFromUnknown(error)}`; // those of another client may have any bytes
+    return `the headers cannot be read: ${messageFromUnknown(error)}`;
   }
-}
-
-function openingFrom(entries: Iterable<[string, string[]]>): Opening | string {
-  const opening = new ParsedOpening(entries);
-  for (const [key, values] of entries) {
-    if (!OWN_KEYS.has(key)) continue;
-    const [value = ""] = values;
-    if (values.length > 1) return `the header ${key} is there ${values.length} times`;
-    if (!opening.take(key, value)) return `the header ${key} cannot be read: "${value.slice(0, MOST_SHOWN)}"`;
-  }
-  return opening;
 }
 
 const MOST_SHOWN = 40;
@@ -101,11 +98,10 @@ function metadataFrom(entries: Iterable<[string, string[]]>): Headers {
   const header = new Headers();
   try {
     readMetadata(entries, header);
-    return header;
   } catch (cause) {
-    const text = `the metadata of the request cannot be read: ${messageFromUnknown(cause)}`;
-    throw connectError("invalid_argument", text, { reason: "REQUEST_MALFORMED", cause });
+    throw notSent(`the metadata cannot be read: ${messageFromUnknown(cause)}`, Code.InvalidArgument, cause);
   }
+  return header;
 }
 
 const INTEGER = /^\d{1,15}$/;

@@ -43,8 +43,8 @@ const MOST_LOOSE = 1_024;
 
 /** Puts the parts of a message together again. */
 export class PartAssembler {
-  #joined: Uint8Array[] = [];
-  #loose: Uint8Array[] = [];
+  #parts: Uint8Array[] = [];
+  #joined = 0;
   #bytes = 0;
   #isWithin = false;
 
@@ -58,15 +58,15 @@ export class PartAssembler {
     if (!hasMore && !this.#isWithin) return part;
     const bytes = this.#bytes + part.length;
     if (bytes > MAX_MESSAGE_BYTES) throw tooBig("a message", bytes);
+    if (part.length > 0) this.#parts.push(part);
+    if (this.#parts.length === this.#joined + MOST_LOOSE)
+      this.#joined = this.#parts.push(Buffer.concat(this.#parts.splice(this.#joined)));
     this.#isWithin = hasMore;
-    this.#bytes = bytes;
-    if (part.length > 0) this.#loose.push(part);
-    if (this.#loose.length === MOST_LOOSE) this.#joined.push(Buffer.concat(this.#loose.splice(0)));
+    this.#bytes = hasMore ? bytes : 0;
     if (hasMore) return undefined;
-    const whole = Buffer.concat([...this.#joined, ...this.#loose], bytes);
-    this.#joined = [];
-    this.#loose = [];
-    this.#bytes = 0;
+    const whole = Buffer.concat(this.#parts, bytes);
+    this.#parts = [];
+    this.#joined = 0;
     return whole;
   }
 }

@@ -4,6 +4,7 @@ import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Service, Svcm } from "@nats-io/services";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
+import { isInbox } from "../../../bus/credentials/inbox.ts";
 import { whileWaitedFor } from "../../../bus/link/waited.ts";
 import { VERSION } from "../../../config/version.ts";
 import { connectError } from "../../../failure/connect.ts";
@@ -11,14 +12,7 @@ import { methodsFromRoutes } from "../../handling/recording-router.ts";
 import { notSent } from "../call/delivery.ts";
 import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { CallMux, type MuxCall } from "../channel/mux.ts";
-import {
-  cancelSubjectOf,
-  endpointNameOf,
-  isInbox,
-  microNameOf,
-  subjectOfMethod,
-  urlOfMethod,
-} from "../channel/subjects.ts";
+import { cancelSubjectOf, endpointNameOf, microNameOf, subjectOfMethod, urlOfMethod } from "../channel/subjects.ts";
 import { fittingError } from "../frame/error-frame.ts";
 import { bytesFromFrame, FrameFlag, FrameKind } from "../frame/frame.ts";
 import { HeaderKey } from "../frame/headers.ts";

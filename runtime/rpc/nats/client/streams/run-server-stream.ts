@@ -10,7 +10,7 @@ import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { connectError } from "../../../../failure/connect.ts";
 import { intercepted } from "../../../handling/intercepted.ts";
 import { parseAnswer } from "../answer.ts";
-import { type ClientContext, errorOfCall } from "../client-call.ts";
+import type { ClientContext } from "../client-call.ts";
 import { type CallInit, OutgoingCall } from "../outgoing-call.ts";
 import { callStream } from "./stream-call.ts";
 
@@ -37,7 +37,7 @@ export async function runServerStream<I extends DescMessage, O extends DescMessa
     const response = await intercepted(next, init.interceptors)(call.request);
     return { ...response, message: ending(response.message, call) } as StreamResponse<I, O>;
   } catch (thrown) {
-    throw errorOfCall(call.fail(thrown), call.progress);
+    throw call.fail(thrown);
   }
 }
 
@@ -61,7 +61,7 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
       let isOver = false;
       return {
         async next() {
-          if (!isOver && signal.aborted) throw errorOfCall(call.fail(signal.aborted.reason), call.progress);
+          if (!isOver && signal.aborted) throw call.fail(signal.aborted.reason);
           try {
             const result = await iterator.next();
             isOver = result.done === true;
@@ -69,7 +69,7 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
             if (isOver) signal.end();
             return result;
           } catch (thrown) {
-            throw errorOfCall(call.fail(thrown), call.progress);
+            throw call.fail(thrown);
           }
         },
       };
@@ -77,7 +77,7 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
   };
 }
 
-function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>): AsyncIterable<U> {
+export function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>): AsyncIterable<U> {
   return {
     [Symbol.asyncIterator]() {
       const iterator = items[Symbol.asyncIterator]();

@@ -12,7 +12,7 @@ import { assertMessageFits } from "../../frame/parts.ts";
 import { parseAnswer } from "../answer.ts";
 import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "../client-call.ts";
 import type { CallInit } from "../outgoing-call.ts";
-import { runServerStream } from "./run-server-stream.ts";
+import { mapped, runServerStream } from "./run-server-stream.ts";
 import { callStream } from "./stream-call.ts";
 
 interface StreamInit<I extends DescMessage, O extends DescMessage> extends CallInit<DescMethodStreaming<I, O>> {
@@ -57,7 +57,7 @@ async function runRequestStream<I extends DescMessage, O extends DescMessage>(
       method,
       header,
       trailer,
-      message: messagesOf(method.output, bodies, request),
+      message: mapped(bodies, (body) => parseAnswer(method.output, body, request)),
     };
   };
   try {
@@ -105,12 +105,4 @@ async function* bodiesOf<I extends DescMessage>(
     assertMessageFits("the request", body);
     yield body;
   }
-}
-
-async function* messagesOf<O extends DescMessage>(
-  desc: O,
-  bodies: AsyncIterable<Uint8Array>,
-  asked: StreamRequest,
-): AsyncIterable<MessageShape<O>> {
-  for await (const body of bodies) yield await parseAnswer(desc, body, asked);
 }

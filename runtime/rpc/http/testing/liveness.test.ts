@@ -3,7 +3,7 @@ import { connect, constants, createServer, type Http2ServerRequest } from "node:
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
-import { endWhenSilent } from "./liveness.ts";
+import { endWhenSilent } from "../sockets/liveness.ts";
 
 test("CTR-7 a connection is pinged at one pace, however many of its requests came one after the other", async () => {
   const requests: Http2ServerRequest[] = [];
