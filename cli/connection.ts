@@ -1,6 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { createTranslation } from "#runtime/failure/connect.ts";
+import { isUnreachable } from "./faults/fault.ts";
 import type { GlobalOptions } from "./global-options.ts";
 
 export { type GlobalOptions, globalOptionsOf } from "./global-options.ts";
@@ -17,6 +19,21 @@ export function openConnection({ url, apiKey }: Pick<GlobalOptions, "url" | "api
     if (apiKey !== undefined) request.header.set("authorization", `Bearer ${apiKey}`);
     return next(request);
   };
-  const transport = createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors: [authorize] });
+  const breaking = createTranslation((thrown, { signal }) => {
+    const error = ConnectError.from(thrown);
+    if (signal.aborted || !isBreak(error)) return error;
+    return new ConnectError(`the connection to ${url} broke: ${error.rawMessage}`, Code.Unavailable);
+  });
+  const interceptors = [breaking, authorize];
+  const transport = createConnectTransport({ ...SIGNS_OF_LIFE, baseUrl: url, httpVersion: "2", interceptors });
   return { url, client: (service) => createClient(service, transport) };
+}
+
+/** A gateway that is frozen, or whose machine is gone, closes nothing. */
+const SIGNS_OF_LIFE = { pingIntervalMs: 5_000, pingTimeoutMs: 5_000 };
+
+/** Told by the connection that a request was on: Connect calls it canceled, though nobody here has canceled anything. */
+function isBreak(error: ConnectError): boolean {
+  if (error.isWireError || isUnreachable(error)) return false;
+  return [Code.Canceled, Code.Aborted, Code.Unavailable].includes(error.code);
 }

@@ -55,15 +55,7 @@ function hintOfReason(reason: ReceivedReason): string | undefined {
 
 /** Told by the socket, not by a gateway that lacks a service behind it. */
 export function isUnreachable(error: ConnectError): boolean {
-  const unreachable = [
-    "ECONNREFUSED",
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "EHOSTUNREACH",
-    "ENETUNREACH",
-    "ECONNRESET",
-    "ETIMEDOUT",
-  ];
+  const unreachable = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"];
   return unreachable.includes(causeCodeOf(error));
 }
 

@@ -1,5 +1,5 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { codeFromFailureCode, failureCodeFromCode } from "./code.ts";
@@ -81,24 +81,28 @@ export function isUnavailable(error: unknown): error is ConnectError {
 
 /** For servers: turns what handlers throw, in the middle of a stream too, into errors of the wire, and logs what went wrong inside. */
 export function createFailureInterceptor(logger: Pick<Logger, "error">): Interceptor {
+  return createTranslation((error, { service, method }) => {
+    const connectError = refusalFromUnknown(error);
+    if (isOurs(connectError)) {
+      const name = `${service.typeName}/${method.name}`;
+      const err = connectError.cause ?? connectError;
+      logger.error({ err, method: name }, `${name} failed: ${connectError.rawMessage}`);
+    }
+    return connectError;
+  });
+}
+
+/** Puts another error in the place of each with which a call fails, in the middle of a stream too. */
+export function createTranslation(
+  translate: (error: unknown, request: UnaryRequest | StreamRequest) => ConnectError,
+): Interceptor {
   return (next) => async (request) => {
-    const translate = (error: unknown): ConnectError => {
-      const connectError = refusalFromUnknown(error);
-      if (isOurs(connectError)) {
-        const method = `${request.service.typeName}/${request.method.name}`;
-        logger.error(
-          { err: connectError.cause ?? connectError, method },
-          `${method} failed: ${connectError.rawMessage}`,
-        );
-      }
-      return connectError;
-    };
     try {
       const response = await next(request);
       if (!response.stream) return response;
-      return { ...response, message: translated(response.message, translate) };
+      return { ...response, message: translated(response.message, (error) => translate(error, request)) };
     } catch (error) {
-      throw translate(error);
+      throw translate(error, request);
     }
   };
 }
