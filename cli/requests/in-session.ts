@@ -3,6 +3,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { exitCodes, UsageFault } from "../faults/fault.ts";
+import { closeSession } from "./close-session.ts";
 import { openInterruption } from "./interruption.ts";
 
 /** On whose behalf a command asks. */
@@ -42,7 +43,7 @@ export async function withSession(
     await work({ connection, sessionId: session.id, signal, json: global.json === true });
   } finally {
     if (signal.aborted) process.exitCode = exitCodes.interrupted;
-    if (session.isOwn) await connection.client(SessionService).closeSession({ sessionId: session.id });
+    if (session.isOwn) await closeSession(connection, session.id);
   }
 }
 

@@ -1,4 +1,4 @@
-import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
@@ -14,17 +14,20 @@ afterEach(() => {
 });
 
 /** A gateway whose routers are lost in mid-call so many times. */
-function openGateway(lost: number) {
+function openGateway(lost: number, ...interceptors: Interceptor[]) {
   const requests: CallToolRequest[] = [];
-  const transport = createRouterTransport(({ service }) => {
-    service(ToolService, {
-      async *callTool(request) {
-        requests.push(request);
-        if (requests.length <= lost) throw new ConnectError(silence, Code.Unavailable);
-        yield { event: { case: "result", value: { outputJson: '"done"' } } };
-      },
-    });
-  });
+  const transport = createRouterTransport(
+    ({ service }) => {
+      service(ToolService, {
+        async *callTool(request) {
+          requests.push(request);
+          if (requests.length <= lost) throw new ConnectError(silence, Code.Unavailable);
+          yield { event: { case: "result", value: { outputJson: '"done"' } } };
+        },
+      });
+    },
+    { transport: { interceptors } },
+  );
   const connection: Connection = { url: "", client: (service) => createClient(service, transport) };
   return { connection, requests };
 }
@@ -42,14 +45,61 @@ test("a call whose router falls silent is made again under its id, and that is s
   expect(new Set(requests.map(({ callId }) => callId)).size).toBe(1);
   expect(requests[0]?.callId).not.toBe("");
   expect(told).toHaveLength(2);
-  expect(told[0]).toContain(`${silence}: the call ${requests[0]?.callId} is repeated (1 of 4)`);
+  expect(told[0]).toContain(`${silence}: the call ${requests[0]?.callId} is repeated (1 of 8)`);
 });
 
 test("a call that is lost again and again ends with the fault", async () => {
   const { connection, requests } = openGateway(100);
   listenToStderr();
-  await expect(resultOfToolCall(connection, call, untroubled)).rejects.toThrow(silence);
+  const id = () => requests[0]?.callId;
+  await expect(resultOfToolCall(connection, call, untroubled, 4)).rejects.toSatisfy(({ message }: Error) => {
+    expect(message).toContain(`the outcome of the call ${id()} is unknown: ${silence}\n`);
+    expect(message).toContain(`calls result ${id()}"`);
+    return true;
+  });
   expect(requests).toHaveLength(5);
+});
+
+/** As the socket says it of a port where nobody listens. */
+function refused(): ConnectError {
+  const cause = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+  return new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause);
+}
+
+/** Calls of it fail with these, one after another, and then are done. */
+function openFailingGateway(...errors: ConnectError[]) {
+  const calls = { count: 0 };
+  const { connection } = openGateway(0, (next) => (request) => {
+    calls.count += 1;
+    const error = errors.shift();
+    if (error) throw error;
+    return next(request);
+  });
+  return { connection, calls };
+}
+
+test("BUS-6 a call that was lost with its gateway is made again once there is another one", async () => {
+  listenToStderr();
+  const lost = new ConnectError("the connection broke", Code.Unavailable);
+  const { connection, calls } = openFailingGateway(lost, refused(), refused());
+  expect(await resultOfToolCall(connection, call, untroubled)).toMatchObject({ outputJson: '"done"' });
+  expect(calls.count).toBe(4);
+});
+
+test("a call that was lost with its gateway, of which there is no other one, may have been carried out", async () => {
+  listenToStderr();
+  const lost = new ConnectError("the connection broke", Code.Unavailable);
+  const { connection, calls } = openFailingGateway(lost, refused(), refused());
+  const result = resultOfToolCall(connection, call, untroubled, 2);
+  await expect(result).rejects.toThrow(/the outcome of the call \S+ is unknown: connect ECONNREFUSED$/m);
+  expect(calls.count).toBe(3);
+});
+
+test("a call that reached no gateway is not repeated", async () => {
+  const error = refused();
+  const { connection, calls } = openFailingGateway(error);
+  await expect(resultOfToolCall(connection, call, untroubled)).rejects.toBe(error);
+  expect(calls.count).toBe(1);
 });
 
 test("TOOL-9 a call that is interrupted is canceled, and its result says so", async () => {

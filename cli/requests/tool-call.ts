@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type CallToolResponse, type CallToolResult, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Connection } from "../connection.ts";
 import { isUnreachable } from "../faults/fault.ts";
+import { invocation } from "../faults/invocation.ts";
 import { printNote, progressText } from "../printing/print.ts";
 
 export interface ToolCall {
@@ -14,17 +15,19 @@ export interface ToolCall {
   argumentsJson: string;
 }
 
-const repetitions = 4;
+/** Long enough for a gateway that ended to be there again. */
+const REPETITIONS = 8;
 
 /**
  * The result of a call. One that is lost with the service that had it in its hands is made again under the same id: what must
- * not happen twice does not, and then answers `outcome_unknown`. When `signal` aborts, the call is canceled, whoever has it; its
+ * not happen twice does not, and then answers `outcome_unknown`. Throws if that is told by nobody. When `signal` aborts, the call is canceled, whoever has it; its
  * result then says so.
  */
 export async function resultOfToolCall(
   connection: Connection,
   call: ToolCall,
   signal: AbortSignal,
+  repetitions = REPETITIONS,
 ): Promise<CallToolResult> {
   signal.throwIfAborted();
   const callId = randomUUID();
@@ -32,13 +35,23 @@ export async function resultOfToolCall(
   signal.addEventListener("abort", cancel);
   using stack = new DisposableStack();
   stack.defer(() => signal.removeEventListener("abort", cancel));
-  const isRepeated = (error: unknown) => isLost(error) && !signal.aborted;
+  let wasSent = false;
+  const isRepeated = (error: unknown) => {
+    wasSent ||= isUnavailable(error) && !isUnreachable(error); // a gateway that was never reached is another matter
+    return wasSent && isUnavailable(error) && !signal.aborted;
+  };
   const send = () => resultOf(connection.client(ToolService).callTool({ ...call, callId }));
   const onRetry = (error: unknown, repetition: number) => {
     const { rawMessage } = ConnectError.from(error);
     printNote(`${rawMessage}: the call ${callId} is repeated (${repetition} of ${repetitions})`);
   };
-  return await retryWhile(isRepeated, send, { initialMs: 100, maxMs: 1_000, attempts: repetitions + 1, onRetry });
+  const waits = { initialMs: 100, maxMs: 4_000, attempts: repetitions + 1, onRetry };
+  return await retryWhile(isRepeated, send, waits).catch((error: unknown) => {
+    if (!wasSent || !isUnavailable(error)) throw error;
+    const text = `the outcome of the call ${callId} is unknown: ${error.rawMessage}`;
+    const advice = `"${invocation} calls result ${callId}" tells it once the suite is up.`;
+    throw new ConnectError(`${text}\n${advice}`, Code.Unavailable);
+  });
 }
 
 async function cancelToolCall(connection: Connection, callId: string): Promise<void> {
@@ -59,9 +72,4 @@ async function resultOf(answers: AsyncIterable<CallToolResponse>): Promise<CallT
   }
   if (result === undefined) throw new Error("the call ended without a result");
   return result;
-}
-
-/** A gateway that cannot be reached at all is another matter. */
-function isLost(error: unknown): boolean {
-  return isUnavailable(error) && !isUnreachable(error);
 }
