@@ -115,7 +115,7 @@ async function end(error: unknown): Promise<void> {
   const [fault = "", ...advice] = message.split("\n");
   const meant = await suggestAgent(error, options);
   printError(`${colors.red("toolbus:")} ${[meant ? `${fault} ${meant}` : fault, ...advice].join("\n")}`);
-  process.exitCode = exitCode;
+  process.exitCode ??= exitCode; // unless Ctrl-C came first
 }
 
 /** `toolbus watch … | head` has read enough: that is no failure. A disk that is full is one. */

@@ -4,15 +4,21 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openSuite } from "../../../cli/suite/suite.ts";
 import { plainAgent } from "../../harness/agents/plain-run.ts";
-import { runCommand } from "../../harness/commands/command.ts";
+import { runCommand, startCommand } from "../../harness/commands/command.ts";
 import { commandsAt, until } from "../../harness/commands/commands-at.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
@@ -134,4 +140,30 @@ it("who cannot write what was asked for says so, and exits with 1", async () => 
   const [said, [code]] = await Promise.all([text(Readable.from(command.stderr ?? [])), once(command, "exit")]);
   expect(said).toMatch(/^toolbus: the output cannot be written: EBADF: .*\n$/);
   expect(code).toBe(1);
+});
+
+it("who interrupts a call that fails then exits with 130", async () => {
+  const [begun, canceled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const routes = connectNodeAdapter({
+    routes({ service }) {
+      service(SessionService, { createSession: () => ({ session: { id: "one" } }), closeSession: () => ({}) });
+      service(ToolCallService, { cancelToolCall: () => canceled.resolve() ?? {} });
+      service(ToolService, {
+        // biome-ignore lint/correctness/useYield: it fails instead
+        async *callTool() {
+          begun.resolve();
+          await canceled.promise;
+          throw new ConnectError("the router is gone", Code.Aborted);
+        },
+      });
+    },
+  });
+  const gateway = createHttp2Server(routes).listen(0, "127.0.0.1");
+  await once(gateway, "listening");
+  const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
+  await using command = startCommand(["--url", url, "--api-key", "key", "call", "tool", "--agent", "demo"]);
+  await begun.promise;
+  command.signal("SIGINT");
+  expect(await command.ended).toMatchObject({ exitCode: 130, stderr: expect.stringContaining("the router is gone") });
+  gateway.close();
 });
