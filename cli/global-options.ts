@@ -11,9 +11,9 @@ export interface GlobalOptions {
   json?: boolean;
 }
 
-/** Where the suite of this project listens, while one runs. */
+/** Where the suite of this project listens, while it does. */
 export function ownUrl(): string | undefined {
-  return suiteIn(ownDirectory())?.url;
+  return suiteIn(ownDirectory())?.url || undefined;
 }
 
 /** Without a key of its own a command takes that of the suite that runs at the address, if it lies here. */

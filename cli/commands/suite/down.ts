@@ -23,8 +23,11 @@ export function addDownCommand(program: Command): void {
 async function down({ directory }: { directory: string }): Promise<void> {
   const suite = suiteIn(directory);
   if (suite === undefined) return printNote(`no suite of ${directory} is up`);
-  process.kill(suite.pid, "SIGTERM");
+  if (suite.isStopping) printNote(`the suite of ${directory} stops already: what is in flight is finished first`);
+  else process.kill(suite.pid, "SIGTERM"); // a second one would end it at once
   const isGone = () => !isSameProcessAlive(suite);
-  await until(isGone, { timeoutMs: PATIENCE_MS, what: `the suite at ${suite.url} (process ${suite.pid}) to stop` });
-  printLine(`the suite at ${suite.url} is down`);
+  const name = suite.url === "" ? `the suite of ${directory}` : `the suite at ${suite.url}`;
+  const what = `${name} (process ${suite.pid}) to stop`;
+  await until(isGone, { timeoutMs: PATIENCE_MS, what });
+  printLine(`${name} is down`);
 }

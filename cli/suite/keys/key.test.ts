@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,7 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { identityOfProcess } from "#runtime/bus/nats-server/process-identity.ts";
-import { runCommand } from "../../../test/harness/commands/command.ts";
+import { until } from "#runtime/time/until.ts";
+import { runCommand, startCommand } from "../../../test/harness/commands/command.ts";
 import { announceSuite, isOwn, keyOfSuiteAt, suiteIn } from "./key.ts";
 
 const url = "http://127.0.0.1:7480";
@@ -24,12 +26,37 @@ async function bring(url: string, mode = 0o600): Promise<void> {
   await writeFile(join(directory, "suite.json"), JSON.stringify({ url, ...identityOfProcess(process.pid) }), { mode });
 }
 
-test("SEC-1 a suite that runs is found by its directory, and not once it has ended", async () => {
+test("SEC-1 a suite that runs is found by its directory, and not once it has ended; it has an address while it listens", () => {
   {
-    using _ = announceSuite(directory, url);
-    expect(suiteIn(directory)).toMatchObject({ url, pid: process.pid });
+    using announced = announceSuite(directory);
+    expect(suiteIn(directory)).toMatchObject({ url: "", isStopping: false, pid: process.pid });
+    {
+      using _ = announced.listensAt(url);
+      expect(suiteIn(directory)).toMatchObject({ url, isStopping: false, pid: process.pid });
+    }
+    expect(suiteIn(directory)).toMatchObject({ url: "", isStopping: true, pid: process.pid });
+    expect(keyOfSuiteAt("", directory)).toBe(undefined);
   }
   expect(suiteIn(directory)).toBe(undefined);
+});
+
+test("PROD-1 `down` waits for a suite that stops already, and does not interrupt what it finishes", async () => {
+  const module = new URL("key.ts", import.meta.url).href;
+  const program = `
+    import { announceSuite } from ${JSON.stringify(module)};
+    announceSuite(${JSON.stringify(directory)}).listensAt("http://127.0.0.1:1")[Symbol.dispose]();
+    process.on("SIGTERM", () => process.exit(9));
+    process.stdin.on("end", () => process.exit(0)).resume();
+    console.log("stopping");`;
+  const suite = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: "pipe" });
+  const ended = once(suite, "exit");
+  await once(suite.stdout, "data");
+  await using down = startCommand(["down", "--directory", directory]);
+  const waits = () => down.written.stderr.includes("stops already");
+  await until(waits, { timeoutMs: 30_000, what: "the command to wait" });
+  suite.stdin.end();
+  expect((await ended)[0]).toBe(0);
+  expect(await down.ended).toMatchObject({ exitCode: 0, stdout: `the suite of ${directory} is down\n` });
 });
 
 test("SEC-1 a record that was not written on this machine since it started names no suite, whatever process it names", async () => {
@@ -41,14 +68,14 @@ test("SEC-1 a record that was not written on this machine since it started names
 test.each([0o640, 0o604, 0o620, 0o602])(
   "SEC-1 a record that others can read or write (mode %o) names no suite",
   async (mode) => {
-    using _ = announceSuite(directory, url);
+    using _ = announceSuite(directory);
     await chmod(join(directory, "suite.json"), mode);
     expect(suiteIn(directory)).toBe(undefined);
   },
 );
 
 test("SEC-1 a record of another user is not this user's own", () => {
-  using _ = announceSuite(directory, url);
+  using _ = announceSuite(directory);
   const stats = statSync(join(directory, "suite.json"));
   expect(isOwn(stats)).toBe(true);
   expect(isOwn(Object.assign(stats, { uid: stats.uid + 1 }))).toBe(false);

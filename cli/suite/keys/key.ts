@@ -2,7 +2,7 @@
 //
 //   DIRECTORY/keys/local   the key, mode 0600; made at the first start
 //   DIRECTORY/keys/mcp-logins   the key that encrypts logins at MCP servers
-//   DIRECTORY/suite.json   where the suite listens and as which process, for as long as it runs
+//   DIRECTORY/suite.json   as which process the suite runs, and where it listens as long as it does
 //
 // K1  The command sends the key to the address of a suite that runs, and to no other: when it has ended, another program of
 //     another user may listen there.
@@ -18,6 +18,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
   rmSync,
   type Stats,
   statSync,
@@ -70,20 +71,38 @@ function refuseShared(path: string): void {
   throw new LocalFailure("failed_precondition", text, { kind: "key_not_private" });
 }
 
-/** A suite that runs, and the process that started it. */
+/** A suite that starts, runs or stops, and the process that started it. */
 export interface RunningSuite extends ProcessIdentity {
+  /** Where it listens; empty before and after (K1). */
   readonly url: string;
+  readonly isStopping: boolean;
   readonly boot: string;
 }
 
-/** Lets commands find a suite that runs; disposing takes it back. */
-export function announceSuite(directory: string, url: string): Disposable {
+export interface AnnouncedSuite extends Disposable {
+  /** Disposing tells that it stops. */
+  listensAt(url: string): Disposable;
+}
+
+/** Lets commands find a suite from its start on; disposing takes it back. */
+export function announceSuite(directory: string): AnnouncedSuite {
   const path = join(directory, record);
   const own = { pid: process.pid, startedAt: "", ...identityOfProcess(process.pid) };
-  const suite: RunningSuite = { url, boot: bootId(), ...own };
-  rmSync(path, { force: true }); // one that is there keeps its mode and its owner
-  writeFileSync(path, `${JSON.stringify(suite)}\n`, { mode: 0o600, flag: "wx" });
-  return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+  const write = (url: string, isStopping = false) => {
+    const suite: RunningSuite = { url, isStopping, boot: bootId(), ...own };
+    const draft = `${path}.${process.pid}`;
+    rmSync(draft, { force: true }); // one that is there keeps its mode and its owner
+    writeFileSync(draft, `${JSON.stringify(suite)}\n`, { mode: 0o600, flag: "wx" });
+    renameSync(draft, path);
+  };
+  write("");
+  return {
+    listensAt(url) {
+      write(url);
+      return { [Symbol.dispose]: () => write("", true) };
+    },
+    [Symbol.dispose]: () => rmSync(path, { force: true }),
+  };
 }
 
 /** The suite that runs with this directory (K2). */

@@ -90,6 +90,14 @@ it("PROD-1 a second `up` says where the first one is, and `down` stops that one"
   expect(again).toMatchObject({ exitCode: 0, stdout: "", stderr: `no suite of ${suite.directory} is up\n` });
 });
 
+it("PROD-1 `down` stops a suite that is starting, too", async () => {
+  await using suite = await startSuite("--only", "gateway", "tool-router");
+  await untilNoted(suite, "starting 2 services");
+  const down = await runCommand(["down", "--directory", suite.directory]);
+  expect(down).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^the suite .* is down\n$/) });
+  expect(await suite.ended).toMatchObject({ exitCode: 0 });
+});
+
 it("SEC-1 `up` makes a key that its user alone can read, shows it once, and nobody gets in without it", async () => {
   await using suite = await startSuite("--only", "gateway", "tool-router");
   const url = await readyUrl(suite);
