@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { stateDirectory } from "./project/project.ts";
 import { keyOfSuiteAt, suiteIn } from "./suite/keys/key.ts";
 
@@ -21,6 +21,20 @@ export function globalOptionsOf(command: Command): GlobalOptions {
   const options = command.optsWithGlobals<GlobalOptions>();
   const apiKey = options.apiKey ?? keyOfSuiteAt(options.url, ownDirectory());
   return apiKey === undefined ? options : { ...options, apiKey };
+}
+
+/** `--directory` of the commands that start and stop a suite. */
+export function directoryOption(meaning: string): Option {
+  return new Option("--directory <path>", meaning)
+    .env("TOOLBUS_DIRECTORY")
+    .argParser(named)
+    .default(stateDirectory(), "`.toolbus` of the project");
+}
+
+/** An empty one would be the working directory. */
+function named(directory: string): string {
+  if (directory.trim() === "") throw new InvalidArgumentError("it is empty: name a directory, or leave it out");
+  return directory;
 }
 
 function ownDirectory(): string {

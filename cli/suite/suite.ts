@@ -3,6 +3,7 @@
 // The server opens first and closes last; the services' programs are loaded meanwhile. Services start side by side and in no order, as
 // each waits for what it needs.
 
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
@@ -71,7 +72,8 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const directory = resolve(options.directory);
   refuseSecond(directory);
   const logs = stack.use(openLogFiles(join(directory, "logs")));
-  await writeFile(join(directory, ".gitignore"), "*\n"); // it holds keys, and a folder may be added to a repository whole
+  const ignored = join(directory, ".gitignore"); // it holds keys, and a folder may be added to a repository whole
+  if (!existsSync(ignored)) await writeFile(ignored, "*\n");
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const env = environmentOfServices(options, { directory, credentials });

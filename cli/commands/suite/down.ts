@@ -1,8 +1,8 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { isSameProcessAlive } from "#runtime/bus/nats-server/process-identity.ts";
 import { until } from "#runtime/time/until.ts";
+import { directoryOption } from "../../global-options.ts";
 import { printLine, printNote } from "../../printing/print.ts";
-import { stateDirectory } from "../../project/project.ts";
 import { suiteIn } from "../../suite/keys/key.ts";
 
 /** Longer than what is in flight is given to finish. */
@@ -12,11 +12,7 @@ export function addDownCommand(program: Command): void {
   program
     .command("down")
     .description("Stop the suite of this machine that `up` or `dev` started, once what is in flight is finished")
-    .addOption(
-      new Option("--directory <path>", "where the suite keeps its state")
-        .env("TOOLBUS_DIRECTORY")
-        .default(stateDirectory(), "`.toolbus` of the project"),
-    )
+    .addOption(directoryOption("where the suite keeps its state"))
     .action(down);
 }
 
@@ -24,8 +20,13 @@ async function down({ directory }: { directory: string }): Promise<void> {
   const suite = suiteIn(directory);
   if (suite === undefined) return printNote(`no suite of ${directory} is up`);
   if (suite.isStopping) printNote(`the suite of ${directory} stops already: what is in flight is finished first`);
-  else process.kill(suite.pid, "SIGTERM"); // a second one would end it at once
-  const isGone = () => !isSameProcessAlive(suite);
+  let isAsked = false;
+  const isGone = () => {
+    if (!isSameProcessAlive(suite)) return true;
+    if (isAsked || suiteIn(directory)?.isStopping !== false) return false; // a second signal would end it at once
+    isAsked = process.kill(suite.pid, "SIGTERM"); // also a `dev` that has stopped to start again
+    return false;
+  };
   const name = suite.url === "" ? `the suite of ${directory}` : `the suite at ${suite.url}`;
   const what = `${name} (process ${suite.pid}) to stop`;
   await until(isGone, { timeoutMs: PATIENCE_MS, what });

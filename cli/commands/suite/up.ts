@@ -5,10 +5,10 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { collectGarbageOfStart } from "#runtime/lifecycle/node/heap.ts";
 import { invocation } from "../../faults/invocation.ts";
-import { globalOptionsOf } from "../../global-options.ts";
+import { directoryOption, globalOptionsOf } from "../../global-options.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
 import { onLossOfNpm } from "../../project/npm.ts";
-import { foldersOfProject, projectDirectory, stateDirectory } from "../../project/project.ts";
+import { foldersOfProject, projectDirectory } from "../../project/project.ts";
 import { listServices } from "../../suite/service-names.ts";
 import type { ServiceEvent } from "../../suite/services-process.ts";
 import { openSuite, type Suite } from "../../suite/suite.ts";
@@ -39,11 +39,7 @@ export function addSuiteOptions(command: Command): Command {
         .argParser(port)
         .default(7480),
     )
-    .addOption(
-      new Option("--directory <path>", "where the suite keeps its state, its key and its logs")
-        .env("TOOLBUS_DIRECTORY")
-        .default(stateDirectory(), "`.toolbus` of the project"),
-    )
+    .addOption(directoryOption("where the suite keeps its state, its key and its logs"))
     .option("--no-auth", "let every user and program of this machine in without a key")
     .addOption(new Option("--nats <url>", "use this NATS server instead of starting one").env("NATS_URL"))
     .addOption(new Option("--only <service...>", "start only these services").choices(listServices()))

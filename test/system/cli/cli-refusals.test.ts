@@ -51,6 +51,7 @@ describe("who asks for what does not fit is told so, and exits with 2", () => {
     [["serve", "nothing"], "Allowed choices are caller-relay, gateway, mcp-bridge, orchestrator, spaces,"],
     [["up", "--only", "nothing"], "Allowed choices are caller-relay, gateway, mcp-bridge, orchestrator, spaces,"],
     [["up", "--port", "70000"], "expected 0 to 65535"],
+    [["up", "--directory", ""], "it is empty: name a directory, or leave it out"],
     [["up", "--nats", "nats://me:secret@127.0.0.1:x"], "expected a URL like nats://127.0.0.1:4222"],
     [["--url", "nothing", "tools"], "expected one like http://127.0.0.1:7480"],
   ])("%j", async (args, message) => {

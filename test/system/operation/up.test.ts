@@ -221,7 +221,10 @@ it("`up` on a port that is taken, or in a directory that is, says so and what to
   await using first = await startSuite("--only", "gateway");
   const port = new URL(await readyUrl(first)).port;
   await using second = await startSuite("--only", "gateway", "--port", port);
+  const ignored = join(second.directory, ".gitignore");
+  await writeFile(ignored, "node_modules\n");
   const { exitCode, stderr } = await second.ended;
+  expect(await readFile(ignored, "utf8"), "a list that is there stays").toBe("node_modules\n");
   expect(stderr).toContain(`toolbus: gateway cannot start: cannot listen on 127.0.0.1:${port}: the port is taken`);
   expect(stderr).toContain("choose another port with --port.");
   expect(exitCode).toBe(1);
