@@ -41,7 +41,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     },
     runServers: runServersFromReader(reader),
     slots: reader.integer("TOOLBUS_RUN_SLOTS", {
-      meaning: "How many sessions one process works on at a time.",
+      meaning:
+        "How many sessions one process works on at a time; one whose run waits for an agent, or for a tool that may call one, is none of them.",
       default: 1_024,
       min: 1,
       max: 10_000,

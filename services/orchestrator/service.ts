@@ -23,6 +23,7 @@ import { startFromInbox } from "./runs/self-wake/self-wake.ts";
 import { type Canceling, cancelingSubAgents } from "./runs/sub-agents/cancel.ts";
 import { openRetention } from "./sessions/retention/retention.ts";
 import { turnLoop } from "./sessions/turn-loop.ts";
+import { Slots } from "./sessions/wakes/slots.ts";
 import { runWakeLoop } from "./sessions/wakes/wake-loop.ts";
 import { createAcceptedHere } from "./sessions/worker/accepted-here.ts";
 import { createSessionWorker } from "./sessions/worker/worker.ts";
@@ -79,7 +80,9 @@ export async function openOrchestrator(
   const abandon = new AbortController();
   const texts = createLiveTexts(bus);
   const readStored = createStoredReader(bus);
+  const slots = new Slots(config.slots);
   const loop = {
+    lendSlot: () => slots.lend(),
     ...{ ...clients, ...shared, ...toolMessages, audit },
     modelOf: (model: Model) => showingImages(modelOf(model), model, readStored),
     checkpointMs: config.checkpointMs,
@@ -116,7 +119,7 @@ export async function openOrchestrator(
   const kept = { retention, results: createResultRemoval(bus), keptMs: config.retentionMs };
   stack.use(openRetention({ ...shared, ...kept }));
   stack.defer(() => stopping.abort(stops("watch again")));
-  const wakeLoop = { ...shared, queue: wakes, slots: config.slots, work: worker.work };
+  const wakeLoop = { ...shared, queue: wakes, slots, work: worker.work };
   const working = runWakeLoop(wakeLoop, handover.signal);
   stack.defer(() => drain(working, { handover, abandon, drainMs: config.drainMs }));
   return stack.move();

@@ -29,6 +29,8 @@ export interface LoopContext extends ToolMessageParts {
   /** After so long, and again, what a turn has said so far is stored. */
   readonly checkpointMs: number;
   readonly inSpan: InSpan;
+  /** Lets another run have this one's place in the process, until it is disposed. */
+  readonly lendSlot: () => Disposable;
   readonly publishDelta: (delta: RunDelta) => void;
   /** Sets the writer from which watchers that join in mid-turn get the text so far. */
   readonly setDeltas: (deltas: DeltaWriter) => void;

@@ -36,7 +36,7 @@ import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
 import { isTransient } from "./worker/is-transient.ts";
 
-type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan">;
+type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan" | "lendSlot">;
 
 export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInboxOptions {
   readonly log: RunLog;

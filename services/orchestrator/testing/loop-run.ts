@@ -105,6 +105,7 @@ export async function openRun(setting: Setting) {
       publishDelta: (delta) => deltas.push(delta),
       setDeltas: () => {},
       inSpan: createInSpan(undefined),
+      lendSlot: () => new DisposableStack(),
       maxTurnBytes: log.maxEventBytes("r"),
       checkpointMs: 60_000,
       toolMessages,

@@ -9,6 +9,7 @@ import { timedBy } from "#runtime/time/duration.ts";
  *     then its failure is the result.
  * calls-4  When an attempt that failed may have begun what changes something, the model's result says that the outcome is unknown:
  *     its next try is another call, also for a tool that knows a repeated one by its id.
+ * calls-5  A run that waits for what may start runs itself takes no slot meanwhile: those runs may be waiting for one.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -65,6 +66,7 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
     else if (table.find(call.name)?.kind !== "function") dispatched.push(call);
   }
   const limit = options?.parallelToolCalls === false ? 1 : limits.maxParallelCalls;
+  using _ = dispatched.some(({ name }) => table.canSpend(name)) ? context.lendSlot() : undefined; // calls-5
   await inParallel(dispatched, limit, async (call) => {
     const isUsedUp = isRecovering ? undefined : faultOfBudget(run.state.spent, limits); // by calls beside it, meanwhile
     if (isUsedUp !== undefined) return refuse(call, isUsedUp);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { Slots } from "./slots.ts";
 import type { Wake, WakeQueue } from "./wake.ts";
 import { runWakeLoop } from "./wake-loop.ts";
 
@@ -31,7 +32,7 @@ test("LOOP-13 no wake-up is fetched that no slot is free for, and the more come 
     await promise;
   };
   const ended = runWakeLoop(
-    { queue: { ...queue, send: async () => {} }, slots: 24, work, clock: systemClock, logger },
+    { queue: { ...queue, send: async () => {} }, slots: new Slots(24), work, clock: systemClock, logger },
     stopping.signal,
   );
   await until(() => asked.length === 1);

@@ -1,12 +1,13 @@
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
+import type { Slots } from "./slots.ts";
 import type { Wake, WakeQueue } from "./wake.ts";
 
 export interface WakeLoopOptions {
   readonly queue: WakeQueue;
   /** How many wake-ups are worked on at the same time: none is fetched that no slot is free for. */
-  readonly slots: number;
+  readonly slots: Slots;
   readonly work: (wake: Wake) => Promise<void>;
   readonly clock: Clock;
   readonly logger: OperatorLog;
@@ -26,16 +27,20 @@ export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal)
   let atOnce = 1;
   while (!signal.aborted) {
     try {
-      const asked = Math.min(atOnce, slots - atWork.size);
+      const asked = Math.min(atOnce, slots.free);
       let came = 0;
       for await (const wake of queue.next(asked, signal)) {
         came += 1;
-        const done = work(wake).finally(() => atWork.delete(done));
+        slots.take();
+        const done = work(wake).finally(() => {
+          slots.giveBack();
+          atWork.delete(done);
+        });
         atWork.add(done);
       }
       backoff.reset();
       atOnce = came < asked ? 1 : Math.min(mostAtOnce, atOnce * 2);
-      if (atWork.size >= slots) await Promise.race(atWork);
+      await slots.untilFree();
     } catch (error) {
       if (signal.aborted) break;
       logger.warn({ err: error }, "wake-ups cannot be fetched");

@@ -51,6 +51,7 @@ async function takeRun(
     publishDelta: () => {},
     setDeltas: () => {},
     inSpan: createInSpan(undefined),
+    lendSlot: () => new DisposableStack(),
     maxTurnBytes: log.maxEventBytes("r"),
     checkpointMs: 60_000,
     toolMessages: createFakeToolMessages(),
