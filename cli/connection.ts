@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { createTranslation } from "#runtime/failure/connect.ts";
+import { connectError, createTranslation } from "#runtime/failure/connect.ts";
 import { isUnreachable } from "./faults/fault.ts";
 import type { GlobalOptions } from "./global-options.ts";
 
@@ -22,7 +22,8 @@ export function openConnection({ url, apiKey }: Pick<GlobalOptions, "url" | "api
   const breaking = createTranslation((thrown, { signal }) => {
     const error = ConnectError.from(thrown);
     if (signal.aborted || !isBreak(error)) return error;
-    return new ConnectError(`the connection to ${url} broke: ${error.rawMessage}`, Code.Unavailable);
+    const text = `the connection to ${url} broke: ${error.rawMessage}`;
+    return connectError("unavailable", text, { reason: "OUTCOME_UNKNOWN" });
   });
   const interceptors = [breaking, authorize];
   const transport = createConnectTransport({ ...SIGNS_OF_LIFE, baseUrl: url, httpVersion: "2", interceptors });

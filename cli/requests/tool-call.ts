@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type CallToolResponse, type CallToolResult, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { isUnavailable } from "#runtime/failure/connect.ts";
+import { connectError, isUnavailable } from "#runtime/failure/connect.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Connection } from "../connection.ts";
 import { isUnreachable } from "../faults/fault.ts";
@@ -50,7 +50,7 @@ export async function resultOfToolCall(
     if (!wasSent || !isUnavailable(error)) throw error;
     const text = `the outcome of the call ${callId} is unknown: ${error.rawMessage}`;
     const advice = `"${invocation} calls result ${callId}" tells it once the suite is up.`;
-    throw new ConnectError(`${text}\n${advice}`, Code.Unavailable);
+    throw connectError("unavailable", `${text}\n${advice}`, { reason: "OUTCOME_UNKNOWN" });
   });
 }
 
