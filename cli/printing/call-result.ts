@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { open } from "node:fs/promises";
 import type { Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { Command } from "commander";
@@ -23,14 +23,14 @@ export function addResultCommand(calls: Command): void {
 
 async function writeResult(id: string, { output }: { output?: string }, command: Command): Promise<void> {
   const connection = openConnection(globalOptionsOf(command));
-  const target = output === undefined ? resultOutput() : createWriteStream(output);
-  const { size } = await copyResult(connection, id, {
-    target,
-    onProgress: output === undefined ? undefined : tellProgress,
-  });
-  if (output === undefined) return;
+  if (output === undefined) return void (await copyResult(connection, id, { target: resultOutput() }));
+  const target = (await open(output, "w")).createWriteStream();
+  const written = finished(target);
+  const copying = copyResult(connection, id, { target, onProgress: tellProgress });
+  await Promise.race([copying, written]); // a disk that is full ends it, too
+  const { size } = await copying;
   target.end();
-  await finished(target);
+  await written;
   printNote(`${output}: ${size} bytes`);
 }
 
@@ -47,8 +47,8 @@ export async function copyResult(connection: Connection, id: string, { target, o
   const digest = createHash("sha256");
   let told: StoredResult | undefined;
   let bytes = 0;
-  const open = () => calls.readResult({ result, offset: BigInt(bytes) });
-  for await (const { part } of resumed({ open, patienceMs })) {
+  const openAtPlace = () => calls.readResult({ result, offset: BigInt(bytes) });
+  for await (const { part } of resumed({ open: openAtPlace, patienceMs })) {
     if (part.case === "result") told = part.value;
     if (part.case !== "chunk") continue;
     const { data } = part.value;

@@ -78,6 +78,10 @@ describe("who asks for what does not exist is told so, and exits with 1", () => 
     [["watch", "run", "nothing"], "there is no run nothing"],
     [["watch", "space", "nowhere"], 'no space "nowhere"'],
     [["answer", "nowhere", "call", "true"], 'no space "nowhere"'],
+    [
+      ["calls", "result", "nothing", "--output", "/nowhere/file"],
+      "ENOENT: no such file or directory, open '/nowhere/file'",
+    ],
   ])("%j", async (args, message) => {
     const { exitCode, stdout, stderr } = await toolbus(...args);
     expect(stderr).toContain(`toolbus: ${message}`);
