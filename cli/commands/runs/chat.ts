@@ -17,7 +17,7 @@ import { invocation } from "../../faults/invocation.ts";
 import { oneLine, printNote } from "../../printing/print.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../../printing/run-printer.ts";
 import { printJson, printText } from "../../printing/terminal.ts";
-import { closeUnlessAwaited } from "../../requests/close-session.ts";
+import { closeUnlessAwaited } from "../../requests/session/close-session.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { openTypedLines, type TypedLines } from "../../requests/typed-lines.ts";
 import { followRun } from "../../watching/run-follower.ts";

@@ -8,9 +8,9 @@ import { type Connection, globalOptionsOf, openConnection } from "../../connecti
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
 import { invocation } from "../../faults/invocation.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
-import { closeUnlessAwaited } from "../../requests/close-session.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
 import { openInterruption } from "../../requests/interruption.ts";
+import { closeUnlessAwaited } from "../../requests/session/close-session.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { showAnswered } from "../../watching/show-answered.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";

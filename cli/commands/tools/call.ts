@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
 import { printLine, printMessage } from "../../printing/print.ts";
-import { type InSession, withSession, withSessionOptions } from "../../requests/in-session.ts";
+import { type InSession, withSession, withSessionOptions } from "../../requests/session/in-session.ts";
 import { resultOfToolCall } from "../../requests/tool-call.ts";
 
 export function addCallCommand(program: Command): void {

@@ -9,7 +9,7 @@ import {
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { UsageFault } from "../../faults/fault.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../../printing/print.ts";
-import { type InSession, inSession, withSessionOptions } from "../../requests/in-session.ts";
+import { type InSession, inSession, withSessionOptions } from "../../requests/session/in-session.ts";
 
 export function addPromptsCommand(program: Command): void {
   const prompts = program

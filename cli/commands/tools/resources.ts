@@ -9,7 +9,7 @@ import {
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { oneLine, printLine, printMessage, printTable } from "../../printing/print.ts";
 import { resultOutput } from "../../printing/terminal.ts";
-import { type InSession, inSession, withSessionOptions } from "../../requests/in-session.ts";
+import { type InSession, inSession, withSessionOptions } from "../../requests/session/in-session.ts";
 
 export function addResourcesCommand(program: Command): void {
   const resources = program.command("resources").description("List and read resources of an agent's MCP servers");

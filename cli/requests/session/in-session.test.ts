@@ -6,7 +6,7 @@ import { Command } from "commander";
 import { afterEach, expect, test, vi } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { openConnection } from "../connection.ts";
+import { openConnection } from "../../connection.ts";
 import { closeUnlessAwaited } from "./close-session.ts";
 import { withSession } from "./in-session.ts";
 

@@ -3,8 +3,8 @@ import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import type { Connection } from "../connection.ts";
-import { printNote } from "../printing/print.ts";
+import type { Connection } from "../../connection.ts";
+import { printNote } from "../../printing/print.ts";
 
 /** What was done in it, or failed, is the outcome of a command: that it stays open is a note beside it. */
 export async function closeSession(connection: Connection, sessionId: string): Promise<void> {

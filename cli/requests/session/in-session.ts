@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
-import { exitCodes, UsageFault } from "../faults/fault.ts";
+import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
+import { exitCodes, UsageFault } from "../../faults/fault.ts";
+import { openInterruption } from "../interruption.ts";
 import { closeSession } from "./close-session.ts";
-import { openInterruption } from "./interruption.ts";
 
 /** On whose behalf a command asks. */
 export interface InSession {
