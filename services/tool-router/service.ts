@@ -58,7 +58,7 @@ import { Sessions } from "./sessions/sessions.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
 import { createProviders } from "./subscriptions/providers/providers.ts";
 import { createSampling } from "./subscriptions/sampling.ts";
-import { createHasRuns, sessionPlace, unusedSessions } from "./subscriptions/sessions/unused.ts";
+import { createForgetCaller, createHasRuns, sessionPlace, unusedSessions } from "./subscriptions/sessions/unused.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
 
 const IDLE_CHECK_MS = 10_000;
@@ -102,7 +102,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
       onFault: (fault) => logger.warn(fault),
     }),
   );
-  const unused = unusedSessions(clock, { ...spaces, hasRuns: createHasRuns(bus, telemetry) });
+  const unused = unusedSessions(clock, {
+    ...spaces,
+    hasRuns: createHasRuns(bus, telemetry),
+    forgetCaller: createForgetCaller(find),
+  });
   const fills = "sessions of the last day, and others that have runs or for which events wait";
   const onShort = { onFault: (fault: string) => logger.warn(fault) };
   stack.use(openRoom(bus, { ...unused, fills, ...onShort }));

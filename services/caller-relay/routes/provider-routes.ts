@@ -46,10 +46,11 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
       stopping.throwIfAborted();
     },
     executeTool: (request, { signal }) => eventsOf((tell) => relay.call(byOwnClock(request), { signal, tell })),
-    /** The caller stays with its session, whatever agent that has, and leaves when it is closed. */
-    async releaseScope({ scope }) {
+    /** The caller stays with its session, whatever agent that has, and leaves when it is closed or forgotten. */
+    async releaseScope({ scope, forgetsSession }) {
       const sessionId = scope?.sessionId ?? "";
-      if (scope?.runId !== "" || sessionId === "" || !(await parts.isClosed(sessionId))) return {};
+      if (scope?.runId !== "" || sessionId === "") return {};
+      if (!forgetsSession && !(await parts.isClosed(sessionId))) return {};
       return { closedCount: await parts.forget(sessionId) };
     },
   };

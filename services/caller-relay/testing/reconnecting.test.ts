@@ -198,4 +198,12 @@ describe("a caller that goes away, and one that comes back", () => {
     expect(await app.provider.getProvidedTools({ scope: { sessionId: "s18" } })).toMatchObject({ tools: [] });
     await expect(app.attach("s18")).rejects.toThrow(/session s18 is closed/);
   });
+
+  test("SEC-2 a session that is about to be forgotten leaves nothing of its caller to who opens its id next", async () => {
+    await app.openCaller("s19", 10_000);
+    const scope = { sessionId: "s19", agent: "helper" };
+    expect(await app.provider.releaseScope({ scope, forgetsSession: true })).toMatchObject({ closedCount: 1 });
+    expect(await app.provider.getProvidedTools({ scope })).toMatchObject({ tools: [] });
+    await expect(app.call("s19", "app_ask", "heard")).rejects.toThrow(/declares no tool "app_ask"/);
+  });
 });

@@ -27,8 +27,8 @@ export interface ProviderClient {
   listTools(request: ListRequest, options: CallOptions): Promise<GetProvidedToolsResponse>;
   watchTools(request: ListRequest, options: CallOptions): AsyncIterable<WatchProvidedToolsResponse>;
   callTool(request: ExecuteToolRequest, options: CallOptions): AsyncIterable<ExecuteToolResponse>;
-  /** The scope is over; gives how much was closed. */
-  releaseScope(scope: Scope, options: CallOptions): Promise<number>;
+  /** The scope is over, with its session where that is about to be forgotten; gives how much was closed. */
+  releaseScope(scope: Scope, options: CallOptions & { forgetsSession?: boolean }): Promise<number>;
 }
 
 /** The client of a provider by name; undefined when the catalogue has none of that name. */

@@ -76,8 +76,8 @@ function providerClient(
     listTools: (request, { signal }) => client.getProvidedTools(request, { signal }).catch(fail),
     watchTools: (request, options) => translated(client.watchProvidedTools(request, options)),
     callTool: (request, options) => translated(call(request, options)),
-    releaseScope: async (scope, { signal }) =>
-      (await client.releaseScope({ scope }, { signal }).catch(fail)).closedCount,
+    releaseScope: async (scope, { signal, forgetsSession = false }) =>
+      (await client.releaseScope({ scope, forgetsSession }, { signal }).catch(fail)).closedCount,
   };
 }
 

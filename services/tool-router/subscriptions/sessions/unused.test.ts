@@ -27,11 +27,13 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
   await expect(fill()).rejects.toMatchObject({ reason: "STORE_FULL" });
 
   const forgotten: string[] = [];
+  const callers: string[] = [];
   const roomAfter = (ms: number) => {
     const parts = {
       hasRuns: async (id: string) => id.startsWith("busy"),
       forgetSession: async ({ sessionId }: { sessionId: string }) =>
         sessionId !== "awaited" && forgotten.push(sessionId) > 0,
+      forgetCaller: async ({ id }: { id: string }) => void callers.push(id),
     };
     const clock = { ...systemClock, now: () => Date.now() + ms };
     return makeRoom(bus, unusedSessions(clock, parts), new AbortController().signal);
@@ -42,6 +44,9 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
   for (const id of ["awaited", "busy", "busy-and-closed", "switching"]) expect(await sessions.read(id)).toBeDefined();
   expect(await sessions.read("s0")).toBeUndefined();
   expect(forgotten).toContain("s0");
+  expect(callers, "those that were closed have let go of theirs").toEqual(
+    forgotten.filter((id) => /[13579]$/.test(id)),
+  );
   expect(await add("next")).toBeDefined();
   expect(await add("s0", { agent: "b" }), "its id is free again").toBeDefined();
 });

@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
@@ -5,9 +7,12 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { askOnOwnBehalf, clientFor } from "../../../clients.ts";
+import type { FindProvider } from "../../sessions/offers/provider-client.ts";
 import { decodeSession, encodeSession, type SessionRecord } from "../../sessions/session-record.ts";
 import type { ForgetSession } from "../../sessions/spaces.ts";
+import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
 
 export const sessionPlace = {
   bucket: "toolbus_sessions",
@@ -21,6 +26,13 @@ const DAY_MS = 24 * 60 * 60_000;
 /** A sweep asks for so many sessions; the next one goes on behind them. */
 const MOST_ASKED = 2_000;
 
+interface UnusedParts {
+  hasRuns: (sessionId: string) => Promise<boolean>;
+  forgetSession: ForgetSession;
+  /** Ends the streams of the session's caller, and forgets what it declared. */
+  forgetCaller: (session: SessionRecord) => Promise<void>;
+}
+
 /**
  * Sessions that may go when room gets short: no run of theirs stands any more, in which case the orchestrator has found all of
  * them ended for its retention, and nothing waits for their agents. What stands of them elsewhere goes first, so that a session
@@ -28,19 +40,30 @@ const MOST_ASKED = 2_000;
  */
 export function unusedSessions(
   clock: Clock,
-  { hasRuns, forgetSession }: { hasRuns: (sessionId: string) => Promise<boolean>; forgetSession: ForgetSession },
+  { hasRuns, forgetSession, forgetCaller }: UnusedParts,
 ): RoomOptions<SessionRecord> {
   return {
     place: sessionPlace,
     keptMs: DAY_MS,
     mostAsked: MOST_ASKED,
     clock,
-    async mayGo({ id, state, nextAgent }) {
+    async mayGo(session) {
+      const { id, state, nextAgent } = session;
       const isClosed = state === SessionState.CLOSED;
       if (!isClosed && (state !== SessionState.ACTIVE || nextAgent !== "")) return false; // it is being switched
       if (await hasRuns(id)) return false;
-      return forgetSession({ sessionId: id, closed: isClosed });
+      if (!(await forgetSession({ sessionId: id, closed: isClosed }))) return false;
+      if (!isClosed) await forgetCaller(session); // one that was closed has let go of it
+      return true;
     },
+  };
+}
+
+export function createForgetCaller(find: FindProvider): UnusedParts["forgetCaller"] {
+  return async ({ id: sessionId, agent, principal }) => {
+    using limit = timeoutSignal(TIMEOUT_MS);
+    const scope = create(ScopeSchema, { sessionId, agent, principal });
+    await find(CALLER_PROVIDER)?.releaseScope(scope, { signal: limit, forgetsSession: true });
   };
 }
 

@@ -777,13 +777,15 @@ func (x *CallHeld) GetTakeoverGrace() *durationpb.Duration {
 	return nil
 }
 
-// The scope is over: its session was closed, or was given another agent, or its run ended.
+// The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended.
 type ReleaseScopeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The scope; with a run, only what is open for that run alone. Its revision says nothing.
-	Scope         *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	// The session is about to be forgotten, and its id is then free for anybody: what is kept for it under other agents goes, too.
+	ForgetsSession bool `protobuf:"varint,2,opt,name=forgets_session,json=forgetsSession,proto3" json:"forgets_session,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ReleaseScopeRequest) Reset() {
@@ -821,6 +823,13 @@ func (x *ReleaseScopeRequest) GetScope() *Scope {
 		return x.Scope
 	}
 	return nil
+}
+
+func (x *ReleaseScopeRequest) GetForgetsSession() bool {
+	if x != nil {
+		return x.ForgetsSession
+	}
+	return false
 }
 
 // Nothing of the scope is open any more.
@@ -926,9 +935,10 @@ const file_toolbus_provider_v1_tool_provider_service_proto_rawDesc = "" +
 	"\x04held\x18\x05 \x01(\v2\x1d.toolbus.provider.v1.CallHeldH\x00R\x04heldB\a\n" +
 	"\x05event\"]\n" +
 	"\bCallHeld\x12Q\n" +
-	"\x0etakeover_grace\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\rtakeoverGrace\"O\n" +
+	"\x0etakeover_grace\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x0f\xbaH\f\xaa\x01\t\"\x05\b\x80\xe7\x84\x0f2\x00R\rtakeoverGrace\"x\n" +
 	"\x13ReleaseScopeRequest\x128\n" +
-	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\"9\n" +
+	"\x05scope\x18\x01 \x01(\v2\x1a.toolbus.provider.v1.ScopeB\x06\xbaH\x03\xc8\x01\x01R\x05scope\x12'\n" +
+	"\x0fforgets_session\x18\x02 \x01(\bR\x0eforgetsSession\"9\n" +
 	"\x14ReleaseScopeResponse\x12!\n" +
 	"\fclosed_count\x18\x01 \x01(\rR\vclosedCount2\xe0\x03\n" +
 	"\x13ToolProviderService\x12u\n" +

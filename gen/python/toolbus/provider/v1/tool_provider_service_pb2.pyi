@@ -409,11 +409,14 @@ Global___CallHeld: _TypeAlias = CallHeld  # noqa: Y015
 
 @_typing.final
 class ReleaseScopeRequest(_message.Message):
-    """The scope is over: its session was closed, or was given another agent, or its run ended."""
+    """The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SCOPE_FIELD_NUMBER: _builtins.int
+    FORGETS_SESSION_FIELD_NUMBER: _builtins.int
+    forgets_session: _builtins.bool
+    """The session is about to be forgotten, and its id is then free for anybody: what is kept for it under other agents goes, too."""
     @_builtins.property
     def scope(self) -> Global___Scope:
         """The scope; with a run, only what is open for that run alone. Its revision says nothing."""
@@ -422,10 +425,11 @@ class ReleaseScopeRequest(_message.Message):
         self,
         *,
         scope: Global___Scope | None = ...,
+        forgets_session: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["forgets_session", b"forgets_session", "scope", b"scope"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
