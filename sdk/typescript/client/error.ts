@@ -64,5 +64,7 @@ const broken = new Set([Code.Unknown, Code.Internal, Code.Unavailable, Code.Abor
 export function isPassing(thrown: unknown): boolean {
   const error = ConnectError.from(thrown);
   const isTold = error.findDetails(ErrorDetailSchema).length > 0;
-  return isTold ? error.code === Code.Unavailable : broken.has(error.code);
+  if (isTold) return error.code === Code.Unavailable;
+  // Connect over HTTP/2 calls requests canceled whose connection is closed; who aborts by itself is asked before
+  return broken.has(error.code) || (error.code === Code.Canceled && !error.isWireError);
 }
