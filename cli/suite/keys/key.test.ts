@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { identityOfProcess } from "#runtime/bus/nats-server/process-identity.ts";
 import { until } from "#runtime/time/until.ts";
 import { runCommand, startCommand } from "../../../test/harness/commands/command.ts";
-import { announceSuite, isOwn, keyOfSuiteAt, suiteIn } from "./key.ts";
+import { announceSuite, isOwn, keyOfSuiteAt, openKey, openLoginKey, suiteIn } from "./key.ts";
 
 const url = "http://127.0.0.1:7480";
 let directory: string;
@@ -38,6 +38,17 @@ test("SEC-1 a suite that runs is found by its directory, and not once it has end
     expect(keyOfSuiteAt("", directory)).toBe(undefined);
   }
   expect(suiteIn(directory)).toBe(undefined);
+});
+
+test("SEC-1 a key whose file the machine lost the text of is made again, and one that stands is kept", async () => {
+  await mkdir(join(directory, "keys"));
+  for (const name of ["local", "mcp-logins"]) await writeFile(join(directory, "keys", name), "", { mode: 0o600 });
+  const made = openKey(directory);
+  expect(made).toMatchObject({ key: expect.stringMatching(/^tb_.{43}$/), isNew: true });
+  expect(openKey(directory)).toEqual({ ...made, isNew: false });
+  expect(statSync(made.path).mode & 0o777).toBe(0o600);
+  expect(Buffer.from(openLoginKey(directory), "base64")).toHaveLength(32);
+  expect(await readdir(join(directory, "keys"))).toEqual(["local", "mcp-logins"]);
 });
 
 test("PROD-1 `down` waits for a suite that stops already, and does not interrupt what it finishes", async () => {

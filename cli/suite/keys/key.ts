@@ -57,12 +57,21 @@ function openKeyFile(directory: string, name: string, make: () => string): Suite
   const path = join(directory, "keys", name);
   if (existsSync(path)) {
     refuseShared(path);
-    return { key: readFileSync(path, "utf8").trim(), path, isNew: false };
+    const key = readFileSync(path, "utf8").trim();
+    if (key !== "") return { key, path, isNew: false }; // else it is from a start that the machine did not survive
   }
   mkdirSync(join(directory, "keys"), { recursive: true, mode: 0o700 });
   const key = make();
-  writeFileSync(path, `${key}\n`, { mode: 0o600, flag: "wx" });
+  writePrivate(path, key);
   return { key, path, isNew: true };
+}
+
+/** Whole or not at all. */
+function writePrivate(path: string, text: string): void {
+  const draft = `${path}.${process.pid}`;
+  rmSync(draft, { force: true }); // one that is there keeps its mode and its owner
+  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx", flush: true });
+  renameSync(draft, path);
 }
 
 function refuseShared(path: string): void {
@@ -90,10 +99,7 @@ export function announceSuite(directory: string): AnnouncedSuite {
   const own = { pid: process.pid, startedAt: "", ...identityOfProcess(process.pid) };
   const write = (url: string, isStopping = false) => {
     const suite: RunningSuite = { url, isStopping, boot: bootId(), ...own };
-    const draft = `${path}.${process.pid}`;
-    rmSync(draft, { force: true }); // one that is there keeps its mode and its owner
-    writeFileSync(draft, `${JSON.stringify(suite)}\n`, { mode: 0o600, flag: "wx" });
-    renameSync(draft, path);
+    writePrivate(path, JSON.stringify(suite));
   };
   write("");
   return {
