@@ -89,7 +89,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       backoffMs: time(
         "TOOLBUS_WORKER_BACKOFF",
         1_000,
-        "First wait before a worker is started again that keeps crashing.",
+        "First wait before a worker is started again that keeps crashing, or a hosted module whose start failed.",
       ),
       maxBackoffMs: time(
         "TOOLBUS_WORKER_MAX_BACKOFF",

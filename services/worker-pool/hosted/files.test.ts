@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -178,6 +179,34 @@ describe("files of the directory", () => {
     await rm(down);
     await until(async () => (await late())?.available, { timeoutMs: 30_000, what: "the module to be offered" });
     expect((await own.call({ tool: "late" })).value).toBe("here");
+  });
+
+  test("LOOP-9 a module that is removed while its start fails does not come back", async () => {
+    await using own = await openPoolOnBus(() => ({ TOOLBUS_WORKER_BACKOFF: "1ms" }));
+    const [started, file] = [join(own.directory, "started"), join(own.directory, "hosted", "slow.ts")];
+    const [failed, next] = [join(own.directory, "failed"), join(own.directory, "hosted", "next.ts")];
+    await writeFile(
+      file,
+      `import { existsSync, writeFileSync } from "node:fs";
+      export default {
+        async initialize() {
+          writeFileSync(${JSON.stringify(started)}, "");
+          while (existsSync(${JSON.stringify(file)})) await new Promise((resolve) => setTimeout(resolve, 10));
+          await new Promise((resolve) => setTimeout(resolve, 1_000)); // the pool hears of it meanwhile
+          writeFileSync(${JSON.stringify(failed)}, "");
+          throw new Error("too late");
+        },
+        tools: [{ name: "slow", run: () => "here" }] };`,
+    );
+    await until(() => existsSync(started), { timeoutMs: 30_000 });
+    await rm(file);
+    await until(() => existsSync(failed), { timeoutMs: 30_000 });
+    await writeFile(next, 'export default { tools: [{ name: "next", run: () => 1 }] };');
+    const sources = async () => (await own.provider.getProvidedTools({})).sources;
+    await until(async () => (await sources()).some(({ source, available }) => source === "next" && available), {
+      timeoutMs: 30_000,
+    });
+    expect((await sources()).map(({ source }) => source)).not.toContain("slow");
   });
 
   test("LOOP-9 a call that waits for its place while its module is removed is told that the module is gone", async () => {

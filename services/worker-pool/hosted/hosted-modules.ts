@@ -207,7 +207,6 @@ export class HostedModules implements AsyncDisposable {
 
   #load(file: string): Promise<void> {
     const place = this.#places.get(file) ?? this.#newPlace(file);
-    place.endRetry();
     place.crashes = 0;
     place.loading = place.loading.then(() => this.#replace(place)).then(() => this.#rest(place));
     return place.loading;
@@ -232,9 +231,14 @@ export class HostedModules implements AsyncDisposable {
     this.#tellChange();
   }
 
+  #stands(place: Place): boolean {
+    return !this.#isClosed && this.#places.get(place.file) === place;
+  }
+
   /** Loads what the file holds, and lets what was there before finish what it has. Never rejects. */
   async #replace(place: Place, isRestart = false): Promise<void> {
-    if (this.#isClosed || this.#places.get(place.file) !== place) return;
+    if (!this.#stands(place)) return;
+    place.endRetry();
     const { logger } = this.#options;
     try {
       const process = await this.#open(place);
@@ -244,6 +248,7 @@ export class HostedModules implements AsyncDisposable {
         throw error;
       });
       place.state = { kind: "ready", process };
+      if (!isRestart) place.backoff.reset();
       if (before.kind === "ready") this.#letGo(before.process);
       logger.info({ file: place.file }, `${place.file} offers ${process.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
@@ -253,8 +258,7 @@ export class HostedModules implements AsyncDisposable {
       const isNews = place.state.kind !== "refused" || place.state.reason !== reason;
       if (isNews) logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);
       place.state = { kind: "refused", reason };
-      place.endRetry();
-      if (!this.#isClosed) place.endRetry = startTimer(place.backoff.next(), () => void this.#load(place.file));
+      if (this.#stands(place)) place.endRetry = startTimer(place.backoff.next(), () => void this.#load(place.file));
     }
     this.#tellChange();
   }

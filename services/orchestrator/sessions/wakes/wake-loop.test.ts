@@ -47,3 +47,44 @@ test("LOOP-13 no wake-up is fetched that no slot is free for, and the more come 
   for (const finish of atWork.splice(0)) finish();
   await ended;
 });
+
+test("LOOP-17 no wake-up is asked for where a slot that was lent comes back as another one becomes free", async () => {
+  const stopping = new AbortController();
+  const asked: number[] = [];
+  const ends: (() => void)[] = [];
+  const slots = new Slots(1);
+  const queue: WakeQueue = {
+    async *next(atMost) {
+      asked.push(atMost);
+      if (asked.length > 2) await until(() => stopping.signal.aborted);
+      else yield { message: create(SessionWakeSchema), id: 0, ageMs: 0, done: nothing, later: nothing, leave: nothing };
+    },
+    send: async () => {},
+  };
+  const work = () => new Promise<void>((resolve) => void ends.push(resolve));
+  const ended = runWakeLoop({ queue, slots, work, clock: systemClock, logger }, stopping.signal);
+  await until(() => ends.length === 1);
+  const lent = slots.lend();
+  await until(() => ends.length === 2);
+  lent[Symbol.dispose]();
+  expect(slots.free, "two are at work").toBe(-1);
+  ends.shift()?.();
+  await until(() => slots.free === 0);
+  const again = slots.lend();
+  again[Symbol.dispose](); // free for the moment in which the loop is told
+  ends.shift()?.();
+  await until(() => asked.length === 3);
+  expect(asked).toEqual([1, 1, 1]);
+  stopping.abort();
+  await ended;
+});
+
+test("LOOP-17 so many slots are lent at most, and each that comes back can be lent again", () => {
+  const slots = new Slots(2);
+  const lent = Array.from({ length: 1_030 }, () => slots.lend());
+  expect(slots.free).toBe(2 + 1_024);
+  for (const one of lent) one[Symbol.dispose]();
+  expect(slots.free).toBe(2);
+  using _ = slots.lend();
+  expect(slots.free).toBe(3);
+});

@@ -27,7 +27,9 @@ export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal)
   let atOnce = 1;
   while (!signal.aborted) {
     try {
+      await slots.untilFree();
       const asked = Math.min(atOnce, slots.free);
+      if (asked <= 0) continue; // what was lent has come back
       let came = 0;
       for await (const wake of queue.next(asked, signal)) {
         came += 1;
@@ -40,7 +42,6 @@ export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal)
       }
       backoff.reset();
       atOnce = came < asked ? 1 : Math.min(mostAtOnce, atOnce * 2);
-      await slots.untilFree();
     } catch (error) {
       if (signal.aborted) break;
       logger.warn({ err: error }, "wake-ups cannot be fetched");
