@@ -76,15 +76,15 @@ export async function openService(
   const held = { ...sending, requests, holders, late };
   const defaultTimeoutMs = config.callerTimeoutMs;
   const relay = createRelay({
-    ...{ instance, defaultTimeoutMs, declarations, records, calls, holders, clock, stopping: stopping.signal },
+    ...{ defaultTimeoutMs, declarations, records, calls, holders, clock, stopping: stopping.signal },
     hold: (call, abandoned) => deliver(held, call, abandoned),
     join: peers.join,
   });
   const answers: Answers = createAnswers({
-    ...{ instance, requests, holders, late, answered, results, forward: peers.forward, tellInbox },
+    ...{ requests, holders, late, answered, results, forward: peers.forward, tellInbox },
     keepForNext: (...asked) => keeping.anywhere(...asked),
   });
-  const progress = createProgressReports({ instance, requests, holders, forward: peers.tellProgress });
+  const progress = createProgressReports({ requests, holders, forward: peers.tellProgress });
   const keeping = createKeeping({ instance, attachments, records, keep: answers.keep, keepAt: peers.keep });
 
   const sessions = createSessions({

@@ -18,22 +18,17 @@ export function prefixedName(declaration: CallerDeclaration, tool: CallerTool): 
 export function namesFromDeclaration(declaration: CallerDeclaration): string[] {
   const toolsByName = new Map<string, CallerTool>();
   for (const [index, tool] of declaration.tools.entries()) {
-    const place = `declaration.tools[${index}]`;
     const name = prefixedName(declaration, tool);
-    const both = `caller tool "${tool.name}", which the agent would see as "${name}",`;
-    if (!callableName.test(name)) {
-      refuseTool("INVALID_REQUEST", `${place}.name`, `${both} is not named by 1 to 64 letters, digits, _ or -`);
-    }
-    if (name.includes("__")) {
-      const why =
-        'holds "__", which stands between a source and its tool: the agent would see another name in its place';
-      refuseTool("INVALID_REQUEST", `${place}.name`, `${both} ${why}`);
-    }
-    if (BUILT_IN_NAMES.has(name))
-      refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with the built-in tool "${name}"`);
+    const refuseName = (reason: ReasonName, why: string) => refuseTool(declaration, index, { reason, why });
+    if (!callableName.test(name)) refuseName("INVALID_REQUEST", "is not named by 1 to 64 letters, digits, _ or -");
+    if (name.includes("__"))
+      refuseName(
+        "INVALID_REQUEST",
+        'holds "__", which stands between a source and its tool: the agent would see another name in its place',
+      );
+    if (BUILT_IN_NAMES.has(name)) refuseName("TOOL_NAME_TAKEN", `collides with the built-in tool "${name}"`);
     const other = toolsByName.get(name);
-    if (other)
-      refuseTool("TOOL_NAME_TAKEN", `${place}.name`, `${both} collides with "${other.name}" of the same declaration`);
+    if (other) refuseName("TOOL_NAME_TAKEN", `collides with "${other.name}" of the same declaration`);
     toolsByName.set(name, tool);
   }
   return [...toolsByName.keys()];
@@ -46,27 +41,30 @@ export function requireFreeNames(declaration: CallerDeclaration, tools: readonly
   for (const { modelName, reference, aliases } of others)
     for (const name of [modelName, reference, ...aliases]) references.set(name, reference);
   for (const [index, tool] of declaration.tools.entries()) {
-    const name = prefixedName(declaration, tool);
-    const taken = references.get(name);
-    if (taken === undefined) continue;
-    const message = `caller tool "${tool.name}", which the agent would see as "${name}", collides with the agent's tool "${taken}"`;
-    refuseTool("TOOL_NAME_TAKEN", `declaration.tools[${index}].name`, message);
+    const taken = references.get(prefixedName(declaration, tool));
+    const why = `collides with the agent's tool "${taken}"`;
+    if (taken !== undefined) refuseTool(declaration, index, { reason: "TOOL_NAME_TAKEN", why });
   }
 }
 
 /** Refuses the whole declaration when the schema of one tool's arguments cannot be used; an empty one means any object. */
 export async function requireSchemas(declaration: CallerDeclaration, faultOf: FaultOfSchema): Promise<void> {
-  for (const [index, tool] of declaration.tools.entries()) {
-    const { name, inputSchemaJson } = tool;
+  for (const [index, { inputSchemaJson }] of declaration.tools.entries()) {
     const fault = inputSchemaJson && (await faultOfToolSchema(inputSchemaJson, "arguments", faultOf));
-    if (!fault) continue;
-    const both = `caller tool "${name}", which the agent would see as "${prefixedName(declaration, tool)}",`;
-    const message = `${both} has an input schema that cannot be used: it ${fault}`;
-    refuseTool("INVALID_REQUEST", `declaration.tools[${index}].input_schema_json`, message);
+    const why = `has an input schema that cannot be used: it ${fault}`;
+    if (fault) refuseTool(declaration, index, { reason: "INVALID_REQUEST", why, part: "input_schema_json" });
   }
 }
 
-function refuseTool(reason: ReasonName, field: string, message: string): never {
+/** Says the tool's own name, and the one that the agent would see. */
+function refuseTool(
+  declaration: CallerDeclaration,
+  index: number,
+  { reason, why, part = "name" }: { reason: ReasonName; why: string; part?: string },
+): never {
+  const tool = declaration.tools[index]!;
+  const message = `caller tool "${tool.name}", which the agent would see as "${prefixedName(declaration, tool)}", ${why}`;
+  const field = `declaration.tools[${index}].${part}`;
   return refuse("invalid_argument", message, { reason, fieldViolations: [{ field, message }] });
 }
 

@@ -34,7 +34,7 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { recordedAnswer } from "../requests/answered-requests.ts";
 import type { AnswersParts } from "../requests/answers.ts";
 import type { TellCall } from "../requests/calls.ts";
-import { keyOfRecord, keyOfRequest, type OpenRequest } from "../requests/requests.ts";
+import { keyOfRequest, type OpenRequest } from "../requests/requests.ts";
 import type { CallerStream } from "../streams/stream-record.ts";
 import {
   type Sending,
@@ -93,8 +93,9 @@ const CALL_OVER = new Failure("canceled", "the call is over", { reason: "CANCELE
 
 async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, signal: AbortSignal): Promise<ToolResult> {
   const { sessionId, requestId } = call.request;
+  const key = keyOf(call);
   using _ = parts.holders.announce(sessionId, requestId);
-  using open = parts.requests.open(keyOfRequest(sessionId, requestId), {
+  using open = parts.requests.open(key, {
     onProgress: (progress) => call.tell({ case: "progress", value: progress }),
     takenOver: call.isResumed,
   });
@@ -106,7 +107,7 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   try {
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
-    const taken = await recordedAnswer(parts, keyOfRecord(sessionId, requestId), call.isResumed); // D7
+    const taken = await recordedAnswer(parts, key, call.isResumed); // D7
     if (taken !== undefined) return taken;
     if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call), "CALLER_NOT_ATTACHED");
@@ -131,8 +132,7 @@ const timeIsOver = new Failure("deadline_exceeded", "the time of whoever made th
 function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promise<boolean> {
   if (call.isCapped) return resolve(parts, call, open);
   return open.expire(async () => {
-    const { sessionId, requestId } = call.request;
-    const key = keyOfRecord(sessionId, requestId);
+    const key = keyOf(call);
     // what another holder ended, and not its caller, may still be answered; an answer that it took stands
     await parts.answered.remove(key, (record) => !(record.takenOver && record.resultId !== ""));
     await parts.late.create(key, { agent: call.agent, tool: call.tool }); // written twice is written
@@ -140,10 +140,13 @@ function expire(parts: DeliveryParts, call: HeldCall, open: OpenRequest): Promis
 }
 
 /** From here on the request is resolved without an answer, and whoever answers is told so; false when one was quicker. */
-function resolve({ answered }: DeliveryParts, { request }: HeldCall, open: OpenRequest): Promise<boolean> {
-  const key = keyOfRecord(request.sessionId, request.requestId);
+function resolve({ answered }: DeliveryParts, call: HeldCall, open: OpenRequest): Promise<boolean> {
   const unlessAway = () => {}; // without the record an answer is refused all the same, as that of an unknown request
-  return open.expire(() => answered.create(key, create(AnsweredRequestSchema)).then(() => {}, unlessAway));
+  return open.expire(() => answered.create(keyOf(call), create(AnsweredRequestSchema)).then(() => {}, unlessAway));
+}
+
+function keyOf({ request }: HeldCall): string {
+  return keyOfRequest(request.sessionId, request.requestId);
 }
 
 function textOf(kind: Undelivered | "timed_out", { request, tool, timeoutMs }: HeldCall): string {

@@ -20,7 +20,6 @@ const stopping = new Failure("unavailable", "the service is stopping", { reason:
 /** A relay that is told that another instance holds every call. */
 const openRelay = (fault: Failure) =>
   createRelay({
-    instance: "here",
     defaultTimeoutMs: 1_000,
     declarations: {
       read: async () => create(CallerDeclarationSchema, { callerId: "app", tools: [{ name: "ask" }] }),

@@ -16,7 +16,6 @@ import type { HeldCall } from "./delivery.ts";
 import { type PatienceParts, waitOnBehalf } from "./patience.ts";
 
 export interface RelayParts extends PatienceParts {
-  instance: string;
   defaultTimeoutMs: number;
   declarations: Declarations;
   records: StreamRecords;
@@ -32,7 +31,7 @@ export type Relay = ReturnType<typeof createRelay>;
 const NOT_HELD = "CALL_NOT_FOUND";
 
 export function createRelay(parts: RelayParts) {
-  const { calls, holders, instance, declarations, records } = parts;
+  const { calls, holders, declarations, records } = parts;
   const keyOf = (request: ExecuteToolRequest) => keyOfRequest(sessionOf(request), request.callId);
   const nothingHere = async () => refuse("not_found", "the call is not held here", { reason: NOT_HELD });
 
@@ -53,7 +52,7 @@ export function createRelay(parts: RelayParts) {
     const reading = readCaller(sessionOf(request)); // while it is found out whether somebody holds the call
     reading.catch(() => {}); // told to who starts the call
     const holder = await locate(request);
-    if (holder !== undefined && holder !== instance) {
+    if (holder !== undefined) {
       try {
         return await parts.join(holder, request, waiter);
       } catch (error) {

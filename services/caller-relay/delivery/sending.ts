@@ -7,7 +7,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type AnswerStores, recordedAnswer, refuseLost } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
-import { keyOfRecord } from "../requests/requests.ts";
+import { keyOfRequest } from "../requests/requests.ts";
 import type { Carriage, CarryMode } from "../streams/attachments.ts";
 import type { Changes } from "../streams/changes.ts";
 import {
@@ -90,7 +90,7 @@ async function nextStreams(parts: SendingParts, sessionId: string, sending: Send
 export async function takeOver(parts: SendingParts, request: CallerToolRequest, sending: Sending): Promise<Sent> {
   const { sessionId, requestId } = request;
   const [standing, found] = await Promise.all([
-    parts.answered.read(keyOfRecord(sessionId, requestId)),
+    parts.answered.read(keyOfRequest(sessionId, requestId)),
     parts.records.read(sessionId),
   ]);
   if (standing !== undefined) return { kind: "answered", result: await recordedResult(parts, request) };
@@ -145,7 +145,7 @@ async function carry(parts: SendingParts, { request, sending, stream, mode }: Ca
 
 /** A4. */
 async function recordedResult(parts: SendingParts, { sessionId, requestId }: CallerToolRequest): Promise<ToolResult> {
-  const key = keyOfRecord(sessionId, requestId);
+  const key = keyOfRequest(sessionId, requestId);
   return (await recordedAnswer(parts, key, true)) ?? refuseLost(key);
 }
 

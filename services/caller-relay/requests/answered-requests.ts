@@ -5,9 +5,10 @@ import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { digestOf, resultFromOutcome, type Submission, wonBy } from "#runtime/results/submission.ts";
+import { requestOf } from "./requests.ts";
 
 export interface AnswerStores {
-  /** Which submissions have won, by `keyOfRecord`, so that their repetition is told so, by any instance and after a crash. */
+  /** Which submissions have won, by `keyOfRequest`, so that their repetition is told so, by any instance and after a crash. */
   answered: Bucket<AnsweredRequest>;
   /** What they say, by the same key and what names it there: that of a submission which did not win is read by nobody. The oldest are forgotten first. */
   results: Bucket<ToolResult>;
@@ -65,7 +66,7 @@ export async function resultOf(
 }
 
 export function refuseLost(key: string): never {
-  const message = `request ${key.split(".").at(-1)} was resolved, and no answer to it is kept`;
+  const message = `request ${requestOf(key)} was resolved, and no answer to it is kept`;
   return refuse("data_loss", message, { reason: "OUTCOME_UNKNOWN" });
 }
 

@@ -5,7 +5,7 @@ import { isRepetition, resultFromOutcome, type Submission, type Won } from "#run
 import { type AnswerStores, keepAnswer, recordAnswer, recordOf, resultOf } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
-import { keyOfRecord, keyOfRequest, type Reception, type Requests } from "./requests.ts";
+import { keyOfRequest, type Reception, type Requests } from "./requests.ts";
 
 /*
  * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides, and
@@ -27,7 +27,6 @@ export interface LateResult extends LateRequest {
 }
 
 export interface AnswersParts extends AnswerStores {
-  instance: string;
   requests: Requests;
   holders: Holders;
   late: LateRequests;
@@ -42,24 +41,24 @@ export interface AnswersParts extends AnswerStores {
 export type Answers = ReturnType<typeof createAnswers>;
 
 export function createAnswers(parts: AnswersParts) {
-  const { requests, holders, late, answered, instance } = parts;
+  const { requests, holders, late, answered } = parts;
 
   /** Resolves it if it waits here. */
-  const respondHere = (sessionId: string, requestId: string, submission: Submission): Promise<Reception> =>
-    requests.answer(keyOfRequest(sessionId, requestId), submission, async (takenOver) => {
-      const key = keyOfRecord(sessionId, requestId);
+  function respondHere(sessionId: string, requestId: string, submission: Submission): Promise<Reception> {
+    const key = keyOfRequest(sessionId, requestId);
+    return requests.answer(key, submission, async (takenOver) => {
       const { record, isNew } = await recordAnswer(parts, key, submission, takenOver);
       return isNew ? undefined : { won: wonIn(record), result: await resultOf(parts, key, record) };
     });
+  }
 
   async function respondElsewhere(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
     const holder = await holders.locate(sessionId, requestId);
-    if (holder === undefined || holder === instance) return false;
-    return parts.forward(holder, sessionId, requestId, submission);
+    return holder !== undefined && parts.forward(holder, sessionId, requestId, submission);
   }
 
   async function respondLate(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
-    const key = keyOfRecord(sessionId, requestId);
+    const key = keyOfRequest(sessionId, requestId);
     const request = (await late.read(key))?.value;
     if (request === undefined) return false;
     const own = recordOf(submission, { lateResult: resultFromOutcome(submission.outcome) });
@@ -77,7 +76,7 @@ export function createAnswers(parts: AnswersParts) {
     requestId: string,
     submission: Submission,
   ): Promise<{ late: boolean }> {
-    const { value: standing } = (await answered.read(keyOfRecord(sessionId, requestId))) ?? refuseUnknown(requestId);
+    const { value: standing } = (await answered.read(keyOfRequest(sessionId, requestId))) ?? refuseUnknown(requestId);
     if (!hasWon(standing, submission, requestId)) refuseResolved(requestId);
     return { late: standing.lateResult !== undefined };
   }
@@ -86,7 +85,7 @@ export function createAnswers(parts: AnswersParts) {
     respondHere,
     /** A5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
     keep: (sessionId: string, requestId: string, submission: Submission): Promise<boolean> =>
-      keepAnswer(parts, keyOfRecord(sessionId, requestId), submission),
+      keepAnswer(parts, keyOfRequest(sessionId, requestId), submission),
     /** Resolves the request, wherever it waits; of all submissions one wins, the others are refused. */
     async respond(sessionId: string, requestId: string, submission: Submission): Promise<{ late: boolean }> {
       const reception = await respondHere(sessionId, requestId, submission);

@@ -2,6 +2,6 @@
 export interface Holders {
   /** From here on others find this instance, until it is disposed. */
   announce(sessionId: string, requestId: string): Disposable;
-  /** The instance, this one too; undefined when nobody holds it. */
+  /** The other instance; undefined when none holds it. */
   locate(sessionId: string, requestId: string): Promise<string | undefined>;
 }

@@ -5,5 +5,5 @@ import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 export const lateRequest = z.object({ agent: z.string(), tool: z.string() });
 export type LateRequest = z.infer<typeof lateRequest>;
 
-/** By `keyOfRecord`. */
+/** By `keyOfRequest`. */
 export type LateRequests = Bucket<LateRequest>;

@@ -4,7 +4,7 @@ import { ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type AnswersParts, refuseUnknown } from "./answers.ts";
 import { keyOfRequest } from "./requests.ts";
 
-export interface ProgressParts extends Pick<AnswersParts, "instance" | "requests" | "holders"> {
+export interface ProgressParts extends Pick<AnswersParts, "requests" | "holders"> {
   /** Tells the instance that holds the call; false when it does not. */
   forward: (instance: string, report: ReportProgressRequest) => Promise<boolean>;
 }
@@ -12,7 +12,7 @@ export interface ProgressParts extends Pick<AnswersParts, "instance" | "requests
 export type ProgressReports = ReturnType<typeof createProgressReports>;
 
 /** How far callers have come with requests, on its way to whoever waits for them. */
-export function createProgressReports({ instance, requests, holders, forward }: ProgressParts) {
+export function createProgressReports({ requests, holders, forward }: ProgressParts) {
   /** False when the request does not wait here. */
   const reportHere = ({ sessionId, requestId, progress, total, message }: ReportProgressRequest) =>
     requests.tellProgress(keyOfRequest(sessionId, requestId), create(ToolProgressSchema, { progress, total, message }));
@@ -22,8 +22,7 @@ export function createProgressReports({ instance, requests, holders, forward }: 
     async report(report: ReportProgressRequest): Promise<void> {
       if (reportHere(report)) return;
       const holder = await holders.locate(report.sessionId, report.requestId);
-      const isElsewhere = holder !== undefined && holder !== instance;
-      if (!isElsewhere || !(await forward(holder, report))) refuseUnknown(report.requestId);
+      if (holder === undefined || !(await forward(holder, report))) refuseUnknown(report.requestId);
     },
   };
 }

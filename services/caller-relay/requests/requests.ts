@@ -128,15 +128,11 @@ function wonIn({ winner }: { readonly winner: Promise<Won> }): Promise<Won | und
   return winner.catch(() => undefined);
 }
 
+/** Of a request that waits here, and of what is stored of one. */
 export function keyOfRequest(sessionId: string, requestId: string): string {
-  return `${sessionId} ${requestId}`;
-}
-
-/** Of what is stored of a request. */
-export function keyOfRecord(sessionId: string, requestId: string): string {
   return `${sessionId}.${requestId}`;
 }
 
-function requestOf(key: string): string {
-  return key.split(" ").at(-1) ?? "";
+export function requestOf(key: string): string {
+  return key.split(".").at(-1) ?? "";
 }

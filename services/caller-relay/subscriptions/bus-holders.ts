@@ -1,4 +1,5 @@
 import type { Bus } from "#runtime/bus/bus.ts";
+import { listen } from "#runtime/bus/link/listen.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Holders } from "../requests/holders.ts";
@@ -9,11 +10,8 @@ const subjectOf = (sessionId: string, requestId: string) => `toolbus.owner.calle
 export function createBusHolders(bus: Bus, instance: string): Holders {
   return {
     announce(sessionId, requestId) {
-      const subscription = bus.connection.subscribe(subjectOf(sessionId, requestId), {
-        callback: (error, message) => {
-          if (!error) message.respond(instance); // a refused subscription shows when nobody finds the holder
-        },
-      });
+      // a refused subscription shows when nobody finds the holder
+      const subscription = listen(bus, subjectOf(sessionId, requestId), (message) => void message.respond(instance));
       return {
         [Symbol.dispose]() {
           // who asked before the server heard of the end is still answered; on a closed connection nobody asks
@@ -23,8 +21,8 @@ export function createBusHolders(bus: Bus, instance: string): Holders {
     },
     async locate(sessionId, requestId) {
       const holder = await askWhetherAlive(bus, { subject: subjectOf(sessionId, requestId) });
-      if (holder.kind === "alive") return holder.message.string();
       if (holder.kind === "nobody") return undefined;
+      if (holder.kind === "alive") return holder.message.string() === instance ? undefined : holder.message.string();
       const message = `the instance that holds request ${requestId} does not answer`;
       return refuse("unavailable", message, { reason: "OUTCOME_UNKNOWN" });
     },

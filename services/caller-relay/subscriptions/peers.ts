@@ -39,9 +39,10 @@ const answerTimeoutMs = 10_000;
 
 /** The other instances of this service, each called by its own name. */
 export function createPeers(bus: Bus, service: string, holder: string) {
-  const optionsOf = (instance: string) => ({ process: instanceService(service, instance) });
-  const providerAt = (instance: string) => clientFor(bus, ToolProviderService, optionsOf(instance));
-  const relayAt = (instance: string) => clientFor(bus, CallerService, optionsOf(instance));
+  const processOf = (instance: string) => instanceService(service, instance);
+  const providerAt = (instance: string) => clientFor(bus, ToolProviderService, { process: processOf(instance) });
+  const relayAt = (instance: string) =>
+    clientFor(bus, CallerService, { process: processOf(instance), defaultTimeoutMs: answerTimeoutMs });
 
   return {
     async carry(stream: CallerStream, request: CallerToolRequest, { signal, mode }: CarriedBy): Promise<Carriage> {
@@ -89,24 +90,21 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       });
     },
     forward(instance: string, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
-      const request = { sessionId, requestId, ...submission };
-      return isKnownTo(relayAt(instance).respond(request, { timeoutMs: answerTimeoutMs }));
+      return isKnownTo(relayAt(instance).respond({ sessionId, requestId, ...submission }));
     },
     /** False when the request does not wait there. */
     tellProgress(instance: string, request: MessageInitShape<typeof ReportProgressRequestSchema>): Promise<boolean> {
-      return isKnownTo(relayAt(instance).reportProgress(request, { timeoutMs: answerTimeoutMs }));
+      return isKnownTo(relayAt(instance).reportProgress(request));
     },
     /** Has an answer kept by the instance whose stream carries the request; false when it carries none. */
     keep(stream: CallerStream, sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
       const headers = { [attachmentHeader]: stream.attachmentId };
-      const request = { sessionId, requestId, ...submission };
-      return isKnownTo(relayAt(stream.instance).respond(request, { headers, timeoutMs: answerTimeoutMs }));
+      return isKnownTo(relayAt(stream.instance).respond({ sessionId, requestId, ...submission }, { headers }));
     },
     async isAttachedAt({ instance, attachmentId }: CallerStream, sessionId: string): Promise<boolean> {
       try {
         const headers = { [attachmentHeader]: attachmentId };
-        return (await relayAt(instance).getDeclaration({ sessionId }, { headers, timeoutMs: answerTimeoutMs }))
-          .attached;
+        return (await relayAt(instance).getDeclaration({ sessionId }, { headers })).attached;
       } catch (error) {
         if (bus.link.isUp && failureFromConnectError(error).code === "unavailable") return false; // else it says nothing of it
         throw failureFromConnectError(error);
