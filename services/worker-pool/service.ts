@@ -15,7 +15,7 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { ACCESS } from "../access.ts";
 import { createBuiltins } from "./builtins/builtins.ts";
 import type { WorkerLimits, WorkerPoolConfig } from "./config.ts";
-import { createInspector } from "./files/inspector.ts";
+import { createInspect } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
 import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
 import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.ts";
@@ -26,7 +26,6 @@ import { createPermits, type Permits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createExecution } from "./provider/execution.ts";
 import { Fleet } from "./provider/fleet/fleet.ts";
-import { createOwnPart } from "./provider/fleet/own-part.ts";
 import { SpreadCalls } from "./provider/fleet/spread-calls.ts";
 import { createOffers } from "./provider/offers.ts";
 import { createSecrets } from "./provider/secrets.ts";
@@ -55,9 +54,8 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
     own: routes.calls,
     callsOfWorker: config.worker.calls,
     hasFile,
-    hasRoom: (source, file) => pool.hasRoom(source, file),
-    isWarm: (source, file) => pool.isWarm(source, file),
-    elsewhere: (source, file, asked) => fleet.elsewhere(source, file, asked),
+    pool,
+    fleet,
     runAt,
     hasNotBegun,
   });
@@ -94,20 +92,19 @@ export async function openWorkers(
   const redact = createRedaction(config.secrets);
   const secrets = createSecrets(config.secrets, config.secretPrefix);
   const logs = createLogHub();
-  const inspector = createInspector({ uv, environment: config.installEnvironment, confinement });
+  const inspect = createInspect({ uv, environment: config.installEnvironment, confinement });
   // Side by side, as each starts a process to read its files.
-  const reading = openToolDirectory({ directory: config.directory, inspector, logger }).then((it) => stack.use(it));
+  const reading = openToolDirectory({ directory: config.directory, inspect, logger }).then((it) => stack.use(it));
   const parts = { config, confinement, logs, redact, logger };
   const loading = openModules(host, parts).then((it) => stack.use(it));
   await Promise.allSettled([reading, loading]);
   const [directory, hosted] = await Promise.all([reading, loading]);
   const files = () => directory.files();
-  const find = (file: string) => directory.find(file);
   const installations = stack.use(createInstallations(uv, parts));
   const pool = stack.use(
     new Pool({
       ...config,
-      find,
+      find: (file) => directory.find(file),
       watchInstall: (file, onLine) => installations.watch(file, onLine),
       onLine: (source, line) => writeUnlabelled(logs, source, line),
       logger,
@@ -138,28 +135,29 @@ export async function openWorkers(
   const builtins = stack.use(
     createBuiltins({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
   );
-  const modules = () => hosted.files();
-  const hasFile = (file: string) => find(file) !== undefined;
+  const hasFile = (file: string) => directory.find(file) !== undefined;
+  const { instance } = config;
   const { callMs } = config.times;
   const routes: WorkerPoolRoutes & { calls: ToolCalls } = {
-    offer: createOffers({ files, find, modules, findModule: (file) => hosted.find(file), secrets }),
+    offer: createOffers({ directory, hosted, secrets }),
     onChange(listener) {
       const endings = [directory.onChange(listener), hosted.onChange(listener)];
       return () => endings.forEach((end) => void end());
     },
     calls: new ToolCalls(createExecution({ pool, builtins, hosted, host, secrets, logs, hasFile, callMs })),
-    part: createOwnPart({
-      workers: () =>
-        workersFrom({ files: files(), places: pool.places(), modules: modules(), instance: config.instance }),
-      refusedFiles: () => refusedFilesFrom({ files: files(), modules: modules() }),
+    part: {
+      async list() {
+        const found = { files: files(), modules: hosted.files() };
+        const workers = workersFrom({ ...found, places: pool.places(), instance });
+        return { workers, refusedFiles: refusedFilesFrom(found) };
+      },
       async stop(id, force) {
-        const { instance } = config;
         const isWanted = ({ file, start }: { file: string; start: number }) =>
           idOfWorker({ instance, file, start }) === id;
         return (await pool.stop(isWanted, force)) || (await hosted.stop(isWanted, force));
       },
-      logs,
-    }),
+      watchLogs: (filter, watching) => logs.watch(filter, watching),
+    },
     stopping,
   };
   const owned = stack.move();

@@ -6,25 +6,23 @@ import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import type { ToolFile, ToolFunction } from "./tool-file.ts";
 
-export interface Inspector {
-  /** Reads files without running them; one entry for each, in their order. Whatever a file contains, it never rejects. */
-  inspect(paths: readonly string[]): Promise<ToolFile[]>;
-}
+/** Reads files without running them; one entry for each, in their order. Whatever a file contains, it never rejects. */
+export type Inspect = (paths: readonly string[]) => Promise<ToolFile[]>;
 
-export interface InspectorOptions {
+interface InspectorOptions {
   uv: string;
   environment: Record<string, string>;
   confinement: Confinement | undefined;
-  timeoutMs?: number;
 }
 
 const PROGRAM = fileURLToPath(new URL("../inspector", import.meta.url));
 /** The first Python with `tomllib`. */
 const PYTHON = ">=3.11";
+const TIMEOUT_MS = 60_000;
 
 /** Python's own parsers read the files, in a process of its own that has neither the tools' packages nor their folder. */
-export function createInspector(options: InspectorOptions): Inspector {
-  async function inspect(paths: readonly string[]): Promise<ToolFile[]> {
+export function createInspect({ uv, environment, confinement }: InspectorOptions): Inspect {
+  return async function inspect(paths): Promise<ToolFile[]> {
     if (paths.length === 0) return [];
     try {
       return await inspectTogether(paths);
@@ -33,10 +31,9 @@ export function createInspector(options: InspectorOptions): Inspector {
       const reason = `it could not be read: ${messageFromUnknown(error)}`;
       return paths.map((path) => ({ kind: "refused", file: basename(path), path, digest: "", reason, isUnread: true }));
     }
-  }
+  };
 
   async function inspectTogether(paths: readonly string[]): Promise<ToolFile[]> {
-    const { uv, environment, confinement, timeoutMs = 60_000 } = options;
     await using child = await openChildProcess({
       command: uv,
       args: ["run", "--quiet", "--no-project", "--no-config", "--python", PYTHON, "python", "-I", PROGRAM, ...paths],
@@ -44,7 +41,7 @@ export function createInspector(options: InspectorOptions): Inspector {
       cwd: dirname(PROGRAM),
       confinement: confinement && { ...confinement, visible: [...new Set(paths.map(dirname))] },
     });
-    const timer = setTimeout(() => void child.kill(), timeoutMs);
+    const timer = setTimeout(() => void child.kill(), TIMEOUT_MS);
     try {
       const found = await Array.fromAsync(child.lines(), (line, index) => toolFileFromLine(line, paths[index]!));
       if (found.length === paths.length) return found;
@@ -53,8 +50,6 @@ export function createInspector(options: InspectorOptions): Inspector {
       clearTimeout(timer);
     }
   }
-
-  return { inspect };
 }
 
 interface InspectedFile {
@@ -62,23 +57,15 @@ interface InspectedFile {
   digest: string;
   environment?: string;
   refused?: string;
-  functions?: InspectedFunction[];
-}
-
-interface InspectedFunction {
-  name: string;
-  description: string;
-  inputSchema: object;
+  functions?: { name: string; description: string; inputSchema: object }[];
 }
 
 function toolFileFromLine(line: string, path: string): ToolFile {
   const found: InspectedFile = JSON.parse(line);
   const { file, digest, environment = "", refused, functions = [] } = found;
   if (refused !== undefined) return { kind: "refused", file, path, digest, reason: refused };
-  const offered = functions.map(toolFunctionFromInspected);
+  const offered = functions.map(({ name, description, inputSchema }): ToolFunction => {
+    return { name, description, inputSchemaJson: JSON.stringify(inputSchema) };
+  });
   return { kind: "offered", file, path, digest, environment, functions: offered };
-}
-
-function toolFunctionFromInspected({ name, description, inputSchema }: InspectedFunction): ToolFunction {
-  return { name, description, inputSchemaJson: JSON.stringify(inputSchema) };
 }

@@ -1,43 +1,32 @@
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { type FSWatcher, watch } from "chokidar";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
-import type { Inspector } from "./inspector.ts";
+import { openDirectoryWatch } from "./directory-watch.ts";
+import type { Inspect } from "./inspector.ts";
 import { isToolFileName, type ToolFile } from "./tool-file.ts";
 
-/** The directory of workers, read again whenever a file changes. */
-export interface ToolDirectory extends AsyncDisposable {
-  /** All files, refused ones too, by name. */
-  files(): readonly ToolFile[];
-  find(file: string): ToolFile | undefined;
-  /** Calls back after each change, once the changed files are read; gives the function that ends it. */
-  onChange(listener: (changed: readonly string[]) => void): () => void;
-}
-
-export interface ToolDirectoryOptions {
+interface ToolDirectoryOptions {
   directory: string;
-  inspector: Inspector;
+  inspect: Inspect;
   logger: Pick<Logger, "info" | "warn">;
 }
 
-/** Editors write a file in several steps; what happens within this time is read once. */
-const SETTLE_MS = 50;
 /** When reading failed for reasons of the machine, it is tried again. */
 const RETRY_MS = 5_000;
 
 export async function openToolDirectory(options: ToolDirectoryOptions): Promise<ToolDirectory> {
-  const directory = new WatchedDirectory(options);
+  const directory = new ToolDirectory(options);
   await directory.open();
   return directory;
 }
 
-class WatchedDirectory implements ToolDirectory {
+/** The directory of workers, read again whenever a file changes. */
+export class ToolDirectory implements AsyncDisposable {
   readonly #options: ToolDirectoryOptions;
   readonly #files = new Map<string, ToolFile>();
   readonly #listeners = new Set<(changed: readonly string[]) => void>();
   readonly #touched = new Set<string>();
-  #watcher: FSWatcher | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #watch: AsyncDisposable | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
   #reading: Promise<void> = Promise.resolve();
@@ -49,14 +38,17 @@ class WatchedDirectory implements ToolDirectory {
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
     await mkdir(directory, { recursive: true });
-    this.#watcher = watch(directory, { depth: 0, ignoreInitial: true });
-    this.#watcher.on("all", (_event, path) => this.#touch(path));
-    this.#watcher.on("error", (error) => logger.warn({ err: error }, `watching ${directory} failed`));
-    await new Promise<void>((resolve) => this.#watcher?.once("ready", resolve));
+    const isWatched = (path: string) => isToolFileName(toolFileOf(path));
+    const onChange = (paths: readonly string[]) => {
+      for (const path of paths) this.#touched.add(toolFileOf(path));
+      this.#read();
+    };
+    this.#watch = await openDirectoryWatch({ directory, isDeep: false, isWatched, logger, onChange });
     for (const name of await readdir(directory)) if (isToolFileName(name)) this.#touched.add(name);
     await this.#readTouched();
   }
 
+  /** All files, refused ones too, by name. */
   files(): readonly ToolFile[] {
     return [...this.#files.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
   }
@@ -65,23 +57,14 @@ class WatchedDirectory implements ToolDirectory {
     return this.#files.get(file);
   }
 
+  /** Calls back after each change, once the changed files are read; gives the function that ends it. */
   onChange(listener: (changed: readonly string[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  #touch(path: string): void {
-    const name = path.slice(path.lastIndexOf(sep) + 1).replace(/\.py\.lock$/, ".py");
-    if (!isToolFileName(name)) return;
-    this.#touched.add(name);
-    this.#timer = this.#readIn(SETTLE_MS, this.#timer);
-  }
-
-  #readIn(waitMs: number, timer: NodeJS.Timeout | undefined): NodeJS.Timeout {
-    clearTimeout(timer);
-    return setTimeout(() => {
-      this.#reading = this.#reading.then(() => this.#readTouched());
-    }, waitMs).unref();
+  #read(): void {
+    this.#reading = this.#reading.then(() => this.#readTouched());
   }
 
   async #readTouched(): Promise<void> {
@@ -100,7 +83,8 @@ class WatchedDirectory implements ToolDirectory {
   #retry(names: readonly string[]): void {
     if (this.#isClosed) return;
     for (const name of names) this.#touched.add(name);
-    this.#retryTimer = this.#readIn(RETRY_MS, this.#retryTimer);
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(() => this.#read(), RETRY_MS).unref();
   }
 
   /** The names of those that are not what they were. */
@@ -110,7 +94,7 @@ class WatchedDirectory implements ToolDirectory {
     const gone = names.filter((name) => !there.has(name)).map((name) => this.#forget(name));
     const inside = await Promise.all(present.map((name) => this.#refusalOfOutside(name)));
     const readable = present.filter((_, index) => inside[index] === undefined);
-    const read = await this.#options.inspector.inspect(readable.map((name) => join(this.#options.directory, name)));
+    const read = await this.#options.inspect(readable.map((name) => join(this.#options.directory, name)));
     const refused = inside.filter((file) => file !== undefined);
     return [...gone, ...[...read, ...refused].map((file) => this.#keep(file))];
   }
@@ -144,12 +128,16 @@ class WatchedDirectory implements ToolDirectory {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
     clearTimeout(this.#retryTimer);
     this.#listeners.clear();
-    await this.#watcher?.close();
+    await this.#watch?.[Symbol.asyncDispose]();
     await this.#reading;
   }
+}
+
+/** Whose change it is: that of a lock file is one of what it is for. */
+function toolFileOf(path: string): string {
+  return path.slice(path.lastIndexOf(sep) + 1).replace(/\.py\.lock$/, ".py");
 }
 
 function isUnread(file: ToolFile): boolean {

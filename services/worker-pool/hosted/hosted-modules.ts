@@ -27,6 +27,7 @@ import { comesWithin } from "#runtime/time/comes-within.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer } from "../calls/answer.ts";
+import { openDirectoryWatch } from "../files/directory-watch.ts";
 import type { Permits } from "../pool/permits.ts";
 import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
@@ -40,7 +41,6 @@ import {
   refuseBackedOff,
   startOfModule,
 } from "./module-place.ts";
-import { openModuleWatch } from "./module-watch.ts";
 import type { HostedCall } from "./process/host.ts";
 import { ModuleProcess } from "./process/module-process.ts";
 import type { ProcessOptions } from "./process/start-process.ts";
@@ -84,7 +84,9 @@ export class HostedModules implements AsyncDisposable {
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
     await mkdir(directory, { recursive: true });
-    this.#watch = await openModuleWatch({ directory, logger, onChange: (paths) => void this.#reload(paths) });
+    const isWatched = (path: string) => /\.(m?[jt]s|json)$/.test(path); // whatever a module may be made of
+    const onChange = (paths: readonly string[]) => void this.#reload(paths);
+    this.#watch = await openDirectoryWatch({ directory, isDeep: true, isWatched, logger, onChange });
     const loads = (await readdir(directory))
       .filter(isModuleFileName)
       .sort()

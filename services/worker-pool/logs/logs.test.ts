@@ -54,17 +54,17 @@ describe("the hub", () => {
   test("WORK-6 a watcher gets the lines of its source in order, and is told how many it missed", async () => {
     const hub = createLogHub();
     const stop = new AbortController();
-    const lines = hub.watch(({ source }) => source === "a", stop.signal)[Symbol.asyncIterator]();
+    const lines = hub.watch({ source: "a", principal: "" }, stop.signal)[Symbol.asyncIterator]();
     const first = lines.next();
     hub.write(line("other", "b"));
     hub.write(line("first"));
-    expect((await first).value).toMatchObject({ case: "line", value: { message: "first" } });
+    expect((await first).value).toMatchObject({ case: "line", value: { log: { message: "first" } } });
     for (let count = 0; count < 2_010; count += 1) hub.write(line(`line ${count}`));
-    expect((await lines.next()).value).toEqual({ case: "dropped", value: 10 });
-    expect((await lines.next()).value).toMatchObject({ case: "line", value: { message: "line 10" } });
+    expect((await lines.next()).value).toMatchObject({ case: "dropped", value: { count: 10n } });
+    expect((await lines.next()).value).toMatchObject({ case: "line", value: { log: { message: "line 10" } } });
     stop.abort();
     let last: unknown;
     for (let next = await lines.next(); !next.done; next = await lines.next()) last = next.value.value;
-    expect(last).toMatchObject({ message: "line 2009" });
+    expect(last).toMatchObject({ log: { message: "line 2009" } });
   });
 });

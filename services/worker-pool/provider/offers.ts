@@ -9,7 +9,9 @@ import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { loadBuiltins } from "../builtins/builtins.ts";
+import type { ToolDirectory } from "../files/tool-directory.ts";
 import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
+import type { HostedModules } from "../hosted/hosted-modules.ts";
 import { sourceFromModuleFile } from "../hosted/module-names.ts";
 import type { ModuleFile } from "../hosted/module-place.ts";
 import type { DescribedTool } from "../hosted/process/messages.ts";
@@ -18,11 +20,9 @@ import { parseSourceConfig } from "./source-config.ts";
 
 type OfferedToolInit = MessageInitShape<typeof OfferedToolSchema>;
 
-export interface OffersParts {
-  files: () => readonly ToolFile[];
-  find: (file: string) => ToolFile | undefined;
-  modules: () => readonly ModuleFile[];
-  findModule: (file: string) => ModuleFile | undefined;
+interface OffersParts {
+  directory: ToolDirectory;
+  hosted: HostedModules;
   secrets: Secrets;
 }
 
@@ -30,11 +30,15 @@ export interface OffersParts {
  * What the pool offers: of the sources that are asked for, or, without any, of each file under its own name, and what the
  * built-ins are like, which the catalogue's entries give their policies.
  */
-export function createOffers(parts: OffersParts): (sources: readonly Source[]) => Promise<GetProvidedToolsResponse> {
+export function createOffers({
+  directory,
+  hosted,
+  ...parts
+}: OffersParts): (sources: readonly Source[]) => Promise<GetProvidedToolsResponse> {
   /** Throws a Failure that says why the source cannot be used. */
   function toolsOf(source: Source): OfferedToolInit[] {
     const { files, secrets } = parseSourceConfig(source.name, source.config);
-    const found = files.map((file) => parts.find(file) ?? parts.findModule(file)).find((file) => file !== undefined);
+    const found = files.map((file) => directory.find(file) ?? hosted.find(file)).find((file) => file !== undefined);
     if (!found)
       throw new Failure("not_found", `there is no file ${files[0]} in the directory of workers or hosted modules`, {
         reason: "WORKER_NOT_FOUND",
@@ -58,9 +62,9 @@ export function createOffers(parts: OffersParts): (sources: readonly Source[]) =
 
   async function ownOffers() {
     const { builtinTools } = await loadBuiltins();
-    const python = parts.files().map((file) => ownOffer(sourceFromFile(file.file), file));
+    const python = directory.files().map((file) => ownOffer(sourceFromFile(file.file), file));
     const taken = new Set(python.map(({ status }) => status.source));
-    const modules = parts.modules().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
+    const modules = hosted.files().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
     const described = { tools: builtinTools.map((tool) => ({ source: "", tool })), status: undefined };
     return [...python, ...modules.filter(({ status }) => !taken.has(status.source)), described];
   }

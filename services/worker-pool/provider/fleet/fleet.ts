@@ -1,22 +1,17 @@
 // All instances of the pool as one, as one of them sees them: what they hold is spread over them, and any of them may be asked.
 
-import { create } from "@bufbuild/protobuf";
 import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Worker, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
-import { DroppedLinesSchema, type WatchWorkerLogsResponse } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import type { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
-import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-
-export type LogUpdate = WatchWorkerLogsResponse["update"];
+import { type LogFilter, type LogUpdate, openLogQueue } from "../../logs/log-hub.ts";
 
 /** Workers that can be asked for: those of one instance, or of all. */
 export interface Part {
   list(signal: AbortSignal): Promise<{ workers: Worker[]; refusedFiles: RefusedFile[] }>;
   /** Gives whether there is such a worker. */
   stop(workerId: string, force: boolean, signal: AbortSignal): Promise<boolean>;
-  /** Lines of the source, and of calls of the principal; empty for all. */
-  watchLogs(filter: { source: string; principal: string }, signal: AbortSignal): AsyncIterable<LogUpdate>;
+  watchLogs(filter: LogFilter, signal: AbortSignal): AsyncIterable<LogUpdate>;
 }
 
 export interface Elsewhere {
@@ -28,7 +23,6 @@ export interface Elsewhere {
 
 /** How long it counts what another instance has told of its workers. */
 const VIEW_MS = 1_000;
-const WATCHER_LIMIT = 2_000;
 
 export class Fleet implements Part {
   readonly #own: Part;
@@ -54,17 +48,12 @@ export class Fleet implements Part {
   }
 
   /** Also of instances that come later. */
-  async *watchLogs(filter: { source: string; principal: string }, signal: AbortSignal): AsyncGenerator<LogUpdate> {
-    const leftOut = (count: number): LogUpdate => ({
-      case: "dropped",
-      value: create(DroppedLinesSchema, { count: BigInt(count) }),
-    });
-    const queue = createEventQueue<LogUpdate>({ limit: WATCHER_LIMIT, leftOut });
+  async *watchLogs(filter: LogFilter, signal: AbortSignal): AsyncGenerator<LogUpdate> {
     using ending = openEnding(signal);
+    const queue = openLogQueue(ending.signal);
     const follow = async (part: Part) => {
       for await (const update of part.watchLogs(filter, ending.signal)) queue.push(update);
     };
-    ending.signal.addEventListener("abort", () => queue.end(), { once: true });
     if (signal.aborted) return;
     void follow(this.#own).catch(() => {}); // ended by the signal
     void this.#others.follow(ending.signal, follow);

@@ -15,11 +15,12 @@ test("LOOP-15 a call that is canceled while other instances are asked for the wo
     own,
     callsOfWorker: 1,
     hasFile: () => true,
-    hasRoom: () => false,
-    isWarm: () => false,
-    async elsewhere() {
-      canceling.abort(new Error("the caller has left"));
-      return { warm: [], cold: [] };
+    pool: { hasRoom: () => false, isWarm: () => false },
+    fleet: {
+      async elsewhere() {
+        canceling.abort(new Error("the caller has left"));
+        return { warm: [], cold: [] };
+      },
     },
     runAt: () => expect.fail("there is no other instance"),
     hasNotBegun: () => false,

@@ -4,9 +4,10 @@
 
 import type { ExecuteToolRequest, ExecuteToolResponse } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import type { Pool } from "../../pool/pool.ts";
 import { parseSourceConfig } from "../source-config.ts";
 import type { ToolCalls } from "../tool-calls.ts";
-import type { Elsewhere } from "./fleet.ts";
+import type { Fleet } from "./fleet.ts";
 
 type Run = ToolCalls["run"];
 
@@ -15,11 +16,8 @@ export interface SpreadParts {
   /** Calls that one worker takes at a time. */
   callsOfWorker: number;
   hasFile: (file: string) => boolean;
-  /** Whether this instance has a worker for it with room for one more call. */
-  hasRoom: (source: string, file: string) => boolean;
-  isWarm: (source: string, file: string) => boolean;
-  /** As it is known, or, with a signal, asked now. */
-  elsewhere: (source: string, file: string, signal?: AbortSignal) => Promise<Elsewhere>;
+  pool: Pick<Pool, "hasRoom" | "isWarm">;
+  fleet: Pick<Fleet, "elsewhere">;
   /** Runs a call on another instance, and nowhere else. */
   runAt: (place: Place, ...parameters: Parameters<Run>) => AsyncIterable<ExecuteToolResponse>;
   /** Whether the failure says that nothing was started there. */
@@ -64,23 +62,23 @@ export class SpreadCalls {
     options: Parameters<Run>[1] & { isWarmOnly: boolean },
   ): AsyncGenerator<ExecuteToolResponse> {
     const file = this.#fileOf(request);
-    if (options.isWarmOnly && (file === undefined || !this.#parts.hasRoom(request.source?.name ?? "", file))) {
+    if (options.isWarmOnly && (file === undefined || !this.#parts.pool.hasRoom(request.source?.name ?? "", file))) {
       refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
     }
     yield* this.#parts.own.run(request, options);
   }
 
   async #placesElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Place[]> {
-    const { hasRoom, isWarm, elsewhere, callsOfWorker } = this.#parts;
+    const { pool, fleet, callsOfWorker } = this.#parts;
     const file = this.#fileOf(request);
     const source = request.source?.name ?? "";
-    if (file === undefined || hasRoom(source, file)) return [];
-    let { warm, cold } = await elsewhere(source, file);
+    if (file === undefined || pool.hasRoom(source, file)) return [];
+    let { warm, cold } = await fleet.elsewhere(source, file);
     // Before a worker is started, which takes far longer.
-    if (warm.length === 0 && !isWarm(source, file)) ({ warm, cold } = await elsewhere(source, file, signal));
+    if (warm.length === 0 && !pool.isWarm(source, file)) ({ warm, cold } = await fleet.elsewhere(source, file, signal));
     const free = warm.filter(({ callsInFlight }) => callsInFlight < callsOfWorker);
     const places = free.map(({ instance }) => ({ instance, isWarm: true }));
-    return isWarm(source, file) ? [...places, ...cold.map((instance) => ({ instance, isWarm: false }))] : places;
+    return pool.isWarm(source, file) ? [...places, ...cold.map((instance) => ({ instance, isWarm: false }))] : places;
   }
 
   #fileOf({ source }: ExecuteToolRequest): string | undefined {

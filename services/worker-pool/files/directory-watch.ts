@@ -2,8 +2,11 @@ import { relative, sep } from "node:path";
 import { watch } from "chokidar";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 
-export interface ModuleWatchOptions {
+interface DirectoryWatchOptions {
   directory: string;
+  /** Also what lies in folders below, but for packages. */
+  isDeep: boolean;
+  isWatched: (path: string) => boolean;
   logger: Pick<Logger, "warn">;
   /** Told what changed, by its path in the directory, once it has come to rest. */
   onChange: (paths: readonly string[]) => void;
@@ -12,13 +15,15 @@ export interface ModuleWatchOptions {
 /** Editors write a file in several steps; what happens within this time is told once. */
 const SETTLE_MS = 50;
 
-/** Follows whatever a module may be made of, also in folders below; resolves when nothing is missed from then on. */
-export async function openModuleWatch({ directory, logger, onChange }: ModuleWatchOptions): Promise<AsyncDisposable> {
+/** Follows the files of a directory; resolves when nothing is missed from then on. */
+export async function openDirectoryWatch(options: DirectoryWatchOptions): Promise<AsyncDisposable> {
+  const { directory, isDeep, isWatched, logger, onChange } = options;
   const touched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  const watcher = watch(directory, { ignoreInitial: true, ignored: (path) => path.includes(`${sep}node_modules`) });
+  const ofPackages = (path: string) => path.includes(`${sep}node_modules`);
+  const watcher = watch(directory, { ignoreInitial: true, ...(isDeep ? { ignored: ofPackages } : { depth: 0 }) });
   watcher.on("all", (_event, path) => {
-    if (!/\.(m?[jt]s|json)$/.test(path)) return;
+    if (!isWatched(path)) return;
     touched.add(relative(directory, path));
     clearTimeout(timer);
     timer = setTimeout(() => {
