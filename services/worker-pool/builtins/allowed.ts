@@ -29,17 +29,10 @@ export interface HeldPlace extends AsyncDisposable {
   readonly link: string;
 }
 
-export interface Allowed {
-  /** The absolute form of what the model gave; a relative path counts from the first allowed directory. */
-  absolute(path: string): string;
-  /** What the path leads to; the caller disposes it. Rejects with a Failure for the model to read. */
-  hold(path: string, kind?: "any" | "directory"): Promise<HeldPlace>;
-  /** Likewise, and undefined when the directory that it would stand in is allowed and nothing is there. */
-  holdIfThere(path: string): Promise<HeldPlace | undefined>;
-}
+export type Allowed = Awaited<ReturnType<typeof openAllowed>>;
 
 /** Throws `permission_denied` when the policy allows no directory that exists. */
-export async function openAllowed(allowedPaths: readonly string[]): Promise<Allowed> {
+export async function openAllowed(allowedPaths: readonly string[]) {
   const relative = allowedPaths.find((path) => !path.startsWith("/"));
   if (relative !== undefined)
     refuseLocally("failed_precondition", `allowedPaths: ${JSON.stringify(relative)} is not absolute`);
@@ -56,6 +49,7 @@ export async function openAllowed(allowedPaths: readonly string[]): Promise<Allo
     return new LocalFailure("permission_denied", text);
   }
 
+  /** The absolute form of what the model gave; a relative path counts from the first allowed directory. */
   function absolute(path: string): string {
     if (path === "") refuseLocally("invalid_argument", "path is empty");
     if (path.includes("\0")) refuseLocally("invalid_argument", "path holds a NUL character");
@@ -64,6 +58,7 @@ export async function openAllowed(allowedPaths: readonly string[]): Promise<Allo
     return whole;
   }
 
+  /** As `hold`, and undefined when the directory that it would stand in is allowed and nothing is there. */
   async function holdIfThere(path: string, kind: "any" | "directory" = "any"): Promise<HeldPlace | undefined> {
     const whole = absolute(path);
     const held = await holdPlace(whole, kind === "directory" ? constants.O_DIRECTORY : 0).catch(
@@ -79,6 +74,7 @@ export async function openAllowed(allowedPaths: readonly string[]): Promise<Allo
     throw outside(path);
   }
 
+  /** What the path leads to; the caller disposes it. Rejects with a Failure for the model to read. */
   async function hold(path: string, kind: "any" | "directory" = "any"): Promise<HeldPlace> {
     return (await holdIfThere(path, kind)) ?? refuseLocally("not_found", `there is no ${JSON.stringify(path)}`);
   }

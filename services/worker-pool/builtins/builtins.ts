@@ -10,7 +10,7 @@ import type { CommandSettings } from "./builtin.ts";
 /** Loaded when somebody first asks for them: what their arguments are described with takes 10 MB. */
 export const loadBuiltins = () => import("./tools.ts");
 
-export interface BuiltinRequest {
+interface BuiltinRequest {
   tool: string;
   policy: BuiltinPolicy | undefined;
   argumentsJson: string;
@@ -19,19 +19,16 @@ export interface BuiltinRequest {
   signal: AbortSignal;
 }
 
-export interface Builtins extends Disposable {
-  /** Rejects with a Failure where nothing was started; what the tool refuses or fails at is its error. */
-  call(request: BuiltinRequest): Promise<Answer>;
-}
+export type Builtins = ReturnType<typeof createBuiltins>;
 
-export interface BuiltinsOptions {
+interface BuiltinsOptions {
   commands: CommandSettings;
   callMs: number;
   /** One for each call. */
   permits: Permits;
 }
 
-export function createBuiltins(options: BuiltinsOptions): Builtins {
+export function createBuiltins(options: BuiltinsOptions) {
   const closing = new AbortController();
 
   /** A place, and what is left of the call's time by then. */
@@ -53,7 +50,9 @@ export function createBuiltins(options: BuiltinsOptions): Builtins {
   }
 
   return {
-    async call({ tool, policy, argumentsJson, timeoutMs = options.callMs, signal }) {
+    /** Rejects with a Failure where nothing was started; what the tool refuses or fails at is its error. */
+    async call(request: BuiltinRequest): Promise<Answer> {
+      const { tool, policy, argumentsJson, timeoutMs = options.callMs, signal } = request;
       const { builtinByName } = await loadBuiltins();
       const builtin =
         builtinByName.get(tool) ??

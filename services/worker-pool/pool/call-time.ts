@@ -3,18 +3,10 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 
 /** The time of one call: it stands still while its worker is installed and started. */
-export interface CallTime {
-  /** Aborts when the time is over, or when the caller gives up. */
-  readonly signal: AbortSignal;
-  pause(): void;
-  resume(): void;
-  /** From here on nobody knows what was done when the time ends. */
-  begin(): void;
-  /** To be called when the call is over. */
-  end(): void;
-}
+export type CallTime = ReturnType<typeof startCallTime>;
 
-export function startCallTime(tool: string, timeoutMs: number, caller: AbortSignal): CallTime {
+/** Its signal aborts when the time is over, or when the caller gives up. */
+export function startCallTime(tool: string, timeoutMs: number, caller: AbortSignal) {
   const ending = openEnding(caller);
   let hasBegun = false;
   let leftMs = timeoutMs;
@@ -39,10 +31,12 @@ export function startCallTime(tool: string, timeoutMs: number, caller: AbortSign
     return new Failure("deadline_exceeded", words, { reason: hasBegun ? "DEADLINE_EXCEEDED" : "CALL_NOT_STARTED" });
   }
 
+  /** From here on nobody knows what was done when the time ends. */
   function begin(): void {
     hasBegun = true;
   }
 
+  /** To be called when the call is over. */
   function end(): void {
     pause();
     ending[Symbol.dispose]();

@@ -8,16 +8,10 @@ export interface Line {
   readonly overflow: PoolLimits["overflow"];
 }
 
-/** A bounded number of places, given out in the order of asking. */
-export interface Permits {
-  /** Resolves with the function that gives the place back. Rejects with the signal's reason, or `resource_exhausted`. */
-  acquire(signal: AbortSignal): Promise<() => void>;
-  readonly hasWaiting: boolean;
-  readonly isFull: boolean;
-  readonly isFree: boolean;
-}
+export type Permits = ReturnType<typeof createPermits>;
 
-export function createPermits(limit: number, what: string, line: Line): Permits {
+/** A bounded number of places, given out in the order of asking. */
+export function createPermits(limit: number, what: string, line: Line) {
   const waiting: (() => void)[] = [];
   let taken = 0;
 
@@ -47,7 +41,8 @@ export function createPermits(limit: number, what: string, line: Line): Permits 
     get isFree() {
       return taken === 0;
     },
-    async acquire(signal) {
+    /** Resolves with the function that gives the place back. Rejects with the signal's reason, or `resource_exhausted`. */
+    async acquire(signal: AbortSignal): Promise<() => void> {
       signal.throwIfAborted();
       if (taken < limit) {
         taken += 1;

@@ -22,29 +22,25 @@ const LOG_WAIT_MS = 250;
 
 /** A call on a worker, from its request on until its function has ended: W1, W2 and W4 of `worker.ts`. */
 export class CallInFlight {
-  readonly answer: Promise<Answer>;
-  readonly ended: Promise<void>;
-  readonly lastWords = createLastWords();
   readonly #answer = Promise.withResolvers<Answer>();
   readonly #ended = Promise.withResolvers<void>();
+  /** Rejects with the signal's reason, or with `unavailable`, reason WORKER_CRASHED, when the process ends. */
+  readonly answer = this.#answer.promise;
+  /** When the function's place on the worker is free again. */
+  readonly ended = this.#ended.promise;
+  readonly lastWords = createLastWords();
+  isGivenUp = false;
   readonly #listener: WorkerCallListener;
   readonly #over = new AbortController();
-  #isGivenUp = false;
   #linesSeen = 0;
   #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
 
   constructor(listener: WorkerCallListener) {
     this.#listener = listener;
-    this.answer = this.#answer.promise;
-    this.ended = this.#ended.promise;
-  }
-
-  get isGivenUp(): boolean {
-    return this.#isGivenUp;
   }
 
   tellProgress(progress: Progress): void {
-    if (!this.#isGivenUp) this.#listener.onProgress(progress);
+    if (!this.isGivenUp) this.#listener.onProgress(progress);
   }
 
   /** What is asked in it, and not answered by its end, is canceled. */
@@ -83,7 +79,7 @@ export class CallInFlight {
 
   /** W2. */
   giveUp(reason: unknown): void {
-    this.#isGivenUp = true;
+    this.isGivenUp = true;
     this.#over.abort(reason);
     this.#answer.reject(reason);
   }

@@ -4,21 +4,18 @@ import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 const LINES = 40;
 const LENGTH = 4_000;
 
-/** The end of the log of a worker, or of one call on it, for the report of a crash. */
-export interface LastWords {
-  add(message: string): void;
-  /** `ended with SIGSEGV: …`. */
-  textFromExit(exit: ChildExit): string;
-}
+export type LastWords = ReturnType<typeof createLastWords>;
 
-export function createLastWords(): LastWords {
+/** The end of the log of a worker, or of one call on it, for the report of a crash. */
+export function createLastWords() {
   const messages: string[] = [];
   return {
-    add(message) {
+    add(message: string): void {
       messages.push(message.slice(-LENGTH));
       if (messages.length > LINES) messages.shift();
     },
-    textFromExit({ code, signal }) {
+    /** `ended with SIGSEGV: …`. */
+    textFromExit({ code, signal }: ChildExit): string {
       const how = signal ?? signalFromCode(code) ?? `code ${code}`;
       const tail = messages.join("\n").slice(-LENGTH).trim();
       return tail ? `ended with ${how}: ${tail}` : `ended with ${how}`;

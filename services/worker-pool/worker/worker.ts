@@ -26,14 +26,7 @@ import {
 } from "./frames.ts";
 import { createLastWords, type LastWords } from "./last-words.ts";
 
-export interface RunningCall {
-  /** Rejects with the signal's reason, or with `unavailable`, reason WORKER_CRASHED, when the process ends. */
-  answer: Promise<Answer>;
-  /** When the function's place on the worker is free again. */
-  ended: Promise<void>;
-}
-
-export interface WorkerEnd {
+interface WorkerEnd {
   /** For whoever calls. */
   reason: string;
   /** With what the worker wrote, whosesoever it is: for operators. */
@@ -102,7 +95,11 @@ export class Worker {
     return this.#calls.size;
   }
 
-  call(request: CallRequest, listener: WorkerCallListener, signal: AbortSignal): RunningCall {
+  call(
+    request: CallRequest,
+    listener: WorkerCallListener,
+    signal: AbortSignal,
+  ): Pick<CallInFlight, "answer" | "ended"> {
     signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;

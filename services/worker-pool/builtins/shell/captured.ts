@@ -1,12 +1,7 @@
-/** The begin and the end of what a command wrote, in bounded memory. */
-export interface Captured {
-  readonly bytes: number;
-  add(chunk: Buffer): void;
-  /** As text; bytes that are no UTF-8 are replaced. Says where and how much is left out. */
-  text(): string;
-}
+export type Captured = ReturnType<typeof createCaptured>;
 
-export function createCaptured(maxBytes: number): Captured {
+/** The begin and the end of what a command wrote, in bounded memory. */
+export function createCaptured(maxBytes: number) {
   const half = Math.floor(maxBytes / 2);
   let head = Buffer.alloc(0);
   let tail = Buffer.alloc(0);
@@ -16,14 +11,15 @@ export function createCaptured(maxBytes: number): Captured {
     get bytes() {
       return bytes;
     },
-    add(chunk) {
+    add(chunk: Buffer): void {
       bytes += chunk.length;
       const room = half - head.length;
       if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)]);
       const rest = room > 0 ? chunk.subarray(room) : chunk;
       if (rest.length > 0) tail = Buffer.concat([tail, rest.subarray(-half)]).subarray(-half);
     },
-    text() {
+    /** As text; bytes that are no UTF-8 are replaced. Says where and how much is left out. */
+    text(): string {
       const leftOut = bytes - head.length - tail.length;
       if (leftOut === 0) return Buffer.concat([head, tail]).toString("utf8");
       return `${head.toString("utf8")}\n[… ${leftOut} bytes are left out …]\n${tail.toString("utf8")}`;

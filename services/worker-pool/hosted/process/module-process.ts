@@ -31,6 +31,9 @@ export class ModuleProcess {
   readonly startedAtMs = Date.now();
   /** Resolves when the process is gone; `wasExpected` when it was asked to go. */
   readonly ended: Promise<{ reason: string; wasExpected: boolean }>;
+  tools: readonly DescribedTool[] = [];
+  /** Whether the module has something to do before its first call. */
+  initializes = false;
   readonly #options: ProcessOptions;
   readonly #child: ChildProcess;
   readonly #lastWords = createLastWords();
@@ -38,8 +41,6 @@ export class ModuleProcess {
   readonly #described = Promise.withResolvers<Described>();
   readonly #initialized = Promise.withResolvers<void>();
   readonly #shutDown = Promise.withResolvers<void>();
-  #tools: readonly DescribedTool[] = [];
-  #initializes = false;
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
@@ -56,8 +57,8 @@ export class ModuleProcess {
     opened.module = module;
     try {
       const { tools, initializes } = await module.#started(module.#described.promise, "was not loaded within");
-      module.#tools = tools;
-      module.#initializes = initializes;
+      module.tools = tools;
+      module.initializes = initializes;
       return module;
     } catch (error) {
       await module.close();
@@ -76,15 +77,6 @@ export class ModuleProcess {
   /** Of what runs the module; of the process around it if it is confined. */
   get pid(): number {
     return this.#child.pid;
-  }
-
-  get tools(): readonly DescribedTool[] {
-    return this.#tools;
-  }
-
-  /** Whether the module has something to do before its first call. */
-  get initializes(): boolean {
-    return this.#initializes;
   }
 
   get accepts(): boolean {
@@ -138,7 +130,7 @@ export class ModuleProcess {
   async #close(): Promise<void> {
     if (this.#phase === "open") this.#phase = "retiring";
     this.#post({ kind: "shutdown" });
-    await comesWithin(this.#tools.length > 0 ? SHUTDOWN_MS : 0, Promise.race([this.#shutDown.promise, this.ended]));
+    await comesWithin(this.tools.length > 0 ? SHUTDOWN_MS : 0, Promise.race([this.#shutDown.promise, this.ended]));
     await this.#child.kill();
     await this.ended;
   }

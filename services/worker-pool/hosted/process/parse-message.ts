@@ -19,10 +19,11 @@ export function parseMessage(line: string): FromModule | undefined {
     case "pong":
     case "shut down":
       return { kind };
-    case "described":
-      return Array.isArray(tools) && typeof initializes === "boolean"
-        ? orNothing(tools.map(toolFrom), (all) => ({ kind, tools: all, initializes }))
-        : undefined;
+    case "described": {
+      if (!Array.isArray(tools) || typeof initializes !== "boolean") return undefined;
+      const described = tools.map(toolFrom).filter((tool) => tool !== undefined);
+      return described.length === tools.length ? { kind, tools: described, initializes } : undefined;
+    }
     case "refused":
     case "fault":
       return isText(reason) ? { kind, reason } : undefined;
@@ -31,14 +32,16 @@ export function parseMessage(line: string): FromModule | undefined {
   }
   if (!isNumber(id)) return undefined;
   switch (kind) {
-    case "answer":
-      return orNothing([answerFrom(message.answer)], ([answer]) => answer && { kind, id, answer });
+    case "answer": {
+      const answer = answerFrom(message.answer);
+      return answer && { kind, id, answer };
+    }
     case "progress":
       return progressFrom(id, message);
-    case "ask":
-      return isNumber(askId)
-        ? orNothing([askFrom(message.ask)], ([ask]) => ask && { kind, id, askId, ask })
-        : undefined;
+    case "ask": {
+      const ask = askFrom(message.ask);
+      return ask && isNumber(askId) ? { kind, id, askId, ask } : undefined;
+    }
   }
   return undefined;
 }
@@ -89,9 +92,3 @@ function logFrom({ id, level, message, fieldsJson }: Record<string, unknown>): F
 const isText = (value: unknown): value is string => typeof value === "string";
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 const isJson = (text: string): boolean => jsonFrom(text) !== undefined;
-
-/** What is made of all, if none of them is missing. */
-function orNothing<T, R>(all: readonly (T | undefined)[], make: (all: T[]) => R): R | undefined {
-  const there = all.filter((one) => one !== undefined);
-  return there.length === all.length ? make(there) : undefined;
-}
