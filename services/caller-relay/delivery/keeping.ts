@@ -3,7 +3,7 @@ import type { Answers } from "../requests/answers.ts";
 import type { Attachments } from "../streams/attachments.ts";
 import { type CallerStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
 
-export interface KeepingParts {
+interface KeepingParts {
   instance: string;
   attachments: Attachments;
   records: StreamRecords;

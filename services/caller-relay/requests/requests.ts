@@ -15,14 +15,14 @@ export interface OpenRequest extends Disposable {
 }
 
 /** The answer that has won. */
-export interface Winner {
+interface Winner {
   readonly won: Won;
   readonly result: ToolResult;
 }
 
 type RecordWinner = (takenOver: boolean) => Promise<Winner | undefined>;
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Is told how far the caller says that it has come. */
   readonly onProgress: (progress: ToolProgress) => void;
   /** Whether another instance held its call before. */
@@ -41,19 +41,10 @@ type Phase =
   | { readonly kind: "answered"; readonly winner: Promise<Won> }
   | { readonly kind: "expired"; readonly recorded: Promise<void> };
 
-export interface Requests {
-  open(key: string, options: OpenOptions): OpenRequest;
-  /** False when the request does not wait here. */
-  tellProgress(key: string, progress: ToolProgress): boolean;
-  /**
-   * `record` remembers the winner before anybody is told, so that its repetition is known after a crash. It gives another answer
-   * when that is recorded, as another instance holds the call, too: then that one has won.
-   */
-  answer(key: string, submission: Submission, record: RecordWinner): Promise<Reception>;
-}
+export type Requests = ReturnType<typeof createRequests>;
 
 /** The requests whose calls are held by this instance. Exactly one submission takes each. */
-export function createRequests(): Requests {
+export function createRequests() {
   const phasesByKey = new Map<string, Phase>();
   const progressByKey = new Map<string, (progress: ToolProgress) => void>();
 
@@ -74,12 +65,13 @@ export function createRequests(): Requests {
   }
 
   return {
-    tellProgress(key, progress) {
+    /** False when the request does not wait here. */
+    tellProgress(key: string, progress: ToolProgress): boolean {
       const tell = progressByKey.get(key);
       if (phasesByKey.get(key)?.kind === "open") tell?.(progress);
       return tell !== undefined;
     },
-    open(key, { onProgress, takenOver }) {
+    open(key: string, { onProgress, takenOver }: OpenOptions): OpenRequest {
       progressByKey.set(key, onProgress);
       const { promise, resolve } = Promise.withResolvers<ToolResult>();
       phasesByKey.set(key, { kind: "open", answer: resolve, takenOver });
@@ -103,7 +95,11 @@ export function createRequests(): Requests {
         },
       };
     },
-    async answer(key, submission, record) {
+    /**
+     * `record` remembers the winner before anybody is told, so that its repetition is known after a crash. It gives another answer
+     * when that is recorded, as another instance holds the call, too: then that one has won.
+     */
+    async answer(key: string, submission: Submission, record: RecordWinner): Promise<Reception> {
       const phase = phasesByKey.get(key);
       if (phase === undefined) return "unknown";
       if (phase.kind === "expired") {

@@ -13,10 +13,6 @@ export interface AttachingParts {
   isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
 }
 
-export interface AttachedCaller extends AsyncDisposable {
-  readonly attachment: Attachment;
-}
-
 const MOST_STREAMS = 16;
 
 /**
@@ -27,7 +23,7 @@ export async function attachCaller(
   parts: AttachingParts,
   sessionId: string,
   { streamId, graceMs }: Pick<CallerStream, "streamId" | "graceMs">,
-): Promise<AttachedCaller> {
+): Promise<AsyncDisposable & { readonly attachment: Attachment }> {
   const { attachments, records, instance } = parts;
   const attachment = attachments.open(sessionId);
   const stream: CallerStream = { instance, attachmentId: attachment.id, streamId, graceMs };

@@ -12,7 +12,7 @@ export type StreamEnd = "detached" | "replaced" | "closed" | "stopping";
 export type EmissionEnd = StreamEnd | "answered";
 
 /** What a caller is told on its stream. */
-export type CallerEvent = NonNullable<MessageInitShape<typeof WatchCallerResponseSchema>["event"]>;
+type CallerEvent = NonNullable<MessageInitShape<typeof WatchCallerResponseSchema>["event"]>;
 
 /** A request on its way to the caller. */
 export interface Emission extends Disposable {
@@ -22,31 +22,7 @@ export interface Emission extends Disposable {
   orphan(): void;
 }
 
-/** The open stream of one caller, in this process. */
-export interface Attachment {
-  readonly id: string;
-  readonly sessionId: string;
-  /** Of its record; undefined until that is written. */
-  revision: number | undefined;
-  readonly ended: Promise<StreamEnd>;
-  /** `holder` is the instance that holds the call. Refuses a request that the stream already carries, and more than it may carry at once. */
-  emit(request: CallerToolRequest, holder: string): Emission;
-  /** Takes over a request that the stream carries, from a holder that is lost; undefined if it carries none of that id. */
-  adopt(requestId: string, holder: string): Emission | undefined;
-  /** Whether it carries the request and waits for its next holder. */
-  isOrphaned(requestId: string): boolean;
-  /** The request was answered while it had no holder: the next one is told. */
-  markAnswered(requestId: string): void;
-  /**
-   * LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. A
-   * holder whose request was taken over by another one is not heard.
-   */
-  cancel(requestId: string, reason: CallerToolCancellationReason, holder: string): void;
-  /** What to send, in order, until the stream ends. */
-  events(): AsyncGenerator<CallerEvent>;
-  /** Only the first end counts. */
-  end(why: StreamEnd): void;
-}
+export type Attachment = ReturnType<typeof createAttachment>;
 
 /** A request that the stream carries, from one holder to the next. */
 interface Carried {
@@ -61,7 +37,8 @@ const mostRequests = 1_000;
 /** Longer than a router needs to notice that an instance is lost, and to ask another one. */
 const ORPHANED_MS = 5_000;
 
-export function createAttachment(sessionId: string): Attachment {
+/** The open stream of one caller, in this process. */
+export function createAttachment(sessionId: string) {
   const ended = Promise.withResolvers<StreamEnd>();
   const carried = new Map<string, Carried>();
   const unsent: CallerEvent[] = [];
@@ -80,6 +57,10 @@ export function createAttachment(sessionId: string): Attachment {
     wake();
   }
 
+  /**
+   * LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. A
+   * holder whose request was taken over by another one is not heard.
+   */
   function cancel(requestId: string, reason: CallerToolCancellationReason, holder: string): void {
     if ((carried.get(requestId)?.holder ?? holder) !== holder) return;
     if (!takeBack(requestId)) emitEvent({ case: "canceled", value: { requestId, reason } });
@@ -110,9 +91,11 @@ export function createAttachment(sessionId: string): Attachment {
   return {
     id: randomUUID(),
     sessionId,
-    revision: undefined,
+    /** Of its record; undefined until that is written. */
+    revision: undefined as number | undefined,
     ended: ended.promise,
-    emit(request, holder) {
+    /** `holder` is the instance that holds the call. Refuses a request that the stream already carries, and more than it may carry at once. */
+    emit(request: CallerToolRequest, holder: string): Emission {
       const { requestId } = request;
       if (carried.has(requestId)) throw elsewhere(requestId);
       if (carried.size >= mostRequests)
@@ -122,7 +105,8 @@ export function createAttachment(sessionId: string): Attachment {
       emitEvent({ case: "request", value: request });
       return emissionOf(requestId, taken);
     },
-    adopt(requestId, holder) {
+    /** Takes over a request that the stream carries, from a holder that is lost; undefined if it carries none of that id. */
+    adopt(requestId: string, holder: string): Emission | undefined {
       const request = carried.get(requestId);
       if (request === undefined) return undefined;
       request.stopWaiting?.();
@@ -133,22 +117,26 @@ export function createAttachment(sessionId: string): Attachment {
       request.holder = holder;
       return emissionOf(requestId, request);
     },
-    isOrphaned: (requestId) => carried.get(requestId)?.stopWaiting !== undefined,
-    markAnswered(requestId) {
+    /** Whether it carries the request and waits for its next holder. */
+    isOrphaned: (requestId: string) => carried.get(requestId)?.stopWaiting !== undefined,
+    /** The request was answered while it had no holder: the next one is told. */
+    markAnswered(requestId: string): void {
       const request = carried.get(requestId);
       if (request === undefined) return;
       request.isAnswered = true;
       request.held.resolve("answered");
     },
     cancel,
-    async *events() {
+    /** What to send, in order, until the stream ends. */
+    async *events(): AsyncGenerator<CallerEvent> {
       while (ending === undefined) {
         const event = unsent.shift();
         if (event) yield event;
         else await new Promise<void>((resolve) => (wake = resolve));
       }
     },
-    end(why) {
+    /** Only the first end counts. */
+    end(why: StreamEnd): void {
       ending ??= why;
       for (const { held, stopWaiting } of carried.values()) {
         stopWaiting?.();
