@@ -5,23 +5,23 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const KEY_BYTES = 32;
 
-/** Encrypts what is stored of logins. What was sealed about one thing opens as nothing else. */
-export interface Sealing {
-  seal(text: string, about: string): Uint8Array;
-  /** Undefined for what another key has sealed, or was changed. */
-  open(sealed: Uint8Array, about: string): string | undefined;
-}
+export type Sealing = ReturnType<typeof createSealing>;
 
-/** The first key seals, each opens: so a key is changed without a loss. */
-export function createSealing(keys: readonly [Uint8Array, ...Uint8Array[]]): Sealing {
+/**
+ * Encrypts what is stored of logins. What was sealed about one thing opens as nothing else. The first key seals, each opens: so a key
+ * is changed without a loss.
+ */
+export function createSealing(keys: readonly [Uint8Array, ...Uint8Array[]]) {
   return {
-    seal(text, about) {
+    seal(text: string, about: string): Uint8Array {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, keys[0], nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(about));
       const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
     },
-    open: (sealed, about) => keys.map((key) => openWith(key, sealed, about)).find((text) => text !== undefined),
+    /** Undefined for what another key has sealed, or was changed. */
+    open: (sealed: Uint8Array, about: string) =>
+      keys.map((key) => openWith(key, sealed, about)).find((text) => text !== undefined),
   };
 }
 

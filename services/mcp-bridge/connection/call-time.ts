@@ -5,7 +5,8 @@ export class CallTime implements Disposable {
   readonly #over = new AbortController();
   /** What the call has at its start, and after each progress. */
   readonly timeoutMs: number;
-  #latestMs: number;
+  /** When it is over at the latest, as far as is known by now. */
+  latestMs: number;
   #endsAtMs: number;
   #stop = () => {};
   #pauses = 0;
@@ -14,13 +15,8 @@ export class CallTime implements Disposable {
   constructor({ deadlineMs, latestMs }: { deadlineMs: number; latestMs?: number | undefined }) {
     this.timeoutMs = deadlineMs - Date.now();
     this.#endsAtMs = deadlineMs;
-    this.#latestMs = latestMs ?? deadlineMs;
+    this.latestMs = latestMs ?? deadlineMs;
     this.#start();
-  }
-
-  /** When it is over at the latest, as far as is known by now. */
-  get latestMs(): number {
-    return this.#latestMs;
   }
 
   /** Aborts when the time is over. */
@@ -29,7 +25,7 @@ export class CallTime implements Disposable {
   }
 
   extend(): void {
-    this.#endsAtMs = Math.max(this.#endsAtMs, Math.min(this.#latestMs, Date.now() + this.timeoutMs));
+    this.#endsAtMs = Math.max(this.#endsAtMs, Math.min(this.latestMs, Date.now() + this.timeoutMs));
     this.#start();
   }
 
@@ -43,7 +39,7 @@ export class CallTime implements Disposable {
         this.#pauses -= 1;
         if (this.#pauses > 0) return;
         this.#endsAtMs += Date.now() - this.#pausedAtMs;
-        this.#latestMs += Date.now() - this.#pausedAtMs;
+        this.latestMs += Date.now() - this.#pausedAtMs;
         this.#start();
       },
     };

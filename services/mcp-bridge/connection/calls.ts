@@ -65,15 +65,11 @@ const CALL_ENDED = new Failure("canceled", "the call that it was asked for has e
 export class Calls {
   readonly #records = new Map<string, CallRecord>();
   readonly #retention: Retention;
-  #running = 0;
+  /** How many have not ended. */
+  running = 0;
 
   constructor(retention: Retention) {
     this.#retention = retention;
-  }
-
-  /** Of calls that have not ended. */
-  get running(): number {
-    return this.#running;
   }
 
   /** The call's progress and logs, then its result, or what it asks for; throws what the call failed with. */
@@ -109,7 +105,7 @@ export class Calls {
   /** Who asks again under the id of a call that is being canceled starts another. */
   #abandon(id: string, record: CallRecord): void {
     this.#records.delete(id);
-    this.#running -= 1;
+    this.running -= 1;
     record.over.abort(new Failure("canceled", "nobody waits for this call any more", { reason: "CANCELED" }));
   }
 
@@ -125,7 +121,7 @@ export class Calls {
       changes: createChanges(),
     };
     this.#records.set(id, record);
-    this.#running += 1;
+    this.running += 1;
     const tell = (event: CallEvent) => {
       if (record.outcome) return;
       record.events.push(event.case === "progress" || event.case === "log" ? boundedEvent(event) : event);
@@ -139,7 +135,7 @@ export class Calls {
       record.outcome = outcome;
       record.over.abort(CALL_ENDED);
       if (this.#records.get(id) === record) {
-        this.#running -= 1;
+        this.running -= 1;
         if (outcome.kind === "result") this.#retain(id, record, outcome.result);
         else this.#records.delete(id);
       }

@@ -55,39 +55,21 @@ export interface Execution extends Call {
  * Aborting tells the server that it is canceled.
  */
 export async function execute(execution: Execution): Promise<Executed> {
-  const { server, tool, abandoned } = execution;
+  const { server, tool, time, abandoned } = execution;
   const parsed = parseArguments(execution.argumentsJson);
   if (methodOfTool(tool) === undefined && !isOffered(tool, server.allowedTools)) {
     refuse("permission_denied", `${nameOf(execution)} is not among the server's allowed tools`, {
       reason: "TOOL_NOT_ALLOWED",
     });
   }
-  const { timeoutMs, signal: deadline } = execution.time;
-  if (timeoutMs <= 0)
+  if (time.timeoutMs <= 0)
     refuse("deadline_exceeded", `the time of ${nameOf(execution)} was over before it started`, {
       reason: "CALL_NOT_STARTED",
     });
-  return executeWithin(execution, parsed, { deadline, abandoned, timeoutMs });
-}
-
-/** The result of a task is read after its end, at the latest with the time of the call. */
-const KEPT_LONGER_MS = 60_000;
-
-/** What JSON-RPC says of parameters that are not taken, and MCP up to 2025-11-25 of a resource that there is not. */
-const REFUSES_PARAMS = new Set([-32_602, -32_002]);
-
-interface Limits {
-  deadline: AbortSignal;
-  abandoned: AbortSignal;
-  timeoutMs: number;
-}
-
-async function executeWithin(execution: Execution, parsed: Record<string, unknown>, limits: Limits): Promise<Executed> {
-  const { deadline } = limits;
-  using ending = openEnding(deadline, limits.abandoned);
+  using ending = openEnding(time.signal, abandoned);
   const { signal } = ending;
   for (let isFirst = true; ; isFirst = false) {
-    const notStarted = (error: unknown) => refuseNotStarted(execution, deadline, error);
+    const notStarted = (error: unknown) => refuseNotStarted(execution, error);
     const ready = await execution.keeper.whenReady(signal).catch(notStarted);
     const listed = await listedTool(execution, ready, signal).catch(notStarted);
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
@@ -95,9 +77,15 @@ async function executeWithin(execution: Execution, parsed: Record<string, unknow
     const { kind } = answered.outcome;
     if (kind === "lost" || kind === "unreachable") execution.keeper.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
-    throw failureFromOutcome(execution, answered.outcome, limits);
+    throw failureFromOutcome(execution, answered.outcome);
   }
 }
+
+/** The result of a task is read after its end, at the latest with the time of the call. */
+const KEPT_LONGER_MS = 60_000;
+
+/** What JSON-RPC says of parameters that are not taken, and MCP up to 2025-11-25 of a resource that there is not. */
+const REFUSES_PARAMS = new Set([-32_602, -32_002]);
 
 async function callOnce(
   execution: Execution,
@@ -197,21 +185,18 @@ async function listedTool(execution: Execution, ready: ReadyPhase, signal: Abort
   );
 }
 
-function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limits): Failure {
+function failureFromOutcome(execution: Execution, outcome: Outcome): Failure {
   const name = nameOf(execution);
+  const { time, abandoned } = execution;
   const metadata = { server: execution.server.name, tool: execution.tool };
   const unknown = { reason: "OUTCOME_UNKNOWN", metadata } as const;
-  if (limits.abandoned.aborted) return new Failure("canceled", `${name} was canceled`, unknown);
-  if (limits.deadline.aborted) {
-    return new Failure(
-      "deadline_exceeded",
-      `${name} did not answer within ${limits.timeoutMs} ms; it was told to stop`,
-      unknown,
-    );
+  if (abandoned.aborted) return new Failure("canceled", `${name} was canceled`, unknown);
+  if (time.signal.aborted) {
+    const text = `${name} did not answer within ${time.timeoutMs} ms; it was told to stop`;
+    return new Failure("deadline_exceeded", text, unknown);
   }
-  if (outcome.kind === "unknown") {
+  if (outcome.kind === "unknown")
     return new Failure("unavailable", `the outcome of ${name} is unknown: ${outcome.text}`, unknown);
-  }
   return new Failure("unavailable", `${name} was not started: ${outcome.text}`, {
     reason: "MCP_SERVER_UNAVAILABLE",
     metadata,
@@ -219,8 +204,8 @@ function failureFromOutcome(execution: Execution, outcome: Outcome, limits: Limi
 }
 
 /** The deadline came while the server, or its list, was not there. */
-function refuseNotStarted(execution: Execution, deadline: AbortSignal, error: unknown): never {
-  if (!deadline.aborted) throw error;
+function refuseNotStarted(execution: Execution, error: unknown): never {
+  if (!execution.time.signal.aborted) throw error;
   return refuse("deadline_exceeded", `${nameOf(execution)} was not started: its server was not ready in time`, {
     reason: "CALL_NOT_STARTED",
   });

@@ -3,6 +3,7 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { createChanges, orAborted } from "../servers/changes.ts";
+import { programOf } from "../servers/start-time.ts";
 import { refuseSampling } from "./input/sampling.ts";
 
 type Opened = Awaited<OpeningLink["ready"]>;
@@ -134,9 +135,4 @@ export class Starts implements AsyncDisposable {
       throw error;
     }
   }
-}
-
-/** What is fetched, whatever else the entry of the server says. */
-function programOf({ transport }: McpServer): string {
-  return transport.case === "stdio" ? JSON.stringify([transport.value.command, transport.value.args]) : "";
 }

@@ -74,6 +74,14 @@ const LONGEST_LINE = 500;
 const ANSWERS_MS = 1_000;
 
 export class LinkKeeper implements AsyncDisposable {
+  /** The tools as they were listed last, whether or not the server is there at the moment. */
+  listed: ReadonlyMap<string, Tool> = new Map();
+  /** What the server said of itself last. */
+  about: About = NOTHING_KNOWN;
+  /** How often it was begun to connect to the server. */
+  attemptCount = 0;
+  /** What was said beside the protocol last, the oldest line first. */
+  readonly lastLines: string[] = [];
   readonly #options: LinkKeeperOptions;
   readonly #logger: Logger;
   readonly #closing = new AbortController();
@@ -88,10 +96,6 @@ export class LinkKeeper implements AsyncDisposable {
   #isListStale = false;
   /** Why it was not there when that was last told: attempts that fail alike are told once. */
   #toldReason: string | undefined;
-  #attemptCount = 0;
-  readonly #lastLines: string[] = [];
-  #listed: ReadonlyMap<string, Tool> = new Map();
-  #about = NOTHING_KNOWN;
 
   constructor(options: LinkKeeperOptions) {
     this.#options = options;
@@ -104,16 +108,6 @@ export class LinkKeeper implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** The tools as they were listed last, whether or not the server is there at the moment. */
-  get listed(): ReadonlyMap<string, Tool> {
-    return this.#listed;
-  }
-
-  /** What the server said of itself last. */
-  get about(): About {
-    return this.#about;
-  }
-
   get phase(): Phase {
     return this.#current.value;
   }
@@ -124,16 +118,6 @@ export class LinkKeeper implements AsyncDisposable {
 
   get changedAtMs(): number {
     return this.#current.changedAtMs;
-  }
-
-  /** How often it was begun to connect to the server. */
-  get attemptCount(): number {
-    return this.#attemptCount;
-  }
-
-  /** What was said beside the protocol last, the oldest line first. */
-  get lastLines(): readonly string[] {
-    return this.#lastLines;
   }
 
   /** The link has served a call. */
@@ -195,7 +179,7 @@ export class LinkKeeper implements AsyncDisposable {
       onElicit: this.#options.onElicit,
       onSample: this.#options.onSample,
     };
-    this.#attemptCount += 1;
+    this.attemptCount += 1;
     this.#isListStale = false;
     const opening = this.#options.open(events, this.#options.startTime, signal);
     let opened: { link: Link; listed: ListedTools };
@@ -225,7 +209,7 @@ export class LinkKeeper implements AsyncDisposable {
     this.#hasServed = false;
     using ending = openEnding(signal);
     if (!signal.aborted) {
-      this.#about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
+      this.about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
       this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
       if (this.#isListStale) this.#refresh.request();
       this.#toldReason = undefined;
@@ -332,8 +316,8 @@ export class LinkKeeper implements AsyncDisposable {
 
   #takeWords(text: string): void {
     if (text.trim() === "") return;
-    this.#lastLines.push(text.slice(0, LONGEST_LINE));
-    if (this.#lastLines.length > MOST_LINES) this.#lastLines.shift();
+    this.lastLines.push(text.slice(0, LONGEST_LINE));
+    if (this.lastLines.length > MOST_LINES) this.lastLines.shift();
     this.#current.note(text);
   }
 
@@ -346,9 +330,9 @@ export class LinkKeeper implements AsyncDisposable {
       if (!this.#warned.has(warning)) this.#logger.warn(warning);
       this.#warned.set(warning, true);
     }
-    const { toolsTtl: _, ...about } = this.#about;
-    this.#about = { ...about, ...(ttlMs !== undefined && { toolsTtl: durationFromMs(ttlMs) }) };
-    this.#listed = new Map(tools.map((tool) => [tool.name, tool]));
-    return this.#listed;
+    const { toolsTtl: _, ...about } = this.about;
+    this.about = { ...about, ...(ttlMs !== undefined && { toolsTtl: durationFromMs(ttlMs) }) };
+    this.listed = new Map(tools.map((tool) => [tool.name, tool]));
+    return this.listed;
   }
 }

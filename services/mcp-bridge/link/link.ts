@@ -89,9 +89,10 @@ export interface LinkEvents {
   /** The server tells of its resources no more. */
   onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
   onLog: (log: ToolLog) => void;
-  /** Of servers up to 2025-11-25, which ask while they hold a call open. */
-  onElicit: OnElicit;
-  onSample: OnSample;
+  /** Of servers up to 2025-11-25, which ask a person while they hold a call open, until the signal aborts. */
+  onElicit: (params: ElicitRequest["params"], signal: AbortSignal) => Promise<ElicitResult>;
+  /** Has a text written by a model, for a server that may ask for one. */
+  onSample: (params: CreateMessageRequest["params"], signal: AbortSignal) => Promise<CreateMessageResult>;
 }
 
 export interface LinkOptions extends LinkEvents {
@@ -103,12 +104,6 @@ export interface LinkOptions extends LinkEvents {
   era?: KnownEra | undefined;
   inSpan: InSpan;
 }
-
-/** Answers a server that asks a person something; the signal aborts when it no longer wants to know. */
-export type OnElicit = (params: ElicitRequest["params"], signal: AbortSignal) => Promise<ElicitResult>;
-
-/** Has a text written by a model, for a server that may ask for one. */
-export type OnSample = (params: CreateMessageRequest["params"], signal: AbortSignal) => Promise<CreateMessageResult>;
 
 /** Where the call's own id stands in its `_meta`. */
 const IDEMPOTENCY_META_KEY = "toolbus/idempotency-key";

@@ -39,6 +39,11 @@ export function installerOf({ transport }: Pick<McpServer, "transport">): string
   return INSTALLERS.find((installer) => words.includes(installer));
 }
 
+/** What is started or fetched, whatever else the entry of the server says; empty for a server that is none. */
+export function programOf({ transport }: Pick<McpServer, "transport">): string {
+  return transport.case === "stdio" ? JSON.stringify([transport.value.command, transport.value.args]) : "";
+}
+
 /** What is said of a server that was not there in its time. */
 export function textOfLateStart({ ms, installer }: StartTime): string {
   const text = `it was not initialised within ${ms} ms`;

@@ -1,6 +1,6 @@
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
-import { transportFromChannel } from "./channel.ts";
-import type { TransportModule } from "./module.ts";
+import { type Channel, transportFromChannel } from "./channel.ts";
+import type { TransportContext, TransportModule } from "./module.ts";
 import { urlOfServer } from "./url.ts";
 
 /* The transports whose libraries take up to 20 MB: each is loaded with the first server of its kind. */
@@ -16,23 +16,25 @@ export const http: TransportModule = {
 };
 
 /** HTTP with server-sent events, as revision 2024-11-05 has it. */
-export const sse: TransportModule = {
-  name: "sse",
-  schemes: [],
-  async open(server, context) {
-    const { openSseChannel } = await import("./http/sse-channel.ts");
-    const { headers } = partsOfTransport(server);
-    return { transport: transportFromChannel(openSseChannel(urlOfServer(server), headers, context)) };
-  },
-};
+export const sse = overChannel("sse", [], async () => (await import("./http/sse-channel.ts")).openSseChannel);
 
 /** One message a text frame: `ws://` and `wss://`. */
-export const websocket: TransportModule = {
-  name: "ws",
-  schemes: ["ws", "wss"],
-  async open(server, context) {
-    const { openWebSocketChannel } = await import("./sockets/websocket-channel.ts");
-    const { headers } = partsOfTransport(server);
-    return { transport: transportFromChannel(openWebSocketChannel(urlOfServer(server), headers, context)) };
-  },
-};
+export const websocket = overChannel(
+  "ws",
+  ["ws", "wss"],
+  async () => (await import("./sockets/websocket-channel.ts")).openWebSocketChannel,
+);
+
+type OpenChannel = (url: URL, headers: Readonly<Record<string, string>>, context: TransportContext) => Channel;
+
+function overChannel(name: string, schemes: string[], load: () => Promise<OpenChannel>): TransportModule {
+  return {
+    name,
+    schemes,
+    async open(server, context) {
+      const openChannel = await load();
+      const channel = openChannel(urlOfServer(server), partsOfTransport(server).headers, context);
+      return { transport: transportFromChannel(channel) };
+    },
+  };
+}

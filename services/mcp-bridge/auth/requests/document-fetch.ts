@@ -6,10 +6,6 @@ import { openOriginFetch } from "../../transport/http/origin-fetch.ts";
 /** No metadata, registration or answer with tokens is longer. */
 const MAX_BYTES = 256 * 1024;
 
-export interface DocumentFetch extends AsyncDisposable {
-  readonly fetch: FetchLike;
-}
-
 /**
  * Requests of OAuth to the places that documents of servers name, which may be meant to mislead:
  *
@@ -22,7 +18,7 @@ export function openDocumentFetch(
   serverUrl: URL,
   { allow, isOfRun }: { allow: readonly string[]; isOfRun: boolean },
   over: AbortSignal,
-): DocumentFetch {
+): AsyncDisposable & { readonly fetch: FetchLike } {
   const own = createAddressGuard(isOfRun ? allow : [...allow, ...ownAddresses(serverUrl)]);
   const origin = openOriginFetch({ guard: own, maxMessageBytes: MAX_BYTES, limitName: "" }, () => {});
   return {

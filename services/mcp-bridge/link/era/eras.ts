@@ -1,6 +1,7 @@
 import { Era, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
+import { programOf } from "../../servers/start-time.ts";
 import type { KnownEra } from "./connect-by-era.ts";
 
 const MOST_KNOWN = 1_000;
@@ -25,7 +26,5 @@ export class Eras {
 }
 
 function keyOf(server: McpServer): string {
-  const { transport } = server;
-  if (transport.case === "stdio") return JSON.stringify([transport.value.command, transport.value.args]);
-  return partsOfTransport(server).url;
+  return programOf(server) || partsOfTransport(server).url;
 }

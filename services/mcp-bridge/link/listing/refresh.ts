@@ -1,9 +1,4 @@
-/** Does the work some time after it was asked for. */
-export interface Refresh extends Disposable {
-  request(): void;
-}
-
-export interface RefreshOptions {
+interface RefreshOptions {
   work: () => Promise<void>;
   onError: (error: unknown) => void;
   /** Requests within that time of each other are one; 100 ms unless told. */
@@ -13,9 +8,10 @@ export interface RefreshOptions {
 }
 
 /**
- * Quiet first, but not for ever; one at a time; what is requested during the work is worth another turn.
+ * Does the work some time after it was asked for: quiet first, but not for ever; one at a time; what is requested during the work is
+ * worth another turn.
  */
-export function createRefresh(options: RefreshOptions): Refresh {
+export function createRefresh(options: RefreshOptions) {
   const { work, onError, quietMs = 100, maxWaitMs = 1_000 } = options;
   let timer: NodeJS.Timeout | undefined;
   let requestedAt: number | undefined;

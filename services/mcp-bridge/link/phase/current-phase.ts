@@ -1,6 +1,6 @@
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { type Changes, createChanges, orAborted } from "../../servers/changes.ts";
+import { createChanges, orAborted } from "../../servers/changes.ts";
 import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
 
 const MAX_WORDS = 200;
@@ -8,10 +8,11 @@ const BETWEEN_WORDS_MS = 200;
 
 /** Where a connection stands at the moment, for its one writer and all who wait for it to be different. */
 export class CurrentPhase {
-  readonly #changes = createChanges();
+  readonly changes = createChanges();
+  /** When the phase, or what was found in it, changed last. */
+  changedAtMs = Date.now();
   readonly #onChange: () => void;
   #value: Phase;
-  #changedAtMs = Date.now();
   #failedAttempts = 0;
   #told: NodeJS.Timeout | undefined;
 
@@ -24,15 +25,6 @@ export class CurrentPhase {
     return this.#value;
   }
 
-  get changes(): Pick<Changes, "next"> {
-    return this.#changes;
-  }
-
-  /** When the phase, or what was found in it, changed last. */
-  get changedAtMs(): number {
-    return this.#changedAtMs;
-  }
-
   enter(phase: Phase): void {
     this.#value = phase;
     this.tell();
@@ -40,8 +32,8 @@ export class CurrentPhase {
 
   /** What was found in the phase is different. */
   tell(): void {
-    this.#changedAtMs = Date.now();
-    this.#changes.tell();
+    this.changedAtMs = Date.now();
+    this.changes.tell();
     this.#onChange();
   }
 
@@ -64,7 +56,7 @@ export class CurrentPhase {
   /** Resolves when there is something to say about the server. */
   async settled(signal: AbortSignal): Promise<void> {
     for (;;) {
-      const changed = this.#changes.next();
+      const changed = this.changes.next();
       if (isSettled(this.#value)) return;
       await orAborted(changed, signal);
     }
@@ -79,7 +71,7 @@ export class CurrentPhase {
     using time = timeoutSignal(timeoutMs);
     using ending = openEnding(signal, closing, time);
     for (;;) {
-      const changed = this.#changes.next();
+      const changed = this.changes.next();
       const phase = this.#value;
       if (phase.kind === "ready") return phase;
       const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
