@@ -46,11 +46,7 @@ import { ModuleProcess } from "./process/module-process.ts";
 import type { ProcessOptions } from "./process/start-process.ts";
 import { HostedRegistry } from "./registry.ts";
 
-export interface HostedModulesOptions
-  extends Pick<
-    ProcessOptions,
-    "heapBytes" | "maxLineBytes" | "confinement" | "startMs" | "graceMs" | "environment" | "host" | "redact"
-  > {
+interface HostedModulesOptions extends Omit<ProcessOptions, "file" | "path" | "onLine"> {
   directory: string;
   /** One for each call. */
   permits: Permits;
@@ -208,7 +204,8 @@ export class HostedModules implements AsyncDisposable {
   }
 
   #load(file: string): Promise<void> {
-    const place = this.#places.get(file) ?? this.#newPlace(file);
+    const place = this.#places.get(file) ?? createPlace(file, this.#options);
+    this.#places.set(file, place);
     place.crashes = 0;
     place.loading = place.loading.then(() => this.#replace(place)).then(() => this.#rest(place));
     return place.loading;
@@ -217,12 +214,6 @@ export class HostedModules implements AsyncDisposable {
   /** H5. */
   #rest({ state, callers }: Place): void {
     if (state.kind === "ready" && callers === 0 && !state.process.initializes) this.#letGo(state.process);
-  }
-
-  #newPlace(file: string): Place {
-    const place = createPlace(file, this.#options);
-    this.#places.set(file, place);
-    return place;
   }
 
   #remove(file: string): void {

@@ -89,7 +89,7 @@ export class Place {
 
   /** Ends a worker that was started for callers who have left, when others wait for a worker to end. */
   makeRoom(): void {
-    if (this.permits.isFree && this.#options.isCrowded()) this.#endIfIdle();
+    if (this.permits.isFree && this.#options.isCrowded()) void this.endIdle();
   }
 
   /** Lets the worker finish what it has; the next call starts another. */
@@ -170,7 +170,7 @@ export class Place {
     this.starts += 1;
     const start = this.starts;
     const abort = new AbortController();
-    const onIdle = () => (this.#options.isCrowded() ? this.#endIfIdle() : this.#startIdling());
+    const onIdle = () => (this.#options.isCrowded() ? void this.endIdle() : this.#startIdling());
     const opened = whileNobodyWaits(() => this.#options.open(file, onIdle, abort.signal)); // for later calls, too
     this.state = { kind: "starting", digest: file.digest, opened, abort };
     opened.then(
@@ -214,11 +214,7 @@ export class Place {
 
   #startIdling(): void {
     this.#endIdling();
-    this.#endIdling = startTimer(this.#options.times.idleMs, () => this.#endIfIdle(), { isBackground: true });
-  }
-
-  #endIfIdle(): void {
-    void this.endIdle();
+    this.#endIdling = startTimer(this.#options.times.idleMs, () => void this.endIdle(), { isBackground: true });
   }
 }
 

@@ -25,20 +25,16 @@ export interface PoolCall extends CallRequest {
   listener: WorkerCallListener;
 }
 
-export type PoolConfig = Pick<WorkerPoolConfig, "worker" | "pool" | "times">;
-
-export interface PoolOptions extends PoolConfig {
+interface PoolOptions extends Pick<WorkerPoolConfig, "worker" | "pool" | "times"> {
   find: (file: string) => ToolFile | undefined;
   /** Tells what is done while a file's dependencies are installed, until the function that it gives is called. */
   watchInstall: (file: string, onLine: (line: string) => void) => () => void;
   /** Installs what a file needs, and starts a worker for it. */
-  start: (file: OfferedFile, parts: StartParts) => Promise<Worker>;
+  start: (file: OfferedFile, parts: Pick<OpenWorkerOptions, "onLine" | "onIdle" | "signal">) => Promise<Worker>;
   /** Lines of a worker that belong to no call. */
   onLine: (source: string, line: WrittenLine) => void;
   logger: Pick<Logger, "warn">;
 }
-
-export type StartParts = Pick<OpenWorkerOptions, "onLine" | "onIdle" | "signal">;
 
 /** All workers of this process, one for each source that was called lately. */
 export class Pool implements AsyncDisposable {

@@ -2,7 +2,7 @@
 //
 // S1  `argv[0]` is an entry of the allow-list, letter by letter. An entry is a bare name, looked for in directories that the
 //     service knows, or an absolute path; where the command runs decides nothing.
-// S2  The environment holds what is listed in `environmentOf` and nothing of the service's own.
+// S2  The environment holds a path and a language, and nothing of the service's own.
 // S3  When its time is over, its caller leaves, or it writes without end, its whole process group is killed, and whatever
 //     carries its mark: a process that has gone into a session of its own too. One that has also wiped its environment is
 //     out of reach.
@@ -25,7 +25,7 @@ import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-pr
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { openAllowed } from "../allowed.ts";
-import { type BuiltinCall, type CommandSettings, defineBuiltin } from "../builtin.ts";
+import { type BuiltinCall, defineBuiltin } from "../builtin.ts";
 import { type Captured, createCaptured } from "./captured.ts";
 
 const DEFAULT_OUTPUT_BYTES = 64 * 1024;
@@ -71,7 +71,7 @@ export const shellExec = defineBuiltin({
       command,
       args: argv.slice(1),
       cwd: place.link,
-      env: environmentOf(commands),
+      env: { PATH: commands.searchPath, LANG: "C.UTF-8" }, // S2
       limits: commands.limits,
       confinement: commands.confinement && { ...commands.confinement, writable: writableFor(place, call) },
       onStderr: (chunk) => keep(stderr, chunk),
@@ -144,11 +144,6 @@ function allowedCommand(argv: readonly string[], allowed: readonly string[]): st
       `argv has ${bytes} bytes, over the limit of ${MAX_ARGUMENT_BYTES}: give it on stdin`,
     );
   return command;
-}
-
-/** S2. */
-function environmentOf({ searchPath }: CommandSettings): Record<string, string> {
-  return { PATH: searchPath, LANG: "C.UTF-8" };
 }
 
 interface WorkingDirectory extends AsyncDisposable {
