@@ -4,16 +4,14 @@ import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import { createPrincipals } from "#runtime/rpc/access/session-principals.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 
-/** Reads a session from the router; refuses an unknown one. */
-export type ReadSession = (sessionId: string) => Promise<Session>;
-
 /** Whether it is closed, or has no calls any more and is about to be. */
 export function isOver({ state, nextAgent }: Session): boolean {
   return state === SessionState.CLOSED || (state === SessionState.TEARING_DOWN && nextAgent === "");
 }
 
-export interface SessionsOptions {
-  readSession: ReadSession;
+interface SessionsOptions {
+  /** From the router; refuses an unknown one. */
+  readSession: (sessionId: string) => Promise<Session>;
   /** Told of everybody who is refused because a session is another's. */
   onStranger: (sessionId: string, principal: string) => void;
 }

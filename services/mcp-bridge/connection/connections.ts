@@ -1,5 +1,6 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { Ownership } from "#runtime/bus/ownership/ownership.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
@@ -13,15 +14,8 @@ import type { Starts } from "./starts.ts";
 /** How long a stop waits for the calls on a connection. */
 const leavingMs = 10_000;
 
-/** Which instance has a connection; `#runtime/bus/ownership/ownership.ts` behind it. */
-export interface Owners {
-  acquire(
-    key: string,
-    asked: AskedConnection,
-    options: { signal: AbortSignal },
-  ): Promise<{ kind: "here"; resource: Connection } | { kind: "there"; instance: string }>;
-  release(key: string): Promise<void>;
-}
+/** Which instance has a connection. */
+type Owners = Pick<Ownership<Connection, AskedConnection>, "acquire" | "release">;
 
 export interface AskedConnection {
   server: McpServer;

@@ -8,6 +8,8 @@ import { refuseSampling } from "./input/sampling.ts";
 
 type Opened = Awaited<OpeningLink["ready"]>;
 
+type Begin = (events: OpeningEvents, over: AbortSignal) => OpeningLink;
+
 interface Start {
   readonly server: McpServer;
   readonly program: string;
@@ -36,7 +38,7 @@ export class Starts implements AsyncDisposable {
   /** Opens as `open` does, with what was said above. */
   opener(server: McpServer, open: OpenLink): OpenLink {
     return (events, time, signal) => {
-      const begin = (forwarded: OpeningEvents, over: AbortSignal) => open(forwarded, time, over);
+      const begin: Begin = (forwarded, over) => open(forwarded, time, over);
       let own: Start | undefined;
       const take = async () => {
         own = await this.#takeOrBegin(server, events, begin, signal);
@@ -63,12 +65,7 @@ export class Starts implements AsyncDisposable {
     await Promise.all(going.map(({ opening }) => opening.closed));
   }
 
-  async #takeOrBegin(
-    server: McpServer,
-    events: OpeningEvents,
-    begin: (events: OpeningEvents, over: AbortSignal) => OpeningLink,
-    signal: AbortSignal,
-  ): Promise<Start> {
+  async #takeOrBegin(server: McpServer, events: OpeningEvents, begin: Begin, signal: AbortSignal): Promise<Start> {
     const program = programOf(server);
     for (;;) {
       const changed = this.#changes.next();
@@ -85,12 +82,7 @@ export class Starts implements AsyncDisposable {
     }
   }
 
-  #begin(
-    server: McpServer,
-    program: string,
-    events: OpeningEvents,
-    begin: (events: OpeningEvents, over: AbortSignal) => OpeningLink,
-  ): Start {
+  #begin(server: McpServer, program: string, events: OpeningEvents, begin: Begin): Start {
     const over = new AbortController();
     const opening = begin(
       {

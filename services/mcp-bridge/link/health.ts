@@ -44,12 +44,8 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
     misses = failure === undefined ? 0 : misses + 1;
     if (failure === undefined) latencyMs = clock.now() - startedAt;
     const health = decideHealth(misses, latencyMs);
-    options.onFinding({
-      health,
-      latencyMs,
-      reason: reasonOf({ misses, latencyMs, failure }),
-      checkedAtMs: clock.now(),
-    });
+    const reason = failure === undefined ? reasonOfLatency(latencyMs) : reasonOfMisses(misses, failure);
+    options.onFinding({ health, latencyMs, reason, checkedAtMs: clock.now() });
     await clock.delay(msFromDuration(healthCheck.interval) ?? DEFAULT_INTERVAL_MS, signal).catch(() => {}); // the loop looks at the signal
   }
 }
@@ -73,15 +69,10 @@ async function checkOnce(options: HealthWatchOptions, timeoutMs: number, clock: 
   }
 }
 
-function reasonOf({
-  misses,
-  latencyMs,
-  failure,
-}: {
-  misses: number;
-  latencyMs: number;
-  failure: string | undefined;
-}): string {
-  if (failure !== undefined) return misses > 1 ? `${misses} checks missed: ${failure}` : failure;
+function reasonOfMisses(misses: number, failure: string): string {
+  return misses > 1 ? `${misses} checks missed: ${failure}` : failure;
+}
+
+function reasonOfLatency(latencyMs: number): string {
   return latencyMs > GREEN_MS ? `answered after ${Math.round(latencyMs)} ms` : "";
 }

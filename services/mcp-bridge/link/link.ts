@@ -34,35 +34,15 @@ import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts
 import { askMethod, methodOfTool } from "../tools/server-method.ts";
 import { sse } from "../transport/loaded-late.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
-import { type About, aboutServer } from "./about.ts";
+import { aboutServer } from "./about.ts";
 import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
 import { type ListedTools, listTools } from "./listing/list-tools.ts";
-import { type Outcome, outcomeOf, textOfError } from "./outcome/outcome.ts";
+import { outcomeOf, textOfError } from "./outcome/outcome.ts";
 import { heldIn, showAnswers } from "./outcome/shown-answers.ts";
 import { createServerSubscriptions, type ServerSubscriptions } from "./resources/server-subscriptions.ts";
-import { callAsTask, TASKS_EXTENSION, type Tasks, tasksOf } from "./tasks/tasks.ts";
+import { callAsTask, TASKS_EXTENSION, tasksOf } from "./tasks/tasks.ts";
 
-/** A client and its transport, initialised: they live and end together, and are never used again after that. */
-export interface Link extends AsyncDisposable {
-  readonly protocolVersion: string;
-  readonly about: About;
-  readonly era: KnownEra;
-  /** Resolves with the reason when the link is of no use any more; never rejects. */
-  readonly ended: Promise<string>;
-  /** Declares the link to be of no use. */
-  end(reason: string): void;
-  list(signal: AbortSignal): Promise<ListedTools>;
-  /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
-  quiet(limit: AbortSignal): Promise<void>;
-  readonly tasks: Tasks;
-  readonly subscriptions: ServerSubscriptions;
-  /** Rejects with whatever the SDK says. The result may stand for a task (`taskIn`), or ask for something. */
-  call(request: LinkCall, signal: AbortSignal): Promise<CallToolResult | InputRequiredResult>;
-  /** Resolves when the server has shown that it is there. */
-  check(signal: AbortSignal): Promise<void>;
-  /** What an error of a call or a check means. */
-  outcomeOf(error: unknown): Outcome;
-}
+export type Link = ReturnType<typeof createLink>;
 
 /** What was answered to an `input_required` result, as the server gets it. */
 export interface Answers {
@@ -227,12 +207,13 @@ function spanOfRequest({ tool, arguments: given }: LinkCall, { server, client, s
   });
 }
 
+/** A client and its transport, initialised: they live and end together, and are never used again after that. */
 function createLink(
   options: LinkOptions,
   opened: OpenTransport,
   { client, isSse }: { client: Client; isSse: boolean },
   close: () => Promise<void>,
-): Link {
+) {
   const { server, context } = options;
   const ended = Promise.withResolvers<string>();
   const closing = new AbortController();
@@ -254,6 +235,7 @@ function createLink(
   }
   if (server.roots.length > 0) client.setRequestHandler("roots/list", () => rootsOf(server));
   const isModern = client.getProtocolEra() === "modern";
+  const era: KnownEra = isSse ? "sse" : isModern ? "modern" : "legacy";
   if (isModern && client.getServerCapabilities()?.tools?.listChanged) void listen(client, options, closing.signal);
   if (!isModern && client.getServerCapabilities()?.logging) {
     client
@@ -274,20 +256,24 @@ function createLink(
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
     about: aboutServer(client, server),
-    era: isSse ? "sse" : isModern ? "modern" : "legacy",
+    era,
+    /** Resolves with the reason when the link is of no use any more; never rejects. */
     ended: ended.promise,
-    end: (reason) => ended.resolve(reason),
-    async list(signal) {
+    /** Declares the link to be of no use. */
+    end: (reason: string) => ended.resolve(reason),
+    async list(signal: AbortSignal): Promise<ListedTools> {
       const listed = await listTools(client, { signal, server });
       taskTools = listed.taskTools;
       return listed;
     },
     tasks: tasksOf(client, requestOptions),
     subscriptions,
-    async quiet(limit) {
+    /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
+    async quiet(limit: AbortSignal): Promise<void> {
       await orAborted(Promise.allSettled(calls), limit).catch(() => {}); // then they are cut
     },
-    call: (request, signal) => {
+    /** Rejects with whatever the SDK says. The result may stand for a task (`taskIn`), or ask for something. */
+    call: (request: LinkCall, signal: AbortSignal) => {
       const { name } = request.tool;
       const capabilities = { ...capabilitiesOf(server), ...request.capabilities };
       const paramsOf = () => ({
@@ -322,11 +308,13 @@ function createLink(
       call.then(forget, forget);
       return call;
     },
-    async check(signal) {
+    /** Resolves when the server has shown that it is there. */
+    async check(signal: AbortSignal): Promise<void> {
       if (isModern) await client.discover(requestOptions(signal));
       else await client.ping(requestOptions(signal));
     },
-    outcomeOf: (error) => outcomeOf(error, opened.transport.sessionId !== undefined),
+    /** What an error of a call or a check means. */
+    outcomeOf: (error: unknown) => outcomeOf(error, opened.transport.sessionId !== undefined),
     async [Symbol.asyncDispose]() {
       ended.resolve("the connection was closed");
       closing.abort();

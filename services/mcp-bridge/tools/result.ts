@@ -22,9 +22,10 @@ export function resultFromAnswer(answer: Answer, redact = (text: string) => text
   const { structuredContent: structured } = answer;
   const isError = answer.isError === true;
   const blocks = blocksIn(answer.content);
-  const texts = textsOf(blocks);
+  const words = blocks.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
+  const texts = words.length === blocks.length ? words : undefined; // undefined when there is anything but text
   const content = isTold(blocks, texts, structured) ? [] : blocks.map(contentFrom);
-  const outputJson = isError ? errorOf(answer, blocks, texts) : outputOf(structured, texts, content);
+  const outputJson = isError ? errorOf(answer, words, texts) : outputOf(structured, texts, content);
   if (isError) for (const block of content) block.blockJson = redact(block.blockJson);
   return create(ProvidedResultSchema, {
     outputJson: isError ? redact(outputJson) : outputJson,
@@ -41,8 +42,7 @@ function outputOf(structured: unknown, texts: string[] | undefined, content: rea
   return texts.length === 1 && only !== undefined && isJson(only) ? only : JSON.stringify(texts.join("\n"));
 }
 
-function errorOf({ structuredContent }: Answer, blocks: readonly Block[], texts: string[] | undefined): string {
-  const words = blocks.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
+function errorOf({ structuredContent }: Answer, words: string[], texts: string[] | undefined): string {
   if (words.length > 0) return errorResult(words.join("\n")).outputJson;
   if (isObject(structuredContent)) return errorResult(JSON.stringify(structuredContent)).outputJson;
   return errorResult(texts === undefined ? "the tool failed; see its content" : "the tool failed without saying why")
@@ -57,12 +57,6 @@ function blocksIn(content: unknown): Block[] {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** Undefined when there is anything but text. */
-function textsOf(blocks: readonly Block[]): string[] | undefined {
-  const texts = blocks.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
-  return texts.length === blocks.length ? texts : undefined;
 }
 
 /** Whether the JSON text of the result says all that the blocks say. */

@@ -28,21 +28,15 @@ export type Task = z.infer<typeof taskSchema>;
 const anyObject = z.looseObject({});
 
 /** What a link can do with the tasks of its server. */
-export interface Tasks {
-  /** How it stands. Rejects with whatever the SDK says. */
-  get(taskId: string, signal: AbortSignal): Promise<Task>;
-  /** The result of one that has ended, or that waits for answers to what its server asks meanwhile. */
-  result(task: Task, signal: AbortSignal): Promise<CallToolResult>;
-  cancel(taskId: string, signal: AbortSignal): Promise<void>;
-}
-
-export function tasksOf(client: Client, optionsWith: (signal: AbortSignal) => RequestOptions): Tasks {
+export function tasksOf(client: Client, optionsWith: (signal: AbortSignal) => RequestOptions) {
   const isModern = client.getProtocolEra() === "modern";
   const ask = (method: string, taskId: string, signal: AbortSignal) =>
     client.request({ method, params: { taskId } }, anyObject, optionsWith(signal));
   return {
-    get: async (taskId, signal) => taskSchema.parse(await ask("tasks/get", taskId, signal)),
-    async result(task, signal) {
+    /** How it stands. Rejects with whatever the SDK says. */
+    get: async (taskId: string, signal: AbortSignal) => taskSchema.parse(await ask("tasks/get", taskId, signal)),
+    /** The result of one that has ended, or that waits for answers to what its server asks meanwhile. */
+    async result(task: Task, signal: AbortSignal): Promise<CallToolResult> {
       if (task.status === "cancelled") return errorAnswer("the server canceled it");
       if (!isModern) return resultIn(await ask("tasks/result", task.taskId, signal));
       if (task.status === "completed") return resultIn(task.result);
@@ -51,7 +45,7 @@ export function tasksOf(client: Client, optionsWith: (signal: AbortSignal) => Re
       await ask("tasks/cancel", task.taskId, signal);
       return errorAnswer("its task asks for what this client does not offer");
     },
-    async cancel(taskId, signal) {
+    async cancel(taskId: string, signal: AbortSignal): Promise<void> {
       await ask("tasks/cancel", taskId, signal);
     },
   };

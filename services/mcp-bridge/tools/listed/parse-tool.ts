@@ -28,9 +28,7 @@ export function parseTool(listed: unknown, { hasHeaders = false } = {}): ParsedT
   const shownName = typeof name === "string" ? name : "";
   const inputSchemaJson = isObject(inputSchema) ? JSON.stringify(inputSchema) : "";
   const outputSchemaJson = isObject(outputSchema) ? JSON.stringify(outputSchema) : "";
-  const reason =
-    faultOf({ name, description, inputSchema, inputSchemaJson }) ??
-    (hasHeaders ? faultOfHeaders(inputSchema) : undefined);
+  const reason = faultOf(listed, inputSchemaJson) ?? (hasHeaders ? faultOfHeaders(inputSchema) : undefined);
   if (reason !== undefined) return { kind: "refused", name: shownName, reason };
   const hints = annotationsFrom(annotations, listed.title);
   const tool = create(ToolSchema, {
@@ -46,13 +44,8 @@ export function parseTool(listed: unknown, { hasHeaders = false } = {}): ParsedT
   return { kind: "tool", tool };
 }
 
-function faultOf(tool: {
-  name: unknown;
-  description: unknown;
-  inputSchema: unknown;
-  inputSchemaJson: string;
-}): string | undefined {
-  const { name, description, inputSchema, inputSchemaJson } = tool;
+function faultOf(listed: Record<string, unknown>, inputSchemaJson: string): string | undefined {
+  const { name, description = "", inputSchema } = listed;
   if (typeof name !== "string" || name === "") return "it has no name";
   if (name.length > MAX_NAME_LENGTH) return `its name is longer than ${MAX_NAME_LENGTH}`;
   if (typeof description !== "string" && description !== null) return "its description is no text";
