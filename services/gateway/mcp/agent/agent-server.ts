@@ -14,7 +14,7 @@ import { type CallInSession, follow } from "../calls/call.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
 import { type Logs, teller } from "../calls/telling.ts";
 import { DoorServer } from "../http/door-server.ts";
-import type { Answering } from "../http/refusals.ts";
+import type { OnFault } from "../http/refusals.ts";
 import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../search/search-tools.ts";
 import { indexOf } from "../search/tool-index.ts";
 import { resultFrom } from "./call-result.ts";
@@ -49,7 +49,7 @@ export interface AgentServerOptions {
   readonly callTool: CallInSession;
   /** Its arguments as they were written, numbers and all. */
   readonly argumentsJsonOf: (call: AskedCall) => string;
-  readonly answering: Answering;
+  readonly onFault: OnFault;
   readonly inSpan: InSpan;
   /** Counts a call of the principal until it is given back. */
   readonly takeCall: () => () => void;
@@ -73,11 +73,11 @@ const CACHED = ["tools/list", "prompts/list", "resources/list", "resources/templ
 
 /** One agent as an MCP server, for the messages of one request. */
 export function createAgentServer(server: AgentServerOptions): Server {
-  const { tools, sessionId, options, logs, answering, searches, tasks, asking = NOBODY_ASKED } = server;
+  const { tools, sessionId, options, logs, searches, tasks, asking = NOBODY_ASKED } = server;
   const isStateless = logs === "by request";
   const instructions =
     searches && server.instructions ? `${server.instructions}\n\n${SEARCH_INSTRUCTIONS}` : server.instructions;
-  const own = new DoorServer(INFO, {
+  const own = new DoorServer(server.onFault, INFO, {
     capabilities: {
       tools: { listChanged: true },
       resources: { subscribe: true },
@@ -90,18 +90,16 @@ export function createAgentServer(server: AgentServerOptions): Server {
     ...(asking.verifyState && { requestState: { verify: asking.verifyState } }),
     cacheHints: Object.fromEntries(CACHED.map((method) => [method, CACHE])),
   });
-  own.setRequestHandler("tools/list", () =>
-    answering(async () => {
-      if (searches) return { tools: [...SEARCH_TOOLS] };
-      const all = await read();
-      return { tools: toolsFrom(all), ...(isStateless && ttlOfTools(all)) };
-    }),
-  );
+  own.setRequestHandler("tools/list", async () => {
+    if (searches) return { tools: [...SEARCH_TOOLS] };
+    const all = await read();
+    return { tools: toolsFrom(all), ...(isStateless && ttlOfTools(all)) };
+  });
   own.setRequestHandler("tools/call", ({ params: { name, arguments: given = {} } }, context) => {
     const { id, _meta: meta } = context.mcpReq;
     const describe = () => mcpSpan({ side: "server", method: "tools/call", target: name, requestId: String(id) });
     const work = (span: WorkSpan) => callTool({ id, name, arguments: given }, context, span);
-    return answering(() => server.inSpan(describe, work, traceFromFields({ ...meta })));
+    return server.inSpan(describe, work, traceFromFields({ ...meta }));
   });
   const sources = createAgentSources({ ...server, options, tellsTtl: isStateless });
   serveResources(own, sources, server.results);

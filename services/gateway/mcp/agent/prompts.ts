@@ -14,35 +14,29 @@ const SEPARATOR = "__";
 
 /** Prompts of all the agent's servers, each under its source's name, and the completion of their arguments. */
 export function servePrompts(server: Server, sources: AgentSources): void {
-  const { content, options, answering } = sources;
-  server.setRequestHandler("prompts/list", () =>
-    answering(async () => {
-      const found = await sources.prompts();
-      const prompts = found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one)));
-      return { prompts, ...sources.ttlOf(found) };
-    }),
-  );
-  server.setRequestHandler("prompts/get", ({ params }) =>
-    answering(async () => {
-      const { source, name } = await promptOf(params.name, sources);
-      const answer = await content.getPrompt({ source, name, arguments: params.arguments ?? {} }, options);
-      const messages = answer.messages.map(({ role, contentJson }) => ({ role, content: JSON.parse(contentJson) }));
-      const described = answer.description !== "" && { description: answer.description };
-      return { ...described, messages } as GetPromptResult; // checked by the SDK, as the server wrote them
-    }),
-  );
-  server.setRequestHandler("completion/complete", ({ params: { ref, argument, context } }) =>
-    answering(async () => {
-      const of = ref.type === "ref/prompt" ? await promptOf(ref.name, sources) : await templateOf(ref.uri, sources);
-      const reference =
-        ref.type === "ref/prompt"
-          ? ({ case: "prompt", value: of.name } as const)
-          : ({ case: "uriTemplate", value: of.name } as const);
-      const known = { argument: argument.name, value: argument.value, arguments: context?.arguments ?? {} };
-      const { values, total, hasMore } = await content.complete({ source: of.source, reference, ...known }, options);
-      return { completion: { values, hasMore, ...(total !== undefined && { total }) } };
-    }),
-  );
+  const { content, options } = sources;
+  server.setRequestHandler("prompts/list", async () => {
+    const found = await sources.prompts();
+    const prompts = found.flatMap(({ source, items }) => items.map((one) => promptFrom(source.source, one)));
+    return { prompts, ...sources.ttlOf(found) };
+  });
+  server.setRequestHandler("prompts/get", async ({ params }) => {
+    const { source, name } = await promptOf(params.name, sources);
+    const answer = await content.getPrompt({ source, name, arguments: params.arguments ?? {} }, options);
+    const messages = answer.messages.map(({ role, contentJson }) => ({ role, content: JSON.parse(contentJson) }));
+    const described = answer.description !== "" && { description: answer.description };
+    return { ...described, messages } as GetPromptResult; // checked by the SDK, as the server wrote them
+  });
+  server.setRequestHandler("completion/complete", async ({ params: { ref, argument, context } }) => {
+    const of = ref.type === "ref/prompt" ? await promptOf(ref.name, sources) : await templateOf(ref.uri, sources);
+    const reference =
+      ref.type === "ref/prompt"
+        ? ({ case: "prompt", value: of.name } as const)
+        : ({ case: "uriTemplate", value: of.name } as const);
+    const known = { argument: argument.name, value: argument.value, arguments: context?.arguments ?? {} };
+    const { values, total, hasMore } = await content.complete({ source: of.source, reference, ...known }, options);
+    return { completion: { values, hasMore, ...(total !== undefined && { total }) } };
+  });
 }
 
 interface Found {

@@ -18,47 +18,36 @@ import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
  * server that lists it, or has a template for it, and of no other, to which it may be nothing but a secret.
  */
 export function serveResources(server: Server, sources: AgentSources, results: StoredResults): void {
-  const { answering } = sources;
-  server.setRequestHandler("resources/list", () =>
-    answering(async () => {
-      const found = await sources.resources();
-      return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))), ...sources.ttlOf(found) };
-    }),
-  );
-  server.setRequestHandler("resources/templates/list", () =>
-    answering(async () => {
-      const found = await sources.templates();
-      return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)), ...sources.ttlOf(found) };
-    }),
-  );
-  server.setRequestHandler("resources/read", ({ params: { uri } }) =>
-    answering(async (): Promise<ReadResourceResult> => {
-      const reference = referenceFromUri(uri);
-      if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
-      const source = (await sourceOf(uri, sources)) ?? notFound(uri);
-      const { contents, ttl } = await sources.content.readResource({ source, uri }, sources.options);
-      const kept = ttl && sources.ttlOf([{ items: contents, ttlMs: durationMs(ttl) }], Number.POSITIVE_INFINITY);
-      return { contents: contents.map(contentsFrom), ...kept };
-    }),
-  );
+  server.setRequestHandler("resources/list", async () => {
+    const found = await sources.resources();
+    return { resources: byUri(found.flatMap(({ items }) => items.map(resourceFrom))), ...sources.ttlOf(found) };
+  });
+  server.setRequestHandler("resources/templates/list", async () => {
+    const found = await sources.templates();
+    return { resourceTemplates: found.flatMap(({ items }) => items.map(templateFrom)), ...sources.ttlOf(found) };
+  });
+  server.setRequestHandler("resources/read", async ({ params: { uri } }): Promise<ReadResourceResult> => {
+    const reference = referenceFromUri(uri);
+    if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
+    const source = (await sourceOf(uri, sources)) ?? notFound(uri);
+    const { contents, ttl } = await sources.content.readResource({ source, uri }, sources.options);
+    const kept = ttl && sources.ttlOf([{ items: contents, ttlMs: durationMs(ttl) }], Number.POSITIVE_INFINITY);
+    return { contents: contents.map(contentsFrom), ...kept };
+  });
 }
 
 /** Up to 2025-11-25; later, a request that listens names what it listens to. */
 export function serveSubscriptions(server: Server, sources: AgentSources): void {
-  const { content, options, answering } = sources;
-  server.setRequestHandler("resources/subscribe", ({ params: { uri } }) =>
-    answering(async () => {
-      const source = (await sourceOf(uri, sources)) ?? notFound(uri);
-      await content.subscribeResource({ source, uri }, options);
-      return {};
-    }),
-  );
-  server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) =>
-    answering(async () => {
-      await content.unsubscribeResource({ sessionId: await sources.sessionId(), uri }, options);
-      return {};
-    }),
-  );
+  const { content, options } = sources;
+  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
+    const source = (await sourceOf(uri, sources)) ?? notFound(uri);
+    await content.subscribeResource({ source, uri }, options);
+    return {};
+  });
+  server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }) => {
+    await content.unsubscribeResource({ sessionId: await sources.sessionId(), uri }, options);
+    return {};
+  });
 }
 
 /** Of these resources, those that a source has. */

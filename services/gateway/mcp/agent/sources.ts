@@ -4,7 +4,6 @@ import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/c
 import type { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
-import type { Answering } from "../http/refusals.ts";
 import { scopeOfSession, type Tools } from "./tool-list.ts";
 
 const REFUSALS: ReadonlySet<Code> = new Set([
@@ -32,7 +31,6 @@ interface SourcesOptions {
   readonly tools: Tools;
   readonly content: Content;
   readonly options: CallOptions;
-  readonly answering: Answering;
   readonly sessionId: () => Promise<string>;
   /** Whether the client is told how long it may keep an answer, as since 2026-07-28. */
   readonly tellsTtl: boolean;
@@ -51,7 +49,7 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
 
   /** All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
   async function each<P extends Page, T>(
-    readPage: (asked: { source: SourceOfSession; pageSize: number; pageToken: string }) => Promise<P>,
+    readPage: (asked: AskedPage, options: CallOptions) => Promise<P>,
     itemsOf: (page: P) => readonly T[],
   ): Promise<(Kept<T> & { readonly source: SourceOfSession })[]> {
     const id = await sessionId();
@@ -60,7 +58,7 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
       .filter(({ available }) => available)
       .map(async ({ source: name }) => {
         const source = { sessionId: id, source: name };
-        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }));
+        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }, options));
         return { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
       });
     return Promise.all(answered);
@@ -68,21 +66,9 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
 
   return {
     ...asking,
-    prompts: () =>
-      each(
-        (asked) => content.listPrompts(asked, options),
-        ({ prompts }) => prompts,
-      ),
-    resources: () =>
-      each(
-        (asked) => content.listResources(asked, options),
-        ({ resources }) => resources,
-      ),
-    templates: () =>
-      each(
-        (asked) => content.listResourceTemplates(asked, options),
-        ({ resourceTemplates }) => resourceTemplates,
-      ),
+    prompts: () => each(content.listPrompts, ({ prompts }) => prompts),
+    resources: () => each(content.listResources, ({ resources }) => resources),
+    templates: () => each(content.listResourceTemplates, ({ resourceTemplates }) => resourceTemplates),
     /** The strictest of what servers say, for a client that is told of it. */
     ttlOf: (found: readonly Kept<unknown>[], mostMs = LIST_TTL_MS): { ttlMs?: number } =>
       tellsTtl ? { ttlMs: Math.min(mostMs, ...found.flatMap(({ ttlMs }) => ttlMs ?? [])) } : {},
@@ -102,6 +88,12 @@ export function ttlOfTools({ sources }: Pick<ListToolsResponse, "sources">): { t
 function keptFrom<P extends Page, T>(pages: readonly P[], itemsOf: (page: P) => readonly T[]): Kept<T> {
   const ttls = pages.flatMap(({ ttl }) => (ttl === undefined ? [] : [durationMs(ttl)]));
   return { items: pages.flatMap(itemsOf), ttlMs: ttls.length === 0 ? undefined : Math.min(...ttls) };
+}
+
+interface AskedPage {
+  readonly source: SourceOfSession;
+  readonly pageSize: number;
+  readonly pageToken: string;
 }
 
 interface Page {

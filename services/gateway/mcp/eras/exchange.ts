@@ -4,13 +4,13 @@ import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { valuesOf } from "../../plain/exchange.ts";
-import type { AgentServerOptions } from "../agent/agent-server.ts";
 import type { Content } from "../agent/sources.ts";
 import { createStoredResults, type StoredCalls } from "../agent/stored-results.ts";
 import type { Tools } from "../agent/tool-list.ts";
 import type { CallInSession } from "../calls/call.ts";
-import { createAnswering, type OnFault } from "../http/refusals.ts";
+import type { OnFault } from "../http/refusals.ts";
 import type { HeldCalls } from "../tasks/held-calls.ts";
+import type { TasksOptions } from "../tasks/task-calls.ts";
 import type { McpSessions } from "./sessions.ts";
 
 /** What the door asks the services for. */
@@ -58,32 +58,20 @@ export function serverParts(parts: McpParts, { caller, request }: McpExchange, s
   const options = optionsFor(caller);
   let known: Promise<string> | undefined;
   return {
-    tools: parts.tools,
-    content: parts.content,
-    calls: parts.calls,
-    results: createStoredResults(parts.calls, options, parts.maxBytes),
+    ...parts,
     options,
+    principal: principalOf(caller),
+    results: createStoredResults(parts.calls, options, parts.maxBytes),
     searches: new URL(request.url).searchParams.get("search") === "1",
-    answering: createAnswering(parts.onFault),
-    inSpan: parts.inSpan,
     sessionId() {
       known ??= sessionId();
       return known;
     },
-    takeCall: () => parts.takeCall(caller),
-  } satisfies Partial<AgentServerOptions>;
-}
-
-/** What tasks need beside. */
-export function tasksParts({ tools, held, stopping }: McpParts, { caller, request }: McpExchange) {
-  return {
-    principal: principalOf(caller),
-    held,
     callIn:
-      (sessionId: string): CallInSession =>
+      (id: string): CallInSession =>
       (call, options) =>
-        tools.callTool({ ...call, sessionId }, options),
+        parts.tools.callTool({ ...call, sessionId: id }, options),
+    takeCall: () => parts.takeCall(caller),
     left: request.signal,
-    stopping,
-  };
+  } satisfies Partial<TasksOptions>;
 }

@@ -14,8 +14,9 @@ import { askOnStream } from "../calls/ask-on-stream.ts";
 import { LEAST } from "../calls/log-levels.ts";
 import { answer, answersFrom } from "../calls/questions.ts";
 import { CREATE_TASK, serveTasks, TASKS_CAPABILITY } from "../tasks/serve-tasks.ts";
+import type { TasksOptions } from "../tasks/task-calls.ts";
 import { headerFromSession, type StandingSession, sessionFromHeader } from "./client-session.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "./exchange.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { callIdOf } from "./ids/derived-ids.ts";
 import { eventIdOfCall, type PlacedCall } from "./ids/event-ids.ts";
 import { writtenArguments } from "./written-arguments.ts";
@@ -108,19 +109,17 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
     asking: askOnStream(() => transport, { answers: served.answers, isResumed: exchange.isResumed ?? false }),
     knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
     logs: { from: served.logLevel },
-  } satisfies Partial<AgentServerOptions>;
+  } satisfies TasksOptions;
   const server = createAgentServer({
     ...own,
     tasks: TASKS_CAPABILITY,
     ...(instructions !== undefined && { instructions }),
   });
-  server.setRequestHandler("logging/setLevel", ({ params: { level } }) =>
-    own.answering(async () => {
-      await parts.sessions.setLogLevel(sessionId, LEAST[level], exchange.caller);
-      return {};
-    }),
-  );
-  serveTasks(server, { ...own, ...tasksParts(parts, exchange) });
+  server.setRequestHandler("logging/setLevel", async ({ params: { level } }) => {
+    await parts.sessions.setLogLevel(sessionId, LEAST[level], exchange.caller);
+    return {};
+  });
+  serveTasks(server, own);
   const call = only && callFrom(only);
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
   const transport = new Transport({

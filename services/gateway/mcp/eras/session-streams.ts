@@ -109,12 +109,10 @@ async function followSession(
   const { content } = parts;
   void followResources({
     sources: { content, options, sessionId: async () => sessionId },
-    ...{
-      resources: [],
-      isResumed: digest !== undefined,
-      signal: ending.signal,
-      onUpdated: (uri) => server.sendResourceUpdated({ uri }),
-    },
+    resources: [],
+    isResumed: digest !== undefined,
+    signal: ending.signal,
+    onUpdated: (uri) => server.sendResourceUpdated({ uri }),
   });
   const follow = async () => {
     if (digest !== undefined && digest !== known) await server.sendToolListChanged();

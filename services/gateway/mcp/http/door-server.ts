@@ -1,22 +1,33 @@
+import { ConnectError } from "@connectrpc/connect";
 import {
+  type Implementation,
   type JSONRPCRequest,
   ProtocolError,
   type Result,
   Server,
   type ServerContext,
+  type ServerOptions,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { JSON_RPC } from "./refusals.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { JSON_RPC, type OnFault, rpcFailureFrom, tellFault } from "./refusals.ts";
 
 const WHOLE_LISTS = new Set(["tools/list", "prompts/list", "resources/list", "resources/templates/list"]);
 
 type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
 
 /**
- * A server of the SDK that names the fields which are wrong with a client's parameters. The SDK's own (2.4.0) hands on what zod says, a
- * JSON text, and for most methods as a fault of the server.
+ * A server of the SDK that tells a client what its handlers throw as all doors do, and names the fields which are wrong with the client's
+ * parameters. The SDK's own (2.4.0) hands on what zod says, a JSON text, and for most methods as a fault of the server.
  */
 export class DoorServer extends Server {
+  readonly #onFault: OnFault;
+
+  constructor(onFault: OnFault, info: Implementation, options: ServerOptions) {
+    super(info, options);
+    this.#onFault = onFault;
+  }
+
   protected override _wrapHandler(method: string, handler: Handler): Handler {
     const wrapped = super._wrapHandler(method, handler);
     return async (request, context) => {
@@ -29,8 +40,11 @@ export class DoorServer extends Server {
         return await wrapped(request, context);
       } catch (error) {
         const faults = isOfSdk(error) ? faultsIn(error.message) : undefined;
-        if (faults === undefined) throw error;
-        throw new ProtocolError(JSON_RPC.invalidParams, `${method}: ${faults}`);
+        if (faults !== undefined) throw new ProtocolError(JSON_RPC.invalidParams, `${method}: ${faults}`);
+        if (error instanceof ProtocolError) throw error;
+        tellFault(error, this.#onFault);
+        const { code, message, data } = rpcFailureFrom(error);
+        throw new ProtocolError(code, message, data);
       }
     };
   }
@@ -40,11 +54,10 @@ const issuesForm = z
   .array(z.object({ path: z.array(z.union([z.string(), z.number()])), message: z.string() }))
   .nonempty();
 
-/** What handlers throw is a `ProtocolError` of theirs. */
+/** Whether it may be the SDK's word on parameters: handlers refuse by errors of their own. */
 function isOfSdk(error: unknown): error is Error {
-  return error instanceof ProtocolError
-    ? error.message.startsWith("Invalid tools/call request: ")
-    : error instanceof Error;
+  if (error instanceof ProtocolError) return error.message.startsWith("Invalid tools/call request: ");
+  return error instanceof Error && !(error instanceof ConnectError || error instanceof Failure);
 }
 
 /** Of a message that has faults without number, the first are told. */

@@ -56,22 +56,6 @@ export function refusalResponse(error: unknown, id: string | number | null, chal
   return Response.json({ jsonrpc: "2.0", id, error: rpcFailureFrom(failure) }, { status, headers });
 }
 
-/** For handlers of the SDK, which tell a client what they throw. */
-export type Answering = <T>(work: () => Promise<T>) => Promise<T>;
-
-export function createAnswering(onFault: OnFault): Answering {
-  return async (work) => {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof ProtocolError) throw error;
-      tellFault(error, onFault);
-      const { code, message, data } = rpcFailureFrom(error);
-      throw new ProtocolError(code, message, data);
-    }
-  };
-}
-
 /** Told of what is nobody's but this process's fault, of which a client is told no more than that. */
 export type OnFault = (error: unknown) => void;
 

@@ -43,7 +43,7 @@ export function serveOwn(
   { tools, instructions, responseMode = "auto" }: OwnServer,
 ): Promise<Response> {
   const createServer = () => {
-    const server = new DoorServer(INFO, { capabilities: { tools: {} }, instructions });
+    const server = new DoorServer(parts.onFault, INFO, { capabilities: { tools: {} }, instructions });
     server.setRequestHandler("tools/list", () => ({ tools: tools.map(({ listed }) => listed) }));
     server.setRequestHandler("tools/call", async ({ params: { name, arguments: given = {} } }, { mcpReq }) => {
       const tool = tools.find(({ listed }) => listed.name === name);

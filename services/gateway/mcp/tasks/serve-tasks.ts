@@ -44,16 +44,16 @@ const listed = z.looseObject({ cursor: z.string().optional() });
 
 /** Adds the methods of tasks to an agent's server. */
 export function serveTasks(server: Server, options: TasksOptions): void {
-  const { answering, asking, calls, held, left, stopping } = options;
+  const { asking, calls, held, left, stopping } = options;
   const { tasks, begin, keepGoing, resultOf, isTaskTool } = createTaskCalls(options);
-  const handle = <P extends z.ZodType, R>(
+  const handle = <P extends z.ZodType>(
     method: string,
     params: P,
-    work: (given: z.output<P>, context: ServerContext) => Promise<R>,
+    work: (given: z.output<P>, context: ServerContext) => Promise<object>,
   ) =>
-    server.setRequestHandler(method, { params }, (given, context) =>
-      answering(async () => (await work(given as z.output<P>, context)) as Record<string, unknown>),
-    );
+    server.setRequestHandler(method, { params }, async (given, context) => ({
+      ...(await work(given as z.output<P>, context)),
+    }));
 
   async function create(given: z.output<typeof called>, context: ServerContext): Promise<CreateTaskResult> {
     const asked = { id: context.mcpReq.id, name: given.name, arguments: given.arguments ?? {} };

@@ -83,15 +83,13 @@ const named = z.looseObject({ taskId: z.string() });
 
 /** Adds the methods of the extension to an agent's server. */
 export function serveTaskExtension(server: Server, options: TasksOptions, isDeclared: boolean): void {
-  const { answering, calls } = options;
+  const { calls } = options;
   const { tasks, detailed } = createDetailedTasks(options);
   const handle = (method: string, work: (call: ToolCall, context: ServerContext) => Promise<Record<string, unknown>>) =>
-    server.setRequestHandler(method, { params: named }, ({ taskId }, context) =>
-      answering(async () => {
-        if (!isDeclared) refuseUndeclared();
-        return work(await tasks.require(taskId), context);
-      }),
-    );
+    server.setRequestHandler(method, { params: named }, async ({ taskId }, context) => {
+      if (!isDeclared) refuseUndeclared();
+      return work(await tasks.require(taskId), context);
+    });
 
   handle("tasks/get", detailed);
   handle("tasks/update", async (call, { mcpReq }) => {

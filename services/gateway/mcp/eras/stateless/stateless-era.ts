@@ -19,7 +19,7 @@ import {
   refuseUndeclared,
   serveTaskExtension,
 } from "../../tasks/task-extension.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts, tasksParts } from "../exchange.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "../exchange.ts";
 import { writtenArguments } from "../written-arguments.ts";
 import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
 import { listenedTasks, listeningAnyway, withTaskUpdates } from "./listened-tasks.ts";
@@ -42,7 +42,6 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
       asking: askingOf(parts, exchange),
       knowsLinks: true,
       logs: "by request" as const,
-      ...tasksParts(parts, exchange),
     }) satisfies TasksOptions;
   const server = () => {
     const tasks = own();
