@@ -45,32 +45,22 @@ export interface AnswersParts {
  * schema; what is shown follows.
  */
 export function createAnswers({ messages, membership, submit, findSpace }: AnswersParts) {
-  /** SEC-2: ids of calls are chosen by who calls, so a space may show a call under the id of one that waits in another. */
-  async function requireShownHere(spaceId: string, callId: string): Promise<void> {
-    if ((await findSpace(callId)) !== spaceId) refuseUnknown(spaceId, callId);
-  }
-
-  /** What is shown has its end. Whether by this very submission, the router knows, which refuses any other one. */
-  async function repeated(message: SpaceMessage, answer: Answer): Promise<Shown> {
-    return { message, resolvedLate: (await submit(answer))?.resolvedLate ?? false };
-  }
-
   return {
     /** The person takes part in the space from then on. */
     async answer(spaceId: string, { by, ...answer }: Answer & { by: Member }): Promise<Shown> {
       const shown = (await messages.findTool(spaceId, answer.callId)) ?? refuseUnknown(spaceId, answer.callId);
       const { state: status } = toolOf(shown);
-      if (isFinal(status)) {
-        await requireShownHere(spaceId, answer.callId);
-        return repeated(shown, answer);
-      }
-      if (status !== ToolMessageState.REQUIRES_ACTION) {
+      const isOver = isFinal(status);
+      if (!isOver && status !== ToolMessageState.REQUIRES_ACTION) {
         refuse("failed_precondition", `call ${answer.callId} waits for nobody: it is ${wordOf(status)}`, {
           reason: "CALL_NOT_AWAITED",
           metadata: { call_id: answer.callId },
         });
       }
-      await requireShownHere(spaceId, answer.callId);
+      // SEC-2: ids of calls are chosen by who calls, so a space may show a call under the id of one that waits in another
+      if ((await findSpace(answer.callId)) !== spaceId) refuseUnknown(spaceId, answer.callId);
+      // whether it ended by this very submission, the router knows, which refuses any other one
+      if (isOver) return { message: shown, resolvedLate: (await submit(answer))?.resolvedLate ?? false };
       await membership.join(spaceId, by);
       const { result = resultFromOutcome(answer.outcome), resolvedLate = false } = (await submit(answer)) ?? {};
       const author = shown.author ?? refuse("internal", `message ${shown.id} has no author`, { reason: "RECORD_LOST" });

@@ -27,21 +27,13 @@ import { messageOfEvent, type PageRequest, pageFromLatest } from "../space/space
 import type { Fitting } from "./message-size.ts";
 import { decideToolMessage, idOfToolMessage } from "./tool-message.ts";
 
-export interface Page {
-  messages: SpaceMessage[];
-  total: number;
-  /** Where the page before this one ends; 0 when there is none. */
-  before: bigint;
-}
+export type Messages = ReturnType<typeof createMessages>;
 
-/** What is said and shown in spaces. Whether a space exists is asked before. */
-export interface Messages {
-  /** Repeating it under the same id has no effect; an id that another author used, or for something else, is refused. */
-  send(said: { spaceId: string; author: Member; content: ContentPart[]; messageId: string }): Promise<SpaceMessage>;
-  list(spaceId: string, page: PageRequest): Promise<Page>;
-  /** Shows a call, or changes what is shown of it. */
-  recordTool(shown: { spaceId: string; author: Member; tool: ToolMessage }): Promise<SpaceMessage>;
-  findTool(spaceId: string, callId: string): Promise<SpaceMessage | undefined>;
+interface Said {
+  spaceId: string;
+  author: Member;
+  content: ContentPart[];
+  messageId: string;
 }
 
 export interface MessagesParts {
@@ -51,12 +43,14 @@ export interface MessagesParts {
   fitted: Fitting;
 }
 
-export function createMessages({ log, clock, fitted }: MessagesParts): Messages {
+/** What is said and shown in spaces. Whether a space exists is asked before. */
+export function createMessages({ log, clock, fitted }: MessagesParts) {
   const drafted = (spaceId: string, id: string, author: Member) =>
     create(SpaceMessageSchema, { id, spaceId, author, createTime: timestampFromMs(clock.now()) });
 
   return {
-    async send({ spaceId, author, content, messageId }) {
+    /** Repeating it under the same id has no effect; an id that another author used, or for something else, is refused. */
+    async send({ spaceId, author, content, messageId }: Said): Promise<SpaceMessage> {
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
         const text = create(TextMessageSchema, { content });
         const known = state.messagesById.get(messageId);
@@ -67,22 +61,22 @@ export function createMessages({ log, clock, fitted }: MessagesParts): Messages 
       });
       return messageFrom(outcome);
     },
-    async list(spaceId, page) {
+    async list(spaceId: string, page: PageRequest) {
       const { messages } = await log.read(spaceId);
       return { ...pageFromLatest(messages, page), total: messages.length };
     },
-    async recordTool({ spaceId, author, tool }) {
+    /** Shows a call, or changes what is shown of it. */
+    async recordTool({ spaceId, author, tool }: Pick<Said, "spaceId" | "author"> & { tool: ToolMessage }) {
       const id = idOfToolMessage(tool.callId);
       const update = await fitted(tool, author.sessionId);
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
         const shown = state.messagesById.get(id);
         if (shown) refuseOtherAgent(shown, author);
-        const decision = decideToolMessage(shown, update, () => drafted(spaceId, id, author));
-        return decision.kind === "same" ? { keep: decision.message } : { append: decision.event };
+        return decideToolMessage(shown, update, () => drafted(spaceId, id, author));
       });
       return messageFrom(outcome);
     },
-    async findTool(spaceId, callId) {
+    async findTool(spaceId: string, callId: string): Promise<SpaceMessage | undefined> {
       return (await log.read(spaceId)).messagesById.get(idOfToolMessage(callId));
     },
   };

@@ -21,9 +21,9 @@ function show(updates: readonly ToolMessage[]): { shown: SpaceMessage | undefine
   const events: string[] = [];
   for (const update of updates) {
     const decision = decideToolMessage(shown, update, draft);
-    if (decision.kind === "same") continue;
-    shown = messageOfEvent(decision.event);
-    events.push(decision.event.event.case ?? "");
+    if ("keep" in decision) continue;
+    shown = messageOfEvent(decision.append);
+    events.push(decision.append.event.case ?? "");
   }
   return { shown, events };
 }

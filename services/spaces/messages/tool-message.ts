@@ -19,16 +19,17 @@ import {
   type ToolMessage,
   ToolMessageSchema,
   ToolMessageState,
+  ToolMessageStateSchema,
 } from "#gen/toolbus/space/v1/space_pb.ts";
 import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
+import type { LogDecision } from "../space/space-log.ts";
 import { isFinal } from "../space/space-state.ts";
 
 /** Ids of people's messages hold no colon, so that the two never meet. */
 export function idOfToolMessage(callId: string): string {
   return `tool:${callId}`;
 }
-
-export type ToolMessageDecision = { kind: "append"; event: SpaceEvent } | { kind: "same"; message: SpaceMessage };
 
 /**
  * What showing a call in this state means for the message that shows it, which `draft` is when there is none. Updates may
@@ -39,14 +40,14 @@ export function decideToolMessage(
   shown: SpaceMessage | undefined,
   update: ToolMessage,
   draft: () => SpaceMessage,
-): ToolMessageDecision {
+): LogDecision<SpaceMessage> {
   const before = shown && toolOf(shown);
   const after = before ? merged(before, update) : update;
-  if (before && shown && !isAhead(before, after)) return { kind: "same", message: shown };
+  if (before && shown && !isAhead(before, after)) return { keep: shown };
   const message = shown ? clone(SpaceMessageSchema, shown) : draft();
   message.content = { case: "tool", value: after };
   const event = eventFrom(before?.state, after.state, message);
-  return { kind: "append", event: create(SpaceEventSchema, { event }) };
+  return { append: create(SpaceEventSchema, { event }) };
 }
 
 export function toolOf(message: SpaceMessage): ToolMessage {
@@ -91,17 +92,7 @@ function eventFrom(before: ToolMessageState | undefined, after: ToolMessageState
 }
 
 /** As a model or a person reads it. */
-export function wordOf(status: ToolMessageState): string {
-  switch (status) {
-    case ToolMessageState.RUNNING:
-      return "running";
-    case ToolMessageState.REQUIRES_ACTION:
-      return "requires_action";
-    case ToolMessageState.COMPLETE:
-      return "complete";
-    case ToolMessageState.ERROR:
-      return "error";
-    default:
-      return "unknown";
-  }
+export function wordOf(state: ToolMessageState): string {
+  const isKnown = state !== ToolMessageState.UNSPECIFIED && state in ToolMessageStateSchema.value;
+  return isKnown ? enumWord(ToolMessageStateSchema, state) : "unknown";
 }
