@@ -18,6 +18,7 @@ import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_p
 import type { MemoryEntry } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openBackground } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
@@ -92,8 +93,6 @@ export interface PlanClockParts {
 
 /** Looks at each record when the time of one of its plans comes. */
 export function openPlanClock({ records, look, clock, logger }: PlanClockParts): AsyncDisposable {
-  const stopping = new AbortController();
-  const { signal } = stopping;
   const waits = new Map<string, Ending>();
   const looks = new Set<Promise<void>>();
 
@@ -108,7 +107,7 @@ export function openPlanClock({ records, look, clock, logger }: PlanClockParts):
       }
     }
   };
-  const plan = (record: MemoryRecord) => {
+  const plan = (record: MemoryRecord, signal: AbortSignal) => {
     const owner = { sessionId: record.sessionId, agent: record.agent };
     const key = keyOf(owner);
     waits.get(key)?.end(); // a look that is under way ends by itself
@@ -125,16 +124,12 @@ export function openPlanClock({ records, look, clock, logger }: PlanClockParts):
       });
     looks.add(looking);
   };
-  const follow = async () => {
-    for await (const change of records.follow({ signal })) if (change.kind === "set") plan(change.value);
-  };
   const onError = (error: unknown) => logger.warn({ err: error }, `plans wake nobody: ${messageFromUnknown(error)}`);
-  const running = repeatUntilAborted(follow, { initialMs: retryMs, maxMs: retryMs, clock, signal, onError });
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await running;
-      await Promise.all(looks);
-    },
-  };
+  return openBackground(async (signal) => {
+    const follow = async () => {
+      for await (const change of records.follow({ signal })) if (change.kind === "set") plan(change.value, signal);
+    };
+    await repeatUntilAborted(follow, { initialMs: retryMs, maxMs: retryMs, clock, signal, onError });
+    await Promise.all(looks);
+  });
 }
