@@ -3,12 +3,13 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import type { Member, Space } from "#gen/toolbus/space/v1/space_pb.ts";
-import type { SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import type { ListMessagesRequest, SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { readableSubmissionFrom } from "#runtime/results/submission.ts";
 import { type Caller, callerOf, principalOf, takerOf } from "#runtime/rpc/identity.ts";
-import { pageOf } from "#runtime/rpc/paging/page.ts";
+import { pageOf, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../messages/answers.ts";
 import type { Messages } from "../messages/messages.ts";
@@ -17,7 +18,6 @@ import { agentMember, memberOf, personMember } from "../space/member.ts";
 import type { Membership } from "../space/membership.ts";
 import type { SpaceAccess } from "../space/space-access.ts";
 import type { SpaceLog } from "../space/space-log.ts";
-import { pageOfMessages } from "./pages.ts";
 
 export interface SpaceParts {
   membership: Membership;
@@ -108,6 +108,18 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       return await answers.answer(request.spaceId, answer);
     },
   };
+}
+
+/** A page of a space's messages, latest first: its token is the position before which the next one begins. */
+async function pageOfMessages(
+  messages: Pick<Messages, "list">,
+  { spaceId, pageSize, pageToken, skip }: ListMessagesRequest,
+) {
+  const list = ["messages", spaceId];
+  const page = { offset: skip, limit: sizeOfPage(pageSize), before: BigInt(placeFromToken(list, pageToken) || 0) };
+  const { messages: listed, total, before } = await messages.list(spaceId, page);
+  const nextPageToken = tokenFromPlace(list, before === 0n ? "" : String(before));
+  return { messages: listed.toReversed(), totalSize: total, nextPageToken };
 }
 
 /** How other services show visible calls. */
