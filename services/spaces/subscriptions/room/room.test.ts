@@ -19,8 +19,7 @@ import { createMemory } from "../../memory/memory.ts";
 import { createStores } from "../../subscriptions.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "../../testing/test-spaces.ts";
 import { createStreamLog } from "../stream-log.ts";
-import { INBOXES, MEMORY, openSharedRoom } from "./room.ts";
-import { spaceShares } from "./space-room.ts";
+import { INBOXES, MEMORY, openSharedRoom, spaceShares } from "./room.ts";
 
 const stack = new AsyncDisposableStack();
 const { signal } = new AbortController();

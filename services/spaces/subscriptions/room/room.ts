@@ -2,10 +2,12 @@ import { type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { codecOf } from "#runtime/bus/buckets/bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
-import { openGivingWay } from "#runtime/bus/room/give-way.ts";
+import { type GivingWay, openGivingWay } from "#runtime/bus/room/give-way.ts";
 import { sharesByHeader, sharesBySession } from "#runtime/bus/room/shares.ts";
 import type { Sessions } from "../../owners/sessions.ts";
-import { type SpaceRoomParts, spaceShares } from "./space-room.ts";
+import type { SpaceLog } from "../../space/space-log.ts";
+import { isFinal } from "../../space/space-state.ts";
+import { subjectOfSpace } from "../stream-log.ts";
 
 /** Their titles, members and grants; messages are in a stream. */
 export const SPACES = {
@@ -14,8 +16,15 @@ export const SPACES = {
   codec: codecOf(SpaceSchema),
   holderOf: ({ principal }: Space) => principal,
 } as const;
+const MESSAGES = "TOOLBUS_SPACES";
 export const INBOXES = { stream: "TOOLBUS_INBOX", prefix: "toolbus.inbox." };
 export const MEMORY = { stream: "KV_toolbus_memory", prefix: "$KV.toolbus_memory." };
+
+interface SpaceRoomParts {
+  log: Pick<SpaceLog, "read">;
+  /** Who created the space; empty for nobody, or for one that there is not. */
+  creatorOf: (spaceId: string) => Promise<string>;
+}
 
 export interface SharedRoomParts extends SpaceRoomParts {
   sessions: Pick<Sessions, "findPrincipal">;
@@ -49,5 +58,24 @@ export function openSharedRoom(bus: Bus, parts: SharedRoomParts) {
     /** Refuses a principal that has its share of all spaces. */
     requireSpace: spaces.requireRoom,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** What has not reached the inboxes stays, and so does what follows a call that still runs or waits in its space. */
+export function spaceShares(bus: Bus, { log, creatorOf }: SpaceRoomParts): GivingWay {
+  const spaceOf = (subject: string) => subject.slice(subjectOfSpace("").length);
+  return {
+    stream: MESSAGES,
+    /** A space that nobody has created is a holder of its own. */
+    async holderOf(subject) {
+      const creator = await creatorOf(spaceOf(subject));
+      return creator === "" ? subject : `principal ${creator}`;
+    },
+    async firstKept(subject) {
+      const { ack_floor: delivered } = await bus.manager.consumers.info(MESSAGES, "spaces_to_inboxes");
+      const { messages } = await log.read(spaceOf(subject));
+      const open = messages.find(({ content }) => content.case === "tool" && !isFinal(content.value.state));
+      return Math.min(delivered.stream_seq + 1, Number(open?.sequence ?? Number.POSITIVE_INFINITY));
+    },
   };
 }
