@@ -20,15 +20,13 @@ import { createRunContext } from "./run-context.ts";
 import { createMembership } from "./space/membership.ts";
 import { createNotices } from "./space/notices.ts";
 import { createSpaceAccess } from "./space/space-access.ts";
-import {
-  createForgetSession,
-  createNeighbours,
-  createSessionWaker,
-  createStores,
-  openDeliveries,
-  openSharedRoom,
-  seenMarks,
-} from "./subscriptions.ts";
+import { openDeliveries } from "./subscriptions/deliveries.ts";
+import { createForgetSession } from "./subscriptions/forget-session.ts";
+import { createNeighbours } from "./subscriptions/neighbours.ts";
+import { openSharedRoom } from "./subscriptions/room/room.ts";
+import { createSessionWaker } from "./subscriptions/session-waker.ts";
+import { seenMarks } from "./subscriptions/stream-inbox.ts";
+import { createStores } from "./subscriptions.ts";
 
 export async function openService(config: Config, context: ServiceContext): Promise<OpenService> {
   const { name, instance, logger, telemetry } = context;
@@ -56,9 +54,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     runContext: createRunContext({ membership, inbox, memory }),
   };
 
-  stack.use(
-    await openDeliveries(bus, { deliver: createNotices({ membership, access, inbox, logger }).deliver, logger }),
-  );
+  stack.use(await openDeliveries(bus, { deliver: createNotices({ membership, access, inbox, logger }), logger }));
   const look = createDuePlans({ records: stores.memory, inbox, clock });
   stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
   const fills = "marks of events that wait, or that were seen within the hour";

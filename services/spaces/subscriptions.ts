@@ -6,13 +6,6 @@ import { SPACES } from "./subscriptions/room/room.ts";
 import { createStreamInbox } from "./subscriptions/stream-inbox.ts";
 import { createStreamLog } from "./subscriptions/stream-log.ts";
 
-export { openDeliveries } from "./subscriptions/deliveries.ts";
-export { createForgetSession } from "./subscriptions/forget-session.ts";
-export { createNeighbours } from "./subscriptions/neighbours.ts";
-export { openSharedRoom } from "./subscriptions/room/room.ts";
-export { createSessionWaker } from "./subscriptions/session-waker.ts";
-export { seenMarks } from "./subscriptions/stream-inbox.ts";
-
 /** Everything that the service remembers, as it stands on the bus. */
 export function createStores(bus: Bus) {
   return {

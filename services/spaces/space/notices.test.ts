@@ -10,7 +10,7 @@ const agents = ["full", "free"].map((sessionId) => ({ sessionId, agent: "a" }));
 function openNotices(reason: "INBOX_FULL" | "STORE_FULL") {
   const delivered: string[] = [];
   const warnings: unknown[] = [];
-  const notices = createNotices({
+  const deliver = createNotices({
     membership: { recipients: async () => agents },
     access: { isForSession: async () => true },
     inbox: {
@@ -22,7 +22,7 @@ function openNotices(reason: "INBOX_FULL" | "STORE_FULL") {
     },
     logger: { warn: (details) => warnings.push(details) },
   });
-  return { notices, delivered, warnings };
+  return { deliver, delivered, warnings };
 }
 
 function said(): SpaceEvent {
@@ -35,13 +35,13 @@ function said(): SpaceEvent {
 }
 
 test("SEC-6 an inbox that is full keeps no message from the inboxes of others, and the log tells of it", async () => {
-  const { notices, delivered, warnings } = openNotices("INBOX_FULL");
-  await notices.deliver(said());
+  const { deliver, delivered, warnings } = openNotices("INBOX_FULL");
+  await deliver(said());
   expect(delivered).toEqual(["free"]);
   expect(warnings).toMatchObject([{ sessionId: "full", spaceId: "hall" }]);
 });
 
 test("BUS-4 a message that no store takes is delivered later", async () => {
-  const { notices } = openNotices("STORE_FULL");
-  await expect(notices.deliver(said())).rejects.toMatchObject({ reason: "STORE_FULL" });
+  const { deliver } = openNotices("STORE_FULL");
+  await expect(deliver(said())).rejects.toMatchObject({ reason: "STORE_FULL" });
 });

@@ -18,32 +18,30 @@ export interface NoticesParts {
  * twice for an event does it once, as the inbox knows what it was given.
  */
 export function createNotices({ membership, access, inbox, logger }: NoticesParts) {
-  return {
-    async deliver({ event }: SpaceEvent): Promise<void> {
-      if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
-      const { id, spaceId, author, createTime, content } = event.value;
-      for (const agent of await membership.recipients(spaceId, author)) {
-        if (!(await access.isForSession(spaceId, agent.sessionId))) continue;
-        const notice: InboxEvent = create(InboxEventSchema, {
-          eventId: `msg:${spaceId}:${id}`,
-          ...agent,
-          ...(createTime && { createTime }),
-          event: {
-            case: "message",
-            value: {
-              spaceId,
-              author: author?.name ?? "",
-              content: content.value.content,
-              authorKind: author?.kind ?? MemberKind.UNSPECIFIED,
-            },
+  return async ({ event }: SpaceEvent): Promise<void> => {
+    if (event.case !== "messagePosted" || event.value.content.case !== "text") return;
+    const { id, spaceId, author, createTime, content } = event.value;
+    for (const agent of await membership.recipients(spaceId, author)) {
+      if (!(await access.isForSession(spaceId, agent.sessionId))) continue;
+      const notice: InboxEvent = create(InboxEventSchema, {
+        eventId: `msg:${spaceId}:${id}`,
+        ...agent,
+        ...(createTime && { createTime }),
+        event: {
+          case: "message",
+          value: {
+            spaceId,
+            author: author?.name ?? "",
+            content: content.value.content,
+            authorKind: author?.kind ?? MemberKind.UNSPECIFIED,
           },
-        });
-        await inbox.deliver(notice).catch((error: unknown) => {
-          if (!(error instanceof Failure && error.reason === "INBOX_FULL")) throw error;
-          // the words stand in the space; waiting for room in one inbox would keep those of others waiting
-          logger.warn({ err: error, ...agent, spaceId }, "a message of a space has no room in an inbox");
-        });
-      }
-    },
+        },
+      });
+      await inbox.deliver(notice).catch((error: unknown) => {
+        if (!(error instanceof Failure && error.reason === "INBOX_FULL")) throw error;
+        // the words stand in the space; waiting for room in one inbox would keep those of others waiting
+        logger.warn({ err: error, ...agent, spaceId }, "a message of a space has no room in an inbox");
+      });
+    }
   };
 }
