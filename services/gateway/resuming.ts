@@ -27,14 +27,14 @@ import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { failureFromConnectError, isUnavailable } from "#runtime/failure/connect.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
-import { type LogUpdate, placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
+import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { type Resumable, resumed } from "#runtime/rpc/watching/resumed.ts";
 
 type Message = MessageShape<DescMessage>;
 
 /** Every watch of a log takes `from_sequence` and tells its updates alike. */
-type LogRequest = Message & { fromSequence?: bigint };
-type LogResponse = Message & { readonly update: LogUpdate<{ sequence: bigint }> };
+type LogRequest = Message & { fromSequence?: bigint | undefined };
+type LogResponse = Message & { readonly update: Parameters<typeof placeAfterUpdate>[0] };
 
 const LOG_WATCHES: ReadonlySet<DescMethod> = new Set<DescMethod>([
   AuditService.method.watchAuditEvents,
@@ -83,28 +83,20 @@ export function placeOf(method: DescMethod, request: Message): Place | undefined
 
 /** The place of a run's watcher. */
 export function placeInRun(request: WatchRunRequest): Place<WatchRunRequest, WatchRunResponse> {
-  const next = clone(WatchRunRequestSchema, request);
+  return placeInLog(WatchRunRequestSchema, request, moveDeltas);
+}
 
-  function passes({ update }: WatchRunResponse): boolean {
-    const place = placeAfterUpdate(update, undefined);
-    if (place !== undefined) {
-      if (next.fromSequence !== undefined && place <= next.fromSequence) return false; // R2
-      next.fromSequence = place;
-    }
-    if (update.case === "event") {
-      const committed = update.value.event.case === "turnCommitted" ? update.value.event.value.turn : 0;
-      if (next.afterDelta !== undefined && next.afterDelta.turn <= committed) delete next.afterDelta;
-    } else if (update.case === "delta") {
-      if (isText(update.value)) next.afterDelta = cursorAt(update.value, update.value.index);
-    } else if (update.case === "replaced") {
-      if (update.value.deltaCount === 0)
-        delete next.afterDelta; // nothing was shown that could be lacking
-      else next.afterDelta = cursorAt(update.value, update.value.deltaCount - 1);
-    }
-    return true;
+function moveDeltas(next: WatchRunRequest, { update }: WatchRunResponse): void {
+  if (update.case === "event") {
+    const committed = update.value.event.case === "turnCommitted" ? update.value.event.value.turn : 0;
+    if (next.afterDelta !== undefined && next.afterDelta.turn <= committed) delete next.afterDelta;
+  } else if (update.case === "delta") {
+    if (isText(update.value)) next.afterDelta = cursorAt(update.value, update.value.index);
+  } else if (update.case === "replaced") {
+    if (update.value.deltaCount === 0)
+      delete next.afterDelta; // nothing was shown that could be lacking
+    else next.afterDelta = cursorAt(update.value, update.value.deltaCount - 1);
   }
-
-  return { request: () => clone(WatchRunRequestSchema, next), passes };
 }
 
 /** Progress and logs of calls are told beside the model's words, and are not numbered with them. */
@@ -116,16 +108,24 @@ function cursorAt({ turn, attempt }: { turn: number; attempt: number }, n: numbe
   return create(DeltaCursorSchema, { turn, attempt, index: n });
 }
 
-function placeInLog(schema: DescMessage, request: LogRequest): Place<Message, LogResponse> {
-  const next: LogRequest = clone(schema, request);
+/** `move` takes from what is passed on where else the client stands. */
+function placeInLog<Q extends LogRequest, R extends LogResponse>(
+  schema: DescMessage,
+  request: Q,
+  move: (next: Q, message: R) => void = () => {},
+): Place<Q, R> {
+  const copyOf = (message: Q) => clone(schema, message) as Q;
+  const next = copyOf(request);
   return {
-    request: () => clone(schema, next),
-    passes({ update }) {
-      const place = placeAfterUpdate(update, undefined);
-      if (place === undefined) return true;
-      const isRepeated = next.fromSequence !== undefined && place <= next.fromSequence;
-      if (!isRepeated) next.fromSequence = place;
-      return !isRepeated;
+    request: () => copyOf(next),
+    passes(message) {
+      const place = placeAfterUpdate(message.update, undefined);
+      if (place !== undefined) {
+        if (next.fromSequence !== undefined && place <= next.fromSequence) return false; // R2
+        next.fromSequence = place;
+      }
+      move(next, message);
+      return true;
     },
   };
 }

@@ -4,7 +4,7 @@ import type { CallOptions, Client } from "@connectrpc/connect";
 import type { Notification } from "@modelcontextprotocol/server";
 import { CallerToolCancellationReasonSchema, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { CallerService, WatchCallerResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { connectError, isUnavailable } from "#runtime/failure/connect.ts";
+import { connectError } from "#runtime/failure/connect.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -38,7 +38,7 @@ export async function attachCaller(caller: AttachedCaller): Promise<Disposable> 
   }
 
   async function read(): Promise<void> {
-    for await (const { event } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
+    for await (const { event } of resumed({ open, patienceMs: PATIENCE_MS, signal })) {
       if (event.case === "attached") attached.resolve();
       if (event.case === "canceled") {
         const { requestId, reason } = event.value;

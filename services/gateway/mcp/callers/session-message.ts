@@ -5,7 +5,6 @@ import type { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts"
 import { Role, type Run, RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
-import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
@@ -120,7 +119,7 @@ async function follow({ runs }: CallerClients, { options, request }: OwnCall, ru
   const open = () => runs.watchRun({ runId, fromSequence }, options);
   const { signal } = options;
   const isParked = async () => (await runs.getRun({ runId }, options)).run?.state === RunState.REQUIRES_ACTION;
-  for await (const { update } of resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal })) {
+  for await (const { update } of resumed({ open, patienceMs: PATIENCE_MS, signal })) {
     fromSequence = placeAfterUpdate(update, fromSequence);
     if (update.case !== "event") continue;
     const params = { progressToken, progress: update.value.sequence + 1 };

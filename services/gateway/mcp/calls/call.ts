@@ -63,7 +63,7 @@ export async function follow(parts: CallParts, called: CalledTool, followed: Fol
       throw isUnavailable(error) ? (unknown ?? error) : error; // what may have begun is not told as what was never sent
     }
   }
-  const events = resumed({ open, isPassing: isUnavailable, patienceMs: PATIENCE_MS, signal });
+  const events = resumed({ open, patienceMs: PATIENCE_MS, signal });
   const looking = release.use(openEnding(signal));
   release.defer(() => looking.end());
   let isHeld = false;
