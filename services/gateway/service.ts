@@ -89,6 +89,8 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const queue = new FairQueue();
   const enter = createEnter(authenticate, shares, queue);
   const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
+  const transportTo = (process: string, before = interceptors) =>
+    transportOnBus(bus, { process, interceptors: before, caller: nobody, sendsExpiry: false });
   const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(
@@ -102,7 +104,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       host: config.host,
       port: config.port,
       routes: createRoutes({
-        transportOf: (process) => transportOnBus(bus, { process, interceptors, caller: nobody, sendsExpiry: false }),
+        transportOf: transportTo,
         health,
         reflection: createReflection([...publicServices, HealthService, ServerReflection]),
         stopping: context.signal,
@@ -140,13 +142,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
             agents: client(AgentService),
             content: client(McpContentService),
             health,
-            transportOf: (of) =>
-              transportOnBus(bus, {
-                process: processOf(of),
-                interceptors: [contractValidation, ...interceptors],
-                caller: nobody,
-                sendsExpiry: false,
-              }),
+            transportOf: (of) => transportTo(processOf(of), [contractValidation, ...interceptors]),
             sessions: new McpSessions(client(SessionService), stateKey),
             held: new HeldCalls(),
             inSpan: telemetry.inSpan,
