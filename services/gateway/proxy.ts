@@ -51,16 +51,10 @@ function proxyMethod(method: DescMethod, transport: Transport, stopping: AbortSi
 
 function unary(method: DescMethodUnary, transport: Transport) {
   return async (request: MessageShape<DescMessage>, context: HandlerContext) => {
+    const { signal, values } = context;
     const headers = forwardedHeaders(context);
     try {
-      const response = await transport.unary(
-        method,
-        context.signal,
-        context.timeoutMs(),
-        headers,
-        request,
-        context.values,
-      );
+      const response = await transport.unary(method, signal, context.timeoutMs(), headers, request, values);
       passHeaders(response.header, context.responseHeader);
       passHeaders(response.trailer, context.responseTrailer);
       return response.message;
@@ -94,15 +88,9 @@ async function* answers(
   requests: Messages,
   context: HandlerContext,
 ): Messages {
+  const { signal, values } = context;
   const headers = forwardedHeaders(context);
-  const response = await transport.stream(
-    method,
-    context.signal,
-    context.timeoutMs(),
-    headers,
-    requests,
-    context.values,
-  );
+  const response = await transport.stream(method, signal, context.timeoutMs(), headers, requests, values);
   passHeaders(response.header, context.responseHeader);
   yield* response.message;
   passHeaders(response.trailer, context.responseTrailer);

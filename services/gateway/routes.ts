@@ -26,24 +26,17 @@ export function createRoutes({ transportOf, health, reflection, stopping }: Gate
       router.service(service, createProxy(service, transportOf(processOf(service)), stopping));
     }
     router.service(HealthService, healthRoutes(health), openServiceOptions);
-    router.service(
-      v1.ServerReflection,
-      {
-        async *serverReflectionInfo(requests) {
-          for await (const request of requests) yield reflection(request);
-        },
-      },
-      openServiceOptions,
-    );
-    router.service(
-      v1alpha.ServerReflection,
-      {
-        async *serverReflectionInfo(requests) {
-          for await (const request of requests) yield alphaFromV1(reflection(v1FromAlpha(request)));
-        },
-      },
-      openServiceOptions,
-    );
+    const alpha = (request: v1alpha.ServerReflectionRequest) => alphaFromV1(reflection(v1FromAlpha(request)));
+    router.service(v1.ServerReflection, reflectionRoutes(reflection), openServiceOptions);
+    router.service(v1alpha.ServerReflection, reflectionRoutes(alpha), openServiceOptions);
+  };
+}
+
+function reflectionRoutes<Q, A>(answer: (request: Q) => A) {
+  return {
+    async *serverReflectionInfo(requests: AsyncIterable<Q>) {
+      for await (const request of requests) yield answer(request);
+    },
   };
 }
 
