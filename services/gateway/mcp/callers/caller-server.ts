@@ -1,6 +1,4 @@
-import type { DescService } from "@bufbuild/protobuf";
-import type { Transport } from "@connectrpc/connect";
-import type { CallToolResult, Tool as McpTool, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { CallToolResult, Tool as McpTool } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -12,15 +10,12 @@ import { textBlock } from "../agent/result-blocks.ts";
 import type { McpExchange, McpParts } from "../eras/exchange.ts";
 import { writtenArguments } from "../eras/written-arguments.ts";
 import { type OwnCall, type OwnTool, serveOwn } from "../own/own-server.ts";
+import type { SuiteParts } from "../suite/suite-server.ts";
 import { CANCELED, REQUESTED } from "./attached-caller.ts";
 import { type CallerClients, messageForm, sessionMessage } from "./session-message.ts";
 
 /** Stands where an agent's name does. No agent is called so. */
 export const SESSIONS = "~sessions";
-
-export interface CallerParts {
-  readonly transportOf: (service: DescService) => Transport;
-}
 
 const instructions =
   "Talk to agents of toolbus, and lend them tools of your own while you wait for their answers: declare caller_tools with " +
@@ -34,7 +29,7 @@ const responseForm = z.object({
 });
 
 /** Conversations with agents for callers that are MCP clients (CTR-11). */
-export function serveCallers(parts: McpParts & CallerParts, exchange: McpExchange): Promise<Response> {
+export function serveCallers(parts: McpParts & SuiteParts, exchange: McpExchange): Promise<Response> {
   const clients: CallerClients = {
     callers: clientOver(parts.transportOf(CallerService), CallerService),
     runs: clientOver(parts.transportOf(RunService), RunService),
@@ -74,14 +69,8 @@ export function serveCallers(parts: McpParts & CallerParts, exchange: McpExchang
   return serveOwn(parts, exchange, { tools, instructions, responseMode: "sse" });
 }
 
-interface Described {
-  readonly name: string;
-  readonly description: string;
-  readonly annotations: ToolAnnotations;
-}
-
 function toolFrom<F extends z.ZodType>(
-  described: Described,
+  described: Omit<McpTool, "inputSchema">,
   form: F,
   run: (call: OwnCall, given: z.infer<F>) => Promise<CallToolResult>,
 ): OwnTool {
