@@ -1,5 +1,6 @@
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { ContentBlock } from "@modelcontextprotocol/server";
+import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
@@ -30,12 +31,7 @@ export function referenceFromUri(uri: string): ResultReference | undefined {
 
 export function linkTo(reference: ResultReference): ContentBlock {
   const description = "The whole, of which this is the beginning.";
-  return {
-    type: "resource_link",
-    uri: uriOfResult(reference),
-    name: "result.json",
-    description,
-  };
+  return { type: "resource_link", uri: uriOfResult(reference), name: "result.json", description };
 }
 
 /** Results of one's own calls that are kept, as resources. */
@@ -51,14 +47,10 @@ export function createStoredResults(calls: StoredCalls, options: CallOptions, ma
     async readBytes(result, limit = 0) {
       const chunks: Uint8Array[] = [];
       for await (const { part } of calls.readResult({ result, limit: BigInt(limit) }, options)) {
-        if (part.case === "result" && limit === 0 && part.value.size > BigInt(maxBytes))
-          refuse(
-            "resource_exhausted",
-            `the result has ${part.value.size} bytes, more than the ${maxBytes} of a message`,
-            {
-              reason: "MESSAGE_TOO_LARGE",
-            },
-          );
+        if (part.case === "result" && limit === 0 && part.value.size > BigInt(maxBytes)) {
+          const text = `the result has ${part.value.size} bytes, more than the ${maxBytes} of a message`;
+          refuse("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
+        }
         if (part.case === "chunk") chunks.push(part.value.data);
       }
       return Buffer.concat(chunks);
@@ -71,4 +63,18 @@ export function createStoredResults(calls: StoredCalls, options: CallOptions, ma
       );
     },
   };
+}
+
+/** A call's arguments as they were given; undefined where no more than their digest is kept. */
+export async function recordedArguments(
+  { argumentsJson, argumentsReference }: Pick<ToolCall, "argumentsJson" | "argumentsReference">,
+  results: Pick<StoredResults, "readBytes">,
+): Promise<string | undefined> {
+  if (argumentsReference === "") return isDigest(argumentsJson) ? undefined : argumentsJson;
+  return Buffer.from(await results.readBytes({ case: "storedReference", value: argumentsReference })).toString();
+}
+
+/** What is recorded of arguments that are too large for a record. */
+function isDigest(argumentsJson: string): boolean {
+  return argumentsJson.startsWith('{"truncated":true,"bytes":');
 }

@@ -9,7 +9,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { type AgentServerOptions, type AskedCall, calledBy } from "../agent/agent-server.ts";
 import { resultFrom } from "../agent/call-result.ts";
-import { recordedArguments } from "../agent/recorded-arguments.ts";
+import { recordedArguments } from "../agent/stored-results.ts";
 import { isRecorded, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { type CalledTool, type CallInSession, follow } from "../calls/call.ts";
 import type { Asking } from "../calls/questions.ts";
