@@ -19,21 +19,19 @@ interface QuestionState {
 /** How long it holds; whether there is still something to answer, the calls say. */
 const TTL_SECONDS = 7 * 24 * 60 * 60;
 
-/** For one call of one principal, by what it asks for: under another it is refused, as is what was changed. */
-export function createQuestionStates(key: KeyObject, boundTo: readonly string[]) {
-  const bind = () => JSON.stringify(boundTo);
-  return createRequestStateCodec<QuestionState>({ key: key.export(), ttlSeconds: TTL_SECONDS, bind });
-}
-
 export interface AskInResults {
   readonly calls: Calls;
   readonly options: CallOptions;
   readonly answers: Answers;
-  readonly states: ReturnType<typeof createQuestionStates>;
+  readonly stateKey: KeyObject;
+  /** For which call of which principal a state holds: under another it is refused, as is what was changed. */
+  readonly boundTo: readonly string[];
 }
 
 /** Puts questions to clients of 2026-07-28: as the result of the call, which is asked for again with the answers. */
-export function askInResults({ calls, options, answers, states }: AskInResults): Asking {
+export function askInResults({ calls, options, answers, stateKey, boundTo }: AskInResults): Asking {
+  const bind = () => JSON.stringify(boundTo);
+  const states = createRequestStateCodec<QuestionState>({ key: stateKey.export(), ttlSeconds: TTL_SECONDS, bind });
   /** Names of answers that the client has brought without a state. Each is for one question. */
   const used = new Set<string>();
 

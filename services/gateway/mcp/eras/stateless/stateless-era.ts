@@ -7,7 +7,7 @@ import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { createAgentServer } from "../../agent/agent-server.ts";
 import { instructionsFrom, readTools } from "../../agent/tool-list.ts";
 import type { CallInSession } from "../../calls/call.ts";
-import { askInResults, createQuestionStates } from "../../calls/question-state.ts";
+import { askInResults } from "../../calls/question-state.ts";
 import { answersFrom } from "../../calls/questions.ts";
 import { isEventStream } from "../../http/web-messages.ts";
 import type { TasksOptions } from "../../tasks/task-calls.ts";
@@ -83,14 +83,10 @@ const metaOf = (exchange: McpExchange) => fieldsOf(paramsOf(exchange)._meta);
 /** What is asked of one principal's call of a tool is no state for anything else. */
 function askingOf({ calls, stateKey }: McpParts, exchange: McpExchange) {
   const { agent, caller } = exchange;
-  const params = paramsOf(exchange);
-  const meta = metaOf(exchange);
-  const states = createQuestionStates(stateKey, [principalOf(caller), agent, String(params.name)]);
   return askInResults({
-    calls,
-    options: optionsFor(caller),
-    answers: answersFrom(meta[CLIENT_CAPABILITIES_META_KEY]),
-    states,
+    ...{ calls, stateKey, options: optionsFor(caller) },
+    answers: answersFrom(metaOf(exchange)[CLIENT_CAPABILITIES_META_KEY]),
+    boundTo: [principalOf(caller), agent, String(paramsOf(exchange).name)],
   });
 }
 
