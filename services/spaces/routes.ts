@@ -9,11 +9,11 @@ import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { ResultStore } from "#runtime/results/store/store.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type InboxParts, inboxDeliveryRoutes, inboxRoutes } from "./routes/inbox-routes.ts";
-import { type MemoryParts, memoryRoutes, type RunContextParts, runContextRoutes } from "./routes/memory-routes.ts";
+import { type MemoryParts, memoryRoutes, runContextRoutes } from "./routes/memory-routes.ts";
 import { providerRoutes } from "./routes/provider-routes.ts";
 import { type SpaceParts, spaceRoutes, toolMessageRoutes } from "./routes/space-routes.ts";
 
-export interface Parts extends SpaceParts, InboxParts, MemoryParts, RunContextParts {
+export interface Parts extends SpaceParts, InboxParts, MemoryParts {
   clock: Clock;
   results: Pick<ResultStore, "find" | "read">;
 }

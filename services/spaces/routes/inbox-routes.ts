@@ -39,11 +39,8 @@ export function inboxRoutes({ inbox, sessions, stopping }: InboxParts): ServiceI
 }
 
 /** What other services tell the inbox. */
-export function inboxDeliveryRoutes({
-  inbox,
-  sessions,
-  forgetSession,
-}: Pick<InboxParts, "inbox" | "sessions" | "forgetSession">): ServiceImpl<typeof InboxDeliveryService> {
+export function inboxDeliveryRoutes(parts: InboxParts): ServiceImpl<typeof InboxDeliveryService> {
+  const { inbox, sessions, forgetSession } = parts;
   return {
     async deliverEvent({ event }, context) {
       const given = event ?? refuseField("event", "is required");

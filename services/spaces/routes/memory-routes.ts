@@ -11,6 +11,7 @@ import type { RunContext } from "../run-context.ts";
 export interface MemoryParts {
   memory: Memory;
   sessions: Sessions;
+  runContext: (owner: Owner) => Promise<RunContext>;
 }
 
 export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typeof MemoryService> {
@@ -33,13 +34,8 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
   };
 }
 
-export interface RunContextParts {
-  sessions: Sessions;
-  runContext: (owner: Owner) => Promise<RunContext>;
-}
-
 /** What a run of the agent starts with. */
-export function runContextRoutes({ sessions, runContext }: RunContextParts): ServiceImpl<typeof RunContextService> {
+export function runContextRoutes({ sessions, runContext }: MemoryParts): ServiceImpl<typeof RunContextService> {
   return {
     getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, callerOf(context))),
   };

@@ -123,11 +123,8 @@ async function pageOfMessages(
 }
 
 /** How other services show visible calls. */
-export function toolMessageRoutes({
-  access,
-  messages,
-  sessions,
-}: Pick<SpaceParts, "access" | "messages" | "sessions">): ServiceImpl<typeof ToolMessageService> {
+export function toolMessageRoutes(parts: SpaceParts): ServiceImpl<typeof ToolMessageService> {
+  const { access, messages, sessions } = parts;
   return {
     async recordToolMessage(request, context) {
       const { spaceId } = request;
