@@ -1,16 +1,8 @@
 // What a login may do on the bus, in the words of nats-server's configuration, and what JetStream's own subjects are for it.
 
-import {
-  BUCKETS,
-  type BucketName,
-  type ObjectStoreName,
-  STREAMS,
-  type StreamName,
-} from "../declarations/declarations.ts";
+import { BUCKETS, STREAMS, type StoreName } from "../declarations/declarations.ts";
 import { streamOf, subjectsOf } from "../declarations/declared-config.ts";
 import type { SpeaksFor } from "./trust/trust-list.ts";
-
-export type StoreName = StreamName | BucketName | ObjectStoreName;
 
 /** Who owns a store does everything with it. Others read it, and write only the subjects or keys that are named. */
 export type StoreAccess = "owns" | { readonly writes: readonly string[] };

@@ -9,8 +9,8 @@ import { probeSubjects } from "../link/storage.ts";
 export interface Limits {
   readonly description: string;
   readonly maxBytes: number;
-  /** The largest single message or value. */
-  readonly maxMessageBytes: number;
+  /** The largest single message or value; `largestMessageBytes` unless told. */
+  readonly maxMessageBytes?: number;
   readonly maxAgeMs?: number;
 }
 
@@ -21,48 +21,16 @@ export interface StreamDeclaration extends Limits {
   /** Whether it takes messages that the broker publishes at a later time; one that does cannot refuse when it is full. */
   readonly hasSchedules?: boolean;
   readonly maxMessagesPerSubject?: number;
-  /** How long a message id is remembered, so that an append repeated under it is stored once. */
-  readonly duplicateWindowMs: number;
+  /** How long a message id is remembered, so that an append repeated under it is stored once; two minutes unless told. */
+  readonly duplicateWindowMs?: number;
 }
 
 export interface BucketDeclaration extends Limits {
-  readonly history: number;
+  /** How many values of a key are kept; one unless told. */
+  readonly history?: number;
   /** `new` unless told. */
   readonly discard?: "old";
 }
-
-export type StreamName =
-  | "TOOLBUS_RUNS"
-  | "TOOLBUS_WAKES"
-  | "TOOLBUS_TIMERS"
-  | "TOOLBUS_OFFERS"
-  | "TOOLBUS_SPACES"
-  | "TOOLBUS_INBOX"
-  | "TOOLBUS_AUDIT"
-  | "TOOLBUS_PROBE";
-
-export type BucketName =
-  | "toolbus_calls"
-  | "toolbus_tasks"
-  | "toolbus_agents"
-  | "toolbus_tools"
-  | "toolbus_sessions"
-  | "toolbus_callers"
-  | "toolbus_answers"
-  | "toolbus_caller_results"
-  | "toolbus_memory"
-  | "toolbus_active_spaces"
-  | "toolbus_spaces"
-  | "toolbus_inbox_seen"
-  | "toolbus_owners"
-  | "toolbus_router_keys"
-  | "toolbus_gateway_keys"
-  | "toolbus_mcp_logins"
-  | "toolbus_mcp_subscriptions"
-  | "toolbus_subject_tokens"
-  | "toolbus_grants";
-
-export type ObjectStoreName = "toolbus_results";
 
 /**
  * Version of what is stored, in each stream's metadata under `formatKey`. It grows when this release can no longer read what an
@@ -82,7 +50,7 @@ const days = 24 * 60 * minutes;
 /** The server's own `max_payload`: what is larger goes to the object store. */
 export const largestMessageBytes = mib;
 
-export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
+const streams = {
   TOOLBUS_RUNS: {
     description:
       "One log a run. Logs of runs that have not ended are never discarded: when it is full, appends are refused.",
@@ -90,8 +58,6 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "limits",
     discard: "new",
     maxBytes: 8 * gib,
-    maxMessageBytes: largestMessageBytes,
-    duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_WAKES: {
     description: "Wake-ups of sessions, each worked on once and then gone.",
@@ -100,7 +66,6 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     discard: "new",
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
-    duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_TIMERS: {
     description: "Times at which sessions are to be woken, one a run, and what is due of them until it is a wake-up.",
@@ -111,7 +76,6 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     maxBytes: 512 * mib,
     maxMessageBytes: 4 * kib,
     maxMessagesPerSubject: 8,
-    duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_OFFERS: {
     description:
@@ -120,9 +84,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "workqueue",
     discard: "new",
     maxBytes: 2 * gib, // as many as are on record, of which each principal has its share
-    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
-    duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_SPACES: {
     description: "The messages of spaces.",
@@ -130,9 +92,7 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "limits",
     discard: "new",
     maxBytes: 4 * gib,
-    maxMessageBytes: largestMessageBytes,
     maxMessagesPerSubject: 10_000,
-    duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_INBOX: {
     description: "What a session has been told and has not read yet.",
@@ -140,7 +100,6 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     retention: "limits",
     discard: "new",
     maxBytes: gib,
-    maxMessageBytes: largestMessageBytes,
     maxMessagesPerSubject: 1_000,
     duplicateWindowMs: 10 * minutes,
   },
@@ -152,7 +111,6 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     maxBytes: 2 * gib,
     maxMessageBytes: 256 * kib,
     maxAgeMs: 90 * days,
-    duplicateWindowMs: 2 * minutes,
   },
   TOOLBUS_PROBE: {
     description: "What services write to learn whether anything is stored.",
@@ -164,129 +122,115 @@ export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = {
     maxMessagesPerSubject: 1,
     duplicateWindowMs: minutes,
   },
-};
+} satisfies Record<string, StreamDeclaration>;
 
-export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = {
+export type StreamName = keyof typeof streams;
+export const STREAMS: Readonly<Record<StreamName, StreamDeclaration>> = streams;
+
+const buckets = {
   toolbus_calls: {
     description: "The record of each call that must not happen twice.",
-    history: 1,
     maxBytes: 2 * gib,
-    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
   },
   toolbus_tasks: {
     description: "Which calls their principals asked for as tasks.",
-    history: 1,
     maxBytes: 256 * mib,
     maxMessageBytes: kib,
     maxAgeMs: 30 * days,
   },
-  toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib, maxMessageBytes: largestMessageBytes },
+  toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib },
   toolbus_tools: {
     description: "Tools, providers and MCP servers.",
     history: 8,
     maxBytes: 512 * mib,
-    maxMessageBytes: largestMessageBytes,
   },
-  toolbus_sessions: { description: "Sessions.", history: 1, maxBytes: gib, maxMessageBytes: 256 * kib },
+  toolbus_sessions: { description: "Sessions.", maxBytes: gib, maxMessageBytes: 256 * kib },
   toolbus_callers: {
     description: "The tools that callers have declared.",
-    history: 1,
     maxBytes: 512 * mib,
-    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 7 * days,
   },
   toolbus_answers: {
     description: "Which answers of callers have won, so that whoever repeats one is told so.",
-    history: 1,
     maxBytes: gib,
-    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 60 * minutes,
   },
   toolbus_caller_results: {
     description: "What callers answered, for whoever asks for the call again when its instance is lost: the newest.",
-    history: 1,
     discard: "old",
     maxBytes: 512 * mib,
-    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 60 * minutes,
   },
   toolbus_memory: {
     description: "What agents chose to remember.",
-    history: 1,
     maxBytes: gib,
-    maxMessageBytes: largestMessageBytes,
   },
   toolbus_active_spaces: {
     description: "The space that each agent of a session is in.",
-    history: 1,
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
   },
   toolbus_spaces: {
     description: "Spaces: their titles and who takes part.",
-    history: 1,
     maxBytes: 256 * mib,
-    maxMessageBytes: largestMessageBytes,
   },
   toolbus_inbox_seen: {
     description: "Events of inboxes that have joined a run, so that a late repetition has no effect.",
-    history: 1,
     maxBytes: 256 * mib,
     maxMessageBytes: kib,
     maxAgeMs: 30 * days,
   },
   toolbus_owners: {
     description: "Who holds what can live in one process at a time.",
-    history: 1,
     maxBytes: 64 * mib,
     maxMessageBytes: 32 * kib, // sixteen streams of one caller, each with a name of 128 characters
   },
   toolbus_router_keys: {
     description: "The keys that the tool-routers share, for nobody else to read.",
-    history: 1,
     maxBytes: mib,
     maxMessageBytes: 4 * kib,
   },
   toolbus_gateway_keys: {
     description: "The keys that the gateways share, for nobody else to read.",
-    history: 1,
     maxBytes: mib,
     maxMessageBytes: 4 * kib,
   },
   toolbus_mcp_logins: {
     description: "Logins at MCP servers, encrypted.",
-    history: 1,
     maxBytes: 64 * mib,
     maxMessageBytes: 64 * kib,
     maxAgeMs: 180 * days,
   },
   toolbus_mcp_subscriptions: {
     description: "The resources of MCP servers of which sessions want to be told.",
-    history: 1,
     maxBytes: 64 * mib,
-    maxMessageBytes: largestMessageBytes,
     maxAgeMs: 30 * days,
   },
   toolbus_subject_tokens: {
     description: "Tokens of persons on their way to MCP servers, encrypted, and whose are wanted.",
-    history: 1,
     maxBytes: 64 * mib,
     maxMessageBytes: 64 * kib,
     maxAgeMs: days,
   },
   toolbus_grants: {
     description: "What gateways let principals have besides what names them.",
-    history: 1,
     maxBytes: 64 * mib,
     maxMessageBytes: 256 * kib,
   },
-};
+} satisfies Record<string, BucketDeclaration>;
 
-export const OBJECT_STORES: Readonly<Record<ObjectStoreName, Limits>> = {
+export type BucketName = keyof typeof buckets;
+export const BUCKETS: Readonly<Record<BucketName, BucketDeclaration>> = buckets;
+
+const objectStores = {
   toolbus_results: {
     description: "Results too large for a message, by session and digest. They go after the runs of their session.",
     maxBytes: 8 * gib,
-    maxMessageBytes: largestMessageBytes,
   },
-};
+} satisfies Record<string, Limits>;
+
+export type ObjectStoreName = keyof typeof objectStores;
+export const OBJECT_STORES: Readonly<Record<ObjectStoreName, Limits>> = objectStores;
+
+export type StoreName = StreamName | BucketName | ObjectStoreName;

@@ -5,9 +5,11 @@ import {
   type BucketName,
   formatKey,
   type Limits,
+  largestMessageBytes,
   OBJECT_STORES,
   type ObjectStoreName,
   STREAMS,
+  type StoreName,
   type StreamDeclaration,
   type StreamName,
   storeFormat,
@@ -22,7 +24,7 @@ export type DeclaredConfig = Pick<
 
 const nanosecondsPerMillisecond = 1_000_000;
 const dayMs = 24 * 60 * 60_000;
-/** Of buckets and object stores, which declare none. */
+/** Where nothing else is declared. */
 const duplicateWindowMs = 120_000;
 
 /** All declarations in the server's words, buckets and object stores as the streams that they are. */
@@ -35,13 +37,13 @@ export function configsFromDeclarations(replicas: number): DeclaredConfig[] {
 }
 
 /** The stream that a store is, as JetStream names it. */
-export function streamOf(store: StreamName | BucketName | ObjectStoreName): string {
+export function streamOf(store: StoreName): string {
   if (store in BUCKETS) return `KV_${store}`;
   return store in OBJECT_STORES ? `OBJ_${store}` : store;
 }
 
 /** What is stored by publishing to it. */
-export function subjectsOf(store: StreamName | BucketName | ObjectStoreName): readonly string[] {
+export function subjectsOf(store: StoreName): readonly string[] {
   if (store in BUCKETS) return [`$KV.${store}.>`];
   return store in OBJECT_STORES ? [`$O.${store}.C.>`, `$O.${store}.M.>`] : STREAMS[store as StreamName].subjects;
 }
@@ -51,7 +53,7 @@ function configOfLimits(limits: Limits) {
     description: limits.description,
     storage: "file" as const,
     max_bytes: limits.maxBytes,
-    max_msg_size: limits.maxMessageBytes,
+    max_msg_size: limits.maxMessageBytes ?? largestMessageBytes,
     max_age: (limits.maxAgeMs ?? 0) * nanosecondsPerMillisecond,
     allow_direct: true,
   };
@@ -65,7 +67,7 @@ function configOfStream(name: string, declaration: StreamDeclaration): DeclaredC
     retention: declaration.retention,
     discard: declaration.discard,
     max_msgs_per_subject: declaration.maxMessagesPerSubject ?? -1,
-    duplicate_window: declaration.duplicateWindowMs * nanosecondsPerMillisecond,
+    duplicate_window: (declaration.duplicateWindowMs ?? duplicateWindowMs) * nanosecondsPerMillisecond,
     allow_rollup_hdrs: declaration.hasSchedules ?? false,
     allow_msg_schedules: declaration.hasSchedules ?? false,
     deny_delete: false,
@@ -78,7 +80,7 @@ function configOfBucket(name: BucketName, declaration: BucketDeclaration): Decla
   return {
     ...configOfStore(name, declaration),
     discard: declaration.discard ?? "new",
-    max_msgs_per_subject: declaration.history,
+    max_msgs_per_subject: declaration.history ?? 1,
     deny_delete: true,
     allow_msg_ttl: true,
     subject_delete_marker_ttl: dayMs * nanosecondsPerMillisecond,

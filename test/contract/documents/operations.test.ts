@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { BUCKETS, OBJECT_STORES, STREAMS } from "#runtime/bus/declarations/declarations.ts";
+import {
+  BUCKETS,
+  type Limits,
+  largestMessageBytes,
+  OBJECT_STORES,
+  STREAMS,
+} from "#runtime/bus/declarations/declarations.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 
 const ours = /^(TOOLBUS|NATS|OPENAI|OTEL)_/;
@@ -44,7 +50,7 @@ it("every store is in the table, with its limits", () => {
   const buckets = Object.entries(BUCKETS).map(([name, store]) => [
     name,
     ...limitsOf(store),
-    `${store.history}`,
+    `${store.history ?? 1}`,
     whenFull(store),
   ]);
   const objects = Object.entries(OBJECT_STORES).map(([name, store]) => [name, ...limitsOf(store), "", "refuses"]);
@@ -106,8 +112,8 @@ function bare(cell: string): string {
   return cell.replaceAll("`", "");
 }
 
-function limitsOf(store: { maxBytes: number; maxMessageBytes: number; maxAgeMs?: number }): string[] {
-  return [sizeOf(store.maxBytes), sizeOf(store.maxMessageBytes), ageOf(store.maxAgeMs)];
+function limitsOf({ maxBytes, maxMessageBytes = largestMessageBytes, maxAgeMs }: Limits): string[] {
+  return [sizeOf(maxBytes), sizeOf(maxMessageBytes), ageOf(maxAgeMs)];
 }
 
 function ageOf(ms: number | undefined): string {
