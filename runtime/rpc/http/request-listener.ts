@@ -12,8 +12,8 @@ import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } f
 import type { Logger } from "pino";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
+import { ByteBudget } from "../handling/messages/byte-budget.ts";
 import { methodsFromRoutes } from "../handling/recording-router.ts";
-import { Budget } from "./body/budget.ts";
 import { leaveBody } from "./body/leave-body.ts";
 import { type BodyLimits, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
@@ -128,10 +128,10 @@ function pathOf(request: HttpRequest): string {
 
 /** The requests of a connection hold their bodies from one budget; what is left of a body ends soon after its answer. */
 function createBodies(limits: BodyLimits): (request: HttpRequest, response: HttpResponse) => RequestBody {
-  const budgets = new WeakMap<object, Budget>();
+  const budgets = new WeakMap<object, ByteBudget>();
   return (request, response) => {
     const connection = connectionOf(request);
-    const budget = budgets.get(connection) ?? new Budget(limits.connectionBytes);
+    const budget = budgets.get(connection) ?? new ByteBudget(limits.connectionBytes);
     budgets.set(connection, budget);
     sinkOf(response).once("finish", () => leaveBody(request));
     return new RequestBody({ request, response }, budget, limits);

@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/messages/assembly.ts";
+import type { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import type { Count } from "../large-messages/counted-messages.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, senderOf, sinkOf } from "../messages.ts";
-import type { Budget } from "./budget.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
 import { type Body, gone, isCutOff, readBody } from "./read-body.ts";
 
@@ -26,7 +26,7 @@ const current = new AsyncLocalStorage<Count>();
  */
 export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #request: HttpRequest;
-  readonly #budget: Budget;
+  readonly #budget: ByteBudget;
   readonly #limits: BodyLimits;
   readonly #assembly: Assembly;
   #room: PromiseWithResolvers<void> | undefined;
@@ -34,7 +34,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   constructor(
     { request, response }: { request: HttpRequest; response: HttpResponse },
-    budget: Budget,
+    budget: ByteBudget,
     limits: BodyLimits,
   ) {
     this.#request = request;
@@ -61,8 +61,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   /** Counts bytes that the request holds. Throws when its connection holds too many. */
   hold(bytes: number): void {
-    if (!this.#budget.take(bytes)) throw connectionFull(this.#budget.limit);
-    this.#held += bytes;
+    if (this.#budget.offer(bytes) < bytes) throw connectionFull(this.#budget.limit);
+    this.#held += this.#budget.take(bytes);
   }
 
   /** Holds what was read of the body; gives a promise where nothing more is to be read until there is room for all of it. */

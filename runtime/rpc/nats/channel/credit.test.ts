@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ByteBudget, FIRST_CREDIT, LARGEST_WINDOW_BYTES, ReceiveWindow, SendWindow } from "./credit.ts";
+import { ByteBudget } from "../../handling/messages/byte-budget.ts";
+import { FIRST_CREDIT, LARGEST_WINDOW_BYTES, ReceiveWindow, SendWindow } from "./credit.ts";
 
 const KIB = 1024;
 

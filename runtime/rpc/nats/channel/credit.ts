@@ -1,3 +1,4 @@
+import type { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import type { Credit } from "../frame/frame.ts";
 
 /*
@@ -27,35 +28,6 @@ export const LARGEST_WINDOW_BYTES = 1024 * KIB;
 export const FLOOR_BYTES = 32 * KIB;
 /** A sender waits rather than send a smaller piece than this of a message that goes on. */
 export const SMALLEST_PART_BYTES = 16 * KIB;
-
-export class ByteBudget {
-  readonly #limit: number;
-  #used = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get used(): number {
-    return this.#used;
-  }
-
-  /** How much of `wanted` there is, at least `floor`. */
-  offer(wanted: number, floor: number): number {
-    return Math.max(Math.min(wanted, this.#limit - this.#used), floor, 0);
-  }
-
-  /** Takes what is offered. */
-  take(wanted: number, floor: number): number {
-    const taken = this.offer(wanted, floor);
-    this.#used += taken;
-    return taken;
-  }
-
-  giveBack(bytes: number): void {
-    this.#used -= bytes;
-  }
-}
 
 /** The receiver's side of one direction of a call. */
 export class ReceiveWindow {

@@ -6,9 +6,10 @@ import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { AssemblyRoom } from "../../handling/messages/assembly.ts";
+import { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
 import { ServiceSilence } from "../call/service-silence.ts";
-import { ByteBudget, CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
+import { CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
 
 /*
  * One inbox a connection, for all calls of all transports and servers on it.
