@@ -49,11 +49,14 @@ export type ConnectOptions = ConnectRouterOptions & { readonly readMaxBytes: num
 export interface RequestListenerOptions {
   routes: (router: ConnectRouter) => void;
   connect: ConnectOptions;
-  before: RequestTaker | undefined;
-  admit: Admit | undefined;
-  fallback: PathTaker | undefined;
+  /** Sees every request first, to set headers or to answer it by itself; true means that it did. */
+  before?: RequestTaker;
+  /** Judges the head of every call before a byte of its body is read. */
+  admit?: Admit;
+  /** Serves paths that are no procedure; true means that it did, and all others are refused. */
+  fallback?: PathTaker;
   body: BodyLimits;
-  logger: Pick<Logger, "warn"> | undefined;
+  logger?: Pick<Logger, "warn">;
 }
 
 /**

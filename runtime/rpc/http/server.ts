@@ -10,15 +10,14 @@
 //     the call; what is then still open after a grace is cut.
 
 import type { AddressInfo } from "node:net";
-import type { ConnectRouter, ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
-import type { Logger } from "pino";
+import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
 import { connectError } from "../../failure/connect.ts";
 import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/messages/assembly.ts";
 import type { BodyLimits } from "./body/request-body.ts";
-import type { PathTaker, RequestListener, RequestTaker } from "./messages.ts";
-import { type Admit, type ConnectOptions, createRequestListener } from "./request-listener.ts";
+import type { RequestListener } from "./messages.ts";
+import { type ConnectOptions, createRequestListener, type RequestListenerOptions } from "./request-listener.ts";
 import { ConnectionShares } from "./sockets/connection-shares.ts";
 import { Connections } from "./sockets/connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
@@ -27,29 +26,21 @@ export type { HttpRequest, HttpResponse, RequestListener } from "./messages.ts";
 export type { Admit } from "./request-listener.ts";
 export type { TlsFiles } from "./sockets/doors.ts";
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends Omit<RequestListenerOptions, "connect" | "body"> {
   /** 127.0.0.1 unless told: a server is seen from other machines only when somebody wants it. */
   host?: string;
   /** A free one unless told. */
   port?: number;
   tls?: TlsFiles;
-  routes: (router: ConnectRouter) => void;
   interceptors?: Interceptor[];
   /** The largest message that is read; 64 MiB unless told. */
   readMaxBytes?: number;
   /** More of Connect's own options: a gate before the body is read, JSON options, the longest deadline. */
   connect?: Omit<ConnectRouterOptions, "interceptors" | "readMaxBytes" | "shutdownSignal">;
-  /** Sees every request first, to set headers or to answer it by itself; true means that it did. */
-  before?: RequestTaker;
-  /** Judges the head of every call before a byte of its body is read. */
-  admit?: Admit;
   /** What bodies may cost, where it is not the default. */
   body?: Partial<BodyLimits>;
-  /** Serves paths that are no procedure; true means that it did, and all others are refused. */
-  fallback?: PathTaker;
   /** How many connections one address may have open; any number unless told. */
   connectionsOfAddress?: number;
-  logger?: Pick<Logger, "warn">;
   /** How long stopping waits for what is in flight; 10 s unless told. */
   drainTimeoutMs?: number;
 }
@@ -73,15 +64,8 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   const shutdown = new AbortController();
   const shares = new ConnectionShares(options.connectionsOfAddress ?? Number.POSITIVE_INFINITY);
   const connections = new Connections(shares);
-  const serve = createRequestListener({
-    routes: options.routes,
-    connect: connectOptions(options, shutdown.signal),
-    before: options.before,
-    admit: options.admit,
-    fallback: options.fallback,
-    body: bodyLimits(options),
-    logger: options.logger,
-  });
+  const [connect, body] = [connectOptions(options, shutdown.signal), bodyLimits(options)];
+  const serve = createRequestListener({ ...options, connect, body });
   const listener: RequestListener = (request, response) => {
     connections.trackAnswer(request, response);
     if (!shares.refuses(request, response)) serve(request, response);
