@@ -3,6 +3,7 @@ import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/tr
 import { TransientMap } from "../../collections/transient-map.ts";
 import { openInbox } from "../credentials/inbox.ts";
 import type { Link } from "../link/link.ts";
+import { listen } from "../link/listen.ts";
 
 /*
  * Publishes to streams: one subscription and one timer a connection for all acknowledgements. The client's own publish makes a
@@ -55,11 +56,7 @@ class AcknowledgedPublisher {
     this.#connection = connection;
     this.#link = link;
     this.#prefix = `${openInbox(connection)}.`;
-    connection.subscribe(`${this.#prefix}*`, {
-      callback: (error, message) => {
-        if (error === null) this.#acknowledged(message);
-      },
-    });
+    listen({ connection }, `${this.#prefix}*`, (message) => this.#acknowledged(message));
     link.onLoss(() =>
       this.#giveUp(
         () => true,
