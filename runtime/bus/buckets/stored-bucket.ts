@@ -2,7 +2,7 @@ import type { StoredMsg } from "@nats-io/jetstream";
 import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
 import { holderHeader } from "../room/shares.ts";
-import { type AppendOutcome, appendFenced, lastOf } from "../streams/append.ts";
+import { appendFenced, lastOf } from "../streams/append.ts";
 import { followSubject } from "../streams/follow/follow.ts";
 import { lastSequenceOf } from "../streams/read.ts";
 import type { Bucket, Place } from "./bucket.ts";
@@ -20,10 +20,13 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
   const last = async (key: string, signal?: AbortSignal) => lastOf(bus, subjectOf(key), { signal });
   const readable = (standing: StoredMsg | undefined) => standing && valueAt(bus, place, standing);
 
-  async function append(key: string, value: T, revision: number, signal?: AbortSignal): Promise<AppendOutcome> {
+  /** Gives the revision of the value; undefined when the key has another one than it is to follow. */
+  async function write(key: string, value: T, revision: number, signal?: AbortSignal): Promise<number | undefined> {
     const payload = place.codec.encode(value);
     const headers = place.holderOf && holderHeader(place.holderOf(value));
-    return appendFenced(bus, { subject: subjectOf(key), expectedLastSequence: revision, payload, headers, signal });
+    const fenced = { subject: subjectOf(key), expectedLastSequence: revision, payload, headers, signal };
+    const outcome = await appendFenced(bus, fenced);
+    return outcome.kind === "appended" ? outcome.sequence : undefined;
   }
 
   async function removeAt(key: string, revision: number, signal?: AbortSignal): Promise<boolean> {
@@ -41,17 +44,15 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
     },
     /** Most keys that are created have never been written, so that is tried first. */
     async create(key, value) {
-      const first = await append(key, value, 0);
-      if (first.kind === "appended") return first.sequence;
+      const first = await write(key, value, 0);
+      if (first !== undefined) return first;
       const message = await last(key);
-      if (valueMessage(message) !== undefined) return undefined;
-      const outcome = await append(key, value, message?.seq ?? 0);
-      return outcome.kind === "appended" ? outcome.sequence : undefined;
+      return valueMessage(message) === undefined ? write(key, value, message?.seq ?? 0) : undefined;
     },
     async put(key, value) {
       for (;;) {
-        const outcome = await append(key, value, (await last(key))?.seq ?? 0);
-        if (outcome.kind === "appended") return outcome.sequence;
+        const revision = await write(key, value, (await last(key))?.seq ?? 0);
+        if (revision !== undefined) return revision;
       }
     },
     async update(key, decide, signal) {
@@ -62,14 +63,11 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
         const revision = before === undefined ? 0 : (message?.seq ?? 0);
         const value = decide(before, revision);
         if (value === undefined) return { before, value: before, revision, hasChanged: false };
-        const outcome = await append(key, value, message?.seq ?? 0, signal);
-        if (outcome.kind === "appended") return { before, value, revision: outcome.sequence, hasChanged: true };
+        const written = await write(key, value, message?.seq ?? 0, signal);
+        if (written !== undefined) return { before, value, revision: written, hasChanged: true };
       }
     },
-    async replace(key, value, revision) {
-      const outcome = await append(key, value, revision);
-      return outcome.kind === "appended" ? outcome.sequence : undefined;
-    },
+    replace: (key, value, revision) => write(key, value, revision),
     async remove(key, when, signal) {
       if (typeof when === "number") return removeAt(key, when, signal);
       for (;;) {
