@@ -2,12 +2,11 @@ import type { Interceptor } from "@connectrpc/connect";
 import { createNoopMeter, type Meter, type Tracer } from "@opentelemetry/api";
 import { comesWithin } from "../time/comes-within.ts";
 import { createInSpan, type InSpan } from "./in-span.ts";
+import type { ProcessIdentity } from "./resource.ts";
 import { createRpcMetrics } from "./rpc-metrics.ts";
 import { createClientTracing, createServerTracing } from "./tracing.ts";
 
-export interface TelemetryOptions {
-  service: string;
-  instance?: string;
+export interface TelemetryOptions extends ProcessIdentity {
   /** The base URL of a collector that speaks OTLP over HTTP. Without it no spans are made, and traces are only passed on. */
   otlpEndpoint?: string | undefined;
   /** Whether metrics are recorded, for `metricsText`. */

@@ -1,5 +1,5 @@
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
-import { type Attributes, type Span, SpanKind, type Tracer } from "@opentelemetry/api";
+import { type Span, SpanKind, type Tracer } from "@opentelemetry/api";
 import { observedMessages } from "./observed-messages.ts";
 import { endSpan, parentFromTrace, traceFromSpan } from "./span.ts";
 import { currentTrace, runInTrace, type TraceContext, traceFromHeaders } from "./trace-context.ts";
@@ -16,8 +16,7 @@ export function createServerTracing(tracer: Tracer | undefined): Interceptor {
   return (next) => (request) => {
     const trace = traceFromHeaders(request.header);
     if (!tracer) return trace ? runHandler(next, request, trace) : next(request);
-    const options = { kind: SpanKind.SERVER, attributes: attributesFromRequest(request) };
-    const span = tracer.startSpan(nameFromRequest(request), options, parentFromTrace(trace));
+    const span = startCall(tracer, SpanKind.SERVER, request, trace);
     return runHandler(next, request, traceFromSpan(span), span);
   };
 }
@@ -33,8 +32,7 @@ export function createClientTracing(tracer: Tracer | undefined): Interceptor {
       if (trace) writeTrace(request.header, trace);
       return next(request);
     }
-    const options = { kind: SpanKind.CLIENT, attributes: attributesFromRequest(request) };
-    const span = tracer.startSpan(nameFromRequest(request), options, parentFromTrace(trace));
+    const span = startCall(tracer, SpanKind.CLIENT, request, trace);
     const inner = traceFromSpan(span);
     if (inner) writeTrace(request.header, inner);
     return runUntilEnd(() => next(request), request, span);
@@ -76,19 +74,14 @@ async function runUntilEnd(
   }
 }
 
+function startCall(tracer: Tracer, kind: SpanKind, { service, method }: Request, at: TraceContext | undefined): Span {
+  const name = `${service.typeName}/${method.name}`;
+  const attributes = { "rpc.system.name": "connectrpc", "rpc.method": name };
+  return tracer.startSpan(name, { kind, attributes }, parentFromTrace(at));
+}
+
 function endCall(span: Span, error: unknown): void {
   if (!span.isRecording()) return;
   if (error !== undefined) span.setAttribute("rpc.response.status_code", Code[ConnectError.from(error).code]);
   endSpan(span, error);
-}
-
-function nameFromRequest(request: Request): string {
-  return `${request.service.typeName}/${request.method.name}`;
-}
-
-function attributesFromRequest(request: Request): Attributes {
-  return {
-    "rpc.system.name": "connectrpc",
-    "rpc.method": nameFromRequest(request),
-  };
 }
