@@ -1,4 +1,4 @@
-import { lookup as resolveHost } from "node:dns";
+import { lookup } from "node:dns/promises";
 import { BlockList, isIP, isIPv6 } from "node:net";
 
 /**
@@ -96,10 +96,4 @@ function unmapped(address: string): string {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 }
 
-function systemResolve(host: string): Promise<ResolvedAddress[]> {
-  return new Promise((resolve, reject) => {
-    resolveHost(host, { all: true, order: "ipv4first" }, (error, addresses) =>
-      error ? reject(error) : resolve(addresses),
-    );
-  });
-}
+const systemResolve: ResolveHost = (host) => lookup(host, { all: true, order: "ipv4first" });
