@@ -24,47 +24,34 @@ export async function callUnary(
   body: Uint8Array,
 ): Promise<WholeAnswer> {
   assertSendable(request, body);
-  return repeatRefused(context, request, (isConfirmed) => {
-    if (isConfirmed) return confirmedAnswer(context, request, body);
-    const { mux } = context;
-    const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // U1 of light-call.ts
-    const credit = { messages: UNARY_CREDIT.messages, bytes: grantedBytes };
-    const headers = openingHeaders(context, request, grantedBytes < UNARY_CREDIT.bytes ? { credit } : {});
-    const isSmall = body.length <= openingLimit(mux, headers);
-    if (!isSmall) return callInParts(context, request, body);
-    const call = new LightCall(context, request, { body, headers, credit, window: UNARY_CREDIT });
-    return wholeAnswer(call);
+  return repeatRefused(context, request, async (isConfirmed) => {
+    const opened = isConfirmed
+      ? await openConfirmed(context, request, { body, window: UNARY_CREDIT })
+      : await openUnary(context, request, body);
+    return opened instanceof Channel ? answerFromChannel(opened) : opened;
   });
 }
 
-async function wholeAnswer(call: LightCall): Promise<WholeAnswer> {
-  const answer = await call.start();
-  return answer instanceof Channel ? answerFromChannel(answer) : answer;
-}
-
-async function confirmedAnswer(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer> {
-  return answerFromChannel(await openConfirmed(context, request, { body, window: UNARY_CREDIT }));
-}
-
-async function callInParts(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer> {
-  const channel = openChannel(context, request, { window: UNARY_CREDIT });
-  await sendRequest(context, request, channel, body);
-  return answerFromChannel(channel);
+/** Gives the whole answer when it is one frame. */
+function openUnary(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer | Channel> {
+  const { mux } = context;
+  const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // U1 of light-call.ts
+  const credit = { messages: UNARY_CREDIT.messages, bytes: grantedBytes };
+  const headers = openingHeaders(context, request, grantedBytes < UNARY_CREDIT.bytes ? { credit } : {});
+  if (body.length > openingLimit(mux, headers)) return openInParts(context, request, body);
+  return new LightCall(context, request, { body, headers, credit, window: UNARY_CREDIT }).start();
 }
 
 /** Opens the call with the first part of the request and sends the rest as the server takes it. */
-async function sendRequest(
-  context: ClientContext,
-  request: ClientRequest,
-  channel: Channel,
-  body: Uint8Array,
-): Promise<void> {
+async function openInParts(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<Channel> {
+  const channel = openChannel(context, request, { window: UNARY_CREDIT });
   try {
     const rest = await openChannelCall(context, request, channel, { body });
     if (rest) await sendRest(request, channel, rest);
   } catch (error) {
     if (channel.isOpen) channel.fail(error as ConnectError); // which the reader of the answer is told
   }
+  return channel;
 }
 
 async function answerFromChannel(channel: Channel): Promise<WholeAnswer> {

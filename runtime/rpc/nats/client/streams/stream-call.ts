@@ -46,7 +46,7 @@ export async function callStream(
 }
 
 /** Gives the whole answer when it is one frame, as that of a unary call. */
-function openStream(
+async function openStream(
   context: ClientContext,
   request: ClientRequest,
   requests: StreamRequests,
@@ -57,11 +57,7 @@ function openStream(
   const credit = { messages: FIRST_CREDIT.messages, bytes: mux.budget.offer(FIRST_CREDIT.bytes, FLOOR_BYTES) };
   const headers = openingHeaders(context, request, { credit });
   if (body.length > openingLimit(mux, headers)) return openInFrames(context, request, body);
-  return openLightly(new LightCall(context, request, { body, headers, credit, window: FIRST_CREDIT }));
-}
-
-async function openLightly(call: LightCall): Promise<WholeAnswer | Channel> {
-  const answer = await call.start();
+  const answer = await new LightCall(context, request, { body, headers, credit, window: FIRST_CREDIT }).start();
   if (answer instanceof Channel) await answer.beginning.opened;
   return answer;
 }
