@@ -42,6 +42,19 @@ export async function invokeServerStream(
   };
 }
 
+/** As `for await` has it: an implementation whose answers nobody takes any more may clean up. */
+export async function leavingAtFailure(
+  answers: AsyncIterator<Message>,
+  work: (answers: AsyncIterator<Message>) => Promise<void>,
+): Promise<void> {
+  try {
+    await work(answers);
+  } catch (error) {
+    await answers.return?.().catch(() => {}); // what failed first is told
+    throw error;
+  }
+}
+
 async function onlyOf<T>(items: AsyncIterable<T>): Promise<T> {
   const { done, value } = await items[Symbol.asyncIterator]().next();
   if (done) throw connectError("unimplemented", "the request is missing", { reason: "METHOD_UNIMPLEMENTED" });

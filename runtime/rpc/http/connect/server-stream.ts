@@ -2,7 +2,7 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { refusalFromUnknown } from "../../../failure/connect.ts";
 import { startTimer } from "../../../time/timer.ts";
-import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
+import { invokeServerStream, leavingAtFailure } from "../../handling/invoke-server-stream.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
 import { inputOf, type ReadCall, type Writing } from "./call.ts";
 import { EnvelopeFlag, envelopeOf } from "./envelope.ts";
@@ -38,12 +38,9 @@ async function sendAnswers(
   if (spec.kind !== "server_streaming") throw new TypeError("a unary call is answered with one message");
   const input = await inputOf(method, writing, call);
   const answers = await invokeServerStream(spec, context, input, interceptors);
-  try {
+  await leavingAtFailure(answers, async () => {
     for (let next = await answers.next(); !next.done; next = await answers.next()) await send(next.value);
-  } catch (thrown) {
-    await answers.return?.().catch(() => {}); // what failed first is told
-    throw thrown;
-  }
+  });
 }
 
 async function envelope(

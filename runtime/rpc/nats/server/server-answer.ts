@@ -4,7 +4,7 @@ import { transformInvokeImplementation } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { claimedPrincipal } from "../../access/callers.ts";
-import { invokeServerStream } from "../../handling/invoke-server-stream.ts";
+import { invokeServerStream, leavingAtFailure } from "../../handling/invoke-server-stream.ts";
 import { invokeUnary } from "../../handling/invoke-unary.ts";
 import { isShort, turnToParse } from "../../handling/messages/many-values.ts";
 import { encoded } from "../frame/encoded.ts";
@@ -47,19 +47,6 @@ async function answerStream(call: ServerCall, opening: Uint8Array): Promise<void
   const input = await parsedRequest(call, body);
   const answers = await invokeServerStream(spec, call.context, input, interceptors);
   await leavingAtFailure(answers, (each) => answerStreamed(call, each));
-}
-
-/** As `for await` has it: an implementation whose answers nobody takes any more may clean up. */
-async function leavingAtFailure(
-  answers: AsyncIterator<Message>,
-  work: (answers: AsyncIterator<Message>) => Promise<void>,
-): Promise<void> {
-  try {
-    await work(answers);
-  } catch (error) {
-    await answers.return?.().catch(() => {}); // what failed first is told
-    throw error;
-  }
 }
 
 /** An only answer that comes with its end goes as that of a unary call does. */
