@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { findBwrap } from "../bus/nats-server/find/find-bwrap.ts";
+import { getOrInsertComputed } from "../collections/get-or-insert-computed.ts";
 import type { ConfinementConfig } from "../config/confinement.ts";
 import { packagesDirectory, programDirectory, userCache } from "../config/places.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
@@ -36,10 +37,7 @@ const tried = new Map<string, Promise<Possible>>();
 
 /** Confines a program that does nothing, to see whether it can be done; once in a process, whose services ask for the same. */
 export function tryConfinement(config: ConfinementConfig): Promise<Possible> {
-  const way = JSON.stringify(config);
-  const before = tried.get(way) ?? confineNothing(config);
-  tried.set(way, before);
-  return before;
+  return getOrInsertComputed(tried, JSON.stringify(config), () => confineNothing(config));
 }
 
 async function confineNothing(config: ConfinementConfig): Promise<Possible> {

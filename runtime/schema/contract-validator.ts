@@ -1,4 +1,5 @@
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
+import { getOrInsertComputed } from "../collections/get-or-insert-computed.ts";
 
 const first = createValidator({ regexMatch: matches, failFast: true });
 const all = createValidator({ regexMatch: matches });
@@ -36,7 +37,5 @@ const expressions = new Map<string, RegExp>();
  * the language is many times faster than the validator's.
  */
 function matches(pattern: string, text: string): boolean {
-  const known = expressions.get(pattern) ?? new RegExp(pattern, "u");
-  expressions.set(pattern, known);
-  return known.test(text);
+  return getOrInsertComputed(expressions, pattern, () => new RegExp(pattern, "u")).test(text);
 }

@@ -1,5 +1,6 @@
 import { ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { Attributes, Meter } from "@opentelemetry/api";
+import { getOrInsertComputed } from "../collections/get-or-insert-computed.ts";
 import { failureCodeFromCode } from "../failure/code.ts";
 import { observedMessages } from "./observed-messages.ts";
 
@@ -48,21 +49,11 @@ export function createRpcMetrics(meter: Meter): Interceptor {
 function recordOf(records: Map<string, MethodRecord>, request: UnaryRequest | StreamRequest): MethodRecord {
   const service = request.service.typeName;
   const method = request.method.name;
-  const key = `${service}/${method}`;
-  let record = records.get(key);
-  if (!record) {
-    record = { labels: { service, method }, labelsByCode: new Map(), inFlight: 0 };
-    records.set(key, record);
-  }
-  return record;
+  const open = () => ({ labels: { service, method }, labelsByCode: new Map(), inFlight: 0 });
+  return getOrInsertComputed(records, `${service}/${method}`, open);
 }
 
 function labelsOf(record: MethodRecord, error: unknown): Attributes {
   const code = error === undefined ? "ok" : failureCodeFromCode(ConnectError.from(error).code);
-  let labels = record.labelsByCode.get(code);
-  if (!labels) {
-    labels = { ...record.labels, code };
-    record.labelsByCode.set(code, labels);
-  }
-  return labels;
+  return getOrInsertComputed(record.labelsByCode, code, () => ({ ...record.labels, code }));
 }

@@ -1,3 +1,4 @@
+import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import type { Bus } from "../bus.ts";
 import { type OwnerEntry, writeEntry } from "./entries/entry.ts";
 import { ownerSubject } from "./entries/names.ts";
@@ -71,13 +72,8 @@ export function createClaiming<R extends AsyncDisposable, A>(
 
   return {
     running: (key) => claims.get(key),
-    claim(key, argument, previous) {
-      const running = claims.get(key);
-      if (running) return running;
-      const claiming = claim(key, argument, previous).finally(() => claims.delete(key));
-      claims.set(key, claiming);
-      return claiming;
-    },
+    claim: (key, argument, previous) =>
+      getOrInsertComputed(claims, key, () => claim(key, argument, previous).finally(() => claims.delete(key))),
     async whenIdle() {
       await Promise.allSettled(claims.values());
     },

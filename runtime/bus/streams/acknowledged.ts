@@ -1,5 +1,6 @@
 import { type ApiError, JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
+import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import { TransientMap } from "../../collections/transient-map.ts";
 import { openInbox } from "../credentials/inbox.ts";
 import type { Link } from "../link/link.ts";
@@ -36,11 +37,8 @@ export function publishAcknowledged(
   bus: { connection: NatsConnection; link: Link },
   message: AcknowledgedPublish,
 ): Promise<number> {
-  const known = publishers.get(bus.connection);
-  if (known) return known.publish(message);
-  const publisher = new AcknowledgedPublisher(bus.connection, bus.link);
-  publishers.set(bus.connection, publisher);
-  return publisher.publish(message);
+  const open = (connection: NatsConnection) => new AcknowledgedPublisher(connection, bus.link);
+  return getOrInsertComputed(publishers, bus.connection, open).publish(message);
 }
 
 /** Lives as long as its connection. */

@@ -1,6 +1,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import { Rule, rule, takes_call_key } from "#gen/toolbus/access/v1/access_pb.ts";
+import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import { connectErrorFromUnknown } from "../../failure/connect.ts";
 import { refuse } from "../../failure/failure.ts";
 import { requireOperator } from "../../failure/operator.ts";
@@ -10,11 +11,7 @@ const rules = new WeakMap<DescMethod, Rule>();
 
 /** Who may call a method. Those of other contracts, such as health and reflection, are open. */
 export function ruleOf(method: DescMethod): Rule {
-  const known = rules.get(method);
-  if (known !== undefined) return known;
-  const found = isOwn(method) ? getOption(method, rule) : Rule.PUBLIC;
-  rules.set(method, found);
-  return found;
+  return getOrInsertComputed(rules, method, () => (isOwn(method) ? getOption(method, rule) : Rule.PUBLIC));
 }
 
 function isOwn({ parent }: DescMethod): boolean {

@@ -10,6 +10,7 @@ import {
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { Logger } from "pino";
+import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
 import { ByteBudget } from "../handling/messages/byte-budget.ts";
@@ -134,8 +135,7 @@ function createBodies(limits: BodyLimits): (request: HttpRequest, response: Http
   const budgets = new WeakMap<object, ByteBudget>();
   return (request, response) => {
     const connection = connectionOf(request);
-    const budget = budgets.get(connection) ?? new ByteBudget(limits.connectionBytes);
-    budgets.set(connection, budget);
+    const budget = getOrInsertComputed(budgets, connection, () => new ByteBudget(limits.connectionBytes));
     sinkOf(response).once("finish", () => leaveBody(request));
     return new RequestBody({ request, response }, budget, limits);
   };

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type { Ajv, Options, ValidateFunction } from "ajv";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
 import { MAX_TOLD } from "./error-text.ts";
@@ -64,9 +65,7 @@ export class Dialects {
   }
 
   #compilerOf(draft: Draft): Ajv {
-    const known = this.#compilers.get(draft) ?? openCompiler(draft);
-    this.#compilers.set(draft, known);
-    return known;
+    return getOrInsertComputed(this.#compilers, draft, openCompiler);
   }
 }
 

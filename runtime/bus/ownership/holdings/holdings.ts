@@ -1,3 +1,4 @@
+import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
 import { inTime, whileNobodyWaits } from "../../link/waited.ts";
@@ -97,11 +98,9 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
 
   /** Reads the entry, once for all who doubt at the same time; false when the holding is lost. */
   #verify(holding: Holding<R>): Promise<boolean> {
-    const running = this.#verifications.get(holding);
-    if (running) return running;
-    const verifying = whileNobodyWaits(() => this.#isOwn(holding)).finally(() => this.#verifications.delete(holding));
-    this.#verifications.set(holding, verifying);
-    return verifying;
+    return getOrInsertComputed(this.#verifications, holding, () =>
+      whileNobodyWaits(() => this.#isOwn(holding)).finally(() => this.#verifications.delete(holding)),
+    );
   }
 
   async #isOwn(holding: Holding<R>): Promise<boolean> {

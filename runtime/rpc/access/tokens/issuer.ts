@@ -2,6 +2,7 @@ import { SignJWT } from "jose/jwt/sign";
 import { importJWK } from "jose/key/import"; // each by itself: the whole library costs every service 8 MB more
 import { type BusLogin, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { type Caller, OPERATOR_ROLE } from "../../identity.ts";
 
 export interface Issuer {
@@ -87,7 +88,5 @@ const issuers = new WeakMap<BusLogin, Issuer>();
 
 /** One for all clients that sign in by it, so that each token is signed once. */
 export function issuerOf(login: BusLogin): Issuer {
-  const known = issuers.get(login) ?? createIssuer(login);
-  issuers.set(login, known);
-  return known;
+  return getOrInsertComputed(issuers, login, () => createIssuer(login));
 }

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 
 /*
  * F1  Every field that the library would read is counted: this goes through the bytes as it does.
@@ -71,9 +72,7 @@ type Fields = ReadonlyMap<number, Field>;
 const known = new WeakMap<DescMessage, Fields>();
 
 function fieldsOf(desc: DescMessage): Fields {
-  const fields = known.get(desc) ?? new Map(desc.fields.map((field) => [field.number, fieldFrom(field)]));
-  known.set(desc, fields);
-  return fields;
+  return getOrInsertComputed(known, desc, () => new Map(desc.fields.map((field) => [field.number, fieldFrom(field)])));
 }
 
 function fieldFrom(field: DescField): Field {

@@ -11,6 +11,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Piscina } from "piscina";
 import { FairQueue } from "../../../collections/fair-queue.ts";
+import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import type { Taker } from "../../../collections/own-turn.ts";
 import { createThreadPool } from "../../../collections/thread-pool.ts";
 import { moduleBeside } from "../../../config/places.ts";
@@ -54,7 +55,8 @@ export async function messageFromLargeJson<D extends DescMessage>(
   const { sender, signal } = taker;
   requireFewValues(json, { desc, isBinary: false });
   try {
-    const transcoding = { files: filesOf(desc), typeName, json, options };
+    const files = getOrInsertComputed(known, desc.file, bytesOfFiles);
+    const transcoding = { files, typeName, json, options };
     const bytes = await turns.run(sender, () => thread().run(transcoding, { signal: signal ?? null }), signal);
     await turnToParse(bytes, { desc, isBinary: true, ...taker });
     return fromBinary(desc, bytes);
@@ -68,18 +70,14 @@ export async function messageFromLargeJson<D extends DescMessage>(
 
 const known = new WeakMap<DescFile, Uint8Array>();
 
-/** The file of a message and all that it needs, each behind those that it needs. */
-function filesOf({ file }: DescMessage): Uint8Array {
+/** A file and all that it needs, each behind those that it needs. */
+function bytesOfFiles(file: DescFile): Uint8Array {
   const files = new Set<DescFile>();
   const add = (one: DescFile) => {
     for (const needed of one.dependencies) add(needed);
     files.add(one);
   };
-  const bytes = known.get(file);
-  if (bytes) return bytes;
   add(file);
   const set = create(FileDescriptorSetSchema, { file: [...files].map(({ proto }) => proto) });
-  const made = toBinary(FileDescriptorSetSchema, set);
-  known.set(file, made);
-  return made;
+  return toBinary(FileDescriptorSetSchema, set);
 }

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
@@ -68,11 +69,7 @@ export class CallMux {
 
   /** The mux of a connection, which lives as long as the connection does. */
   static of(connection: NatsConnection): CallMux {
-    const known = muxes.get(connection);
-    if (known) return known;
-    const mux = new CallMux(connection);
-    muxes.set(connection, mux);
-    return mux;
+    return getOrInsertComputed(muxes, connection, () => new CallMux(connection));
   }
 
   private constructor(connection: NatsConnection) {
@@ -118,11 +115,7 @@ export class CallMux {
 
   /** What is known of the silence of a service's instances. */
   silenceOf(service: string): ServiceSilence {
-    const known = this.#silences.get(service);
-    if (known) return known;
-    const silence = new ServiceSilence();
-    this.#silences.set(service, silence);
-    return silence;
+    return getOrInsertComputed(this.#silences, service, () => new ServiceSilence());
   }
 
   /** X5 So old may be what is read at this moment; only while there are calls is that known. */

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import { DEFAULT_TIMINGS, type Timings } from "../call/timings.ts";
 import { CallMux } from "../channel/mux.ts";
 import { cancelSubjectOf, subjectOfMethod, urlOfMethod } from "../channel/subjects.ts";
@@ -33,17 +34,12 @@ export function createNatsTransport(bus: { connection: NatsConnection }, options
   };
   const routes = new Map<DescMethod, MethodRoute>();
 
-  const routeOf = (method: DescMethod): MethodRoute => {
-    const known = routes.get(method);
-    if (known) return known;
-    const route = {
-      subject: subjectOfMethod(service, method),
-      url: urlOfMethod(service, method),
-      isRead: isRead(method),
-    };
-    routes.set(method, route);
-    return route;
-  };
+  const routeTo = (method: DescMethod): MethodRoute => ({
+    subject: subjectOfMethod(service, method),
+    url: urlOfMethod(service, method),
+    isRead: isRead(method),
+  });
+  const routeOf = (method: DescMethod) => getOrInsertComputed(routes, method, routeTo);
 
   const limitOf = (timeoutMs: number | undefined): number | undefined => {
     if (timeoutMs === undefined) return options.defaultTimeoutMs;
