@@ -1,6 +1,6 @@
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isObject } from "../schema/json-object.ts";
+import { fieldsOf, jsonFrom } from "../schema/json-object.ts";
 
 /** Whether a person is to answer a call that waits; else a program that watches for its tool. */
 export function isForPeople(call: Pick<ToolCall, "question" | "executionType">): boolean {
@@ -22,18 +22,8 @@ export function questionOf({
   argumentsJson,
   outputSchemaJson,
 }: Pick<ToolCall, "question" | "argumentsJson" | "outputSchemaJson">): Question {
-  const given = objectFrom(argumentsJson);
   const text = (value: unknown) => (typeof value === "string" ? value : "");
   if (question === undefined) return { message: "", url: "", schemaJson: outputSchemaJson };
-  const { message, url, requestedSchema } = given;
+  const { message, url, requestedSchema } = fieldsOf(jsonFrom(argumentsJson));
   return { message: text(message), url: text(url), schemaJson: JSON.stringify(requestedSchema ?? { properties: {} }) };
-}
-
-function objectFrom(json: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

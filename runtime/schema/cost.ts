@@ -1,5 +1,5 @@
 import { effortOf } from "./effort.ts";
-import { isObject } from "./json-object.ts";
+import { isObject, jsonFrom } from "./json-object.ts";
 import { ELEMENTS_OF_VALUE, hasMoreValues, isTooDeep } from "./json-size.ts";
 
 /*
@@ -30,7 +30,7 @@ export interface Cost {
 /** Undefined for a schema that may cost more to compile than may be spent on a service's own thread. */
 export function costOfCheap(schemaJson: string): Cost | undefined {
   if (schemaJson.length > CHEAP_CHARACTERS || isTooDeep(schemaJson)) return undefined;
-  const schema = parsed(schemaJson);
+  const schema = jsonFrom(schemaJson); // of what is none, the compiler says what is wrong with it
   const looks = effortOf(schema);
   if (looks > CHEAP_PARTS) return undefined;
   const { patterns, readsTexts } = textPartsIn(schema);
@@ -42,14 +42,6 @@ export function isCheap({ looks, patterns, readsTexts }: Cost, text: string): bo
   const { length } = text;
   if (looks * length + patterns * length ** 2 <= CHEAP_STEPS) return true;
   return !readsTexts && length <= LONG_TEXT && !hasMoreValues(text, CHEAP_STEPS / looks / (1 + ELEMENTS_OF_VALUE));
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined; // the compiler says what is wrong with it
-  }
 }
 
 const READERS = ["minLength", "maxLength", "uniqueItems", "pattern", "format", "patternProperties"];

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { jsonFrom } from "./json-object.ts";
 import { endOfText, maxValues } from "./json-size.ts";
 
 /*
@@ -93,17 +94,9 @@ const IN_NUMBER: ReadonlySet<number> = new Set([..."0123456789.eE+-"].map((chara
 
 /** What is no number is nothing that loses digits. */
 function isHeld(source: string): boolean {
-  const value = numberIn(source);
+  const value = jsonFrom(source) as number | undefined;
   if (value === undefined || String(value) === source) return true;
   return Number.isFinite(value) && source.replace(/\D/g, "").length < 16;
-}
-
-function numberIn(source: string): number | undefined {
-  try {
-    return JSON.parse(source);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A number is no name of a member: marked, it would become one. */

@@ -2,6 +2,15 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** What a JSON text says; undefined for what is none. */
+export function jsonFrom(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The fields of an object; what is none has none. */
 export function fieldsOf(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import type { Ajv, Options, ValidateFunction } from "ajv";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { isJsonSchema, isObject, type JsonSchema } from "../json-object.ts";
+import { isJsonSchema, isObject, type JsonSchema, jsonFrom } from "../json-object.ts";
 import { MAX_TOLD } from "./error-text.ts";
 import { lenientSchema } from "./lenient/leniency.ts";
 
@@ -21,7 +21,7 @@ export class Dialects {
   readonly #compilers = new Map<Draft, Ajv>();
 
   compile(text: string, isLenient = false): Compiled {
-    const schema = parsed(text);
+    const schema = jsonFrom(text);
     if (!isJsonSchema(schema)) return { kind: "faulty", fault: "a JSON Schema is an object" };
     const whole = this.#compiled(schema);
     return isLenient && whole.kind === "faulty" && isObject(schema) ? this.#compiledInPart(schema, whole.fault) : whole;
@@ -86,13 +86,4 @@ function openCompiler(draft: Draft): Ajv {
 /** Under a name of its own, since the compiler finds no `#` in one without; `$async` makes its checks give promises. */
 function withoutDialect({ $schema: _, $async: __, ...schema }: Record<string, unknown>): Record<string, unknown> {
   return typeof schema.$id === "string" && schema.$id !== "" ? schema : { ...schema, $id: "https://schema.invalid/" };
-}
-
-/** Undefined for what is no JSON, which is no schema either. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
