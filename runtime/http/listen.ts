@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo, Server } from "node:net";
+import { isErrno } from "../failure/errno.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
 
@@ -9,7 +10,7 @@ export async function listen(server: Server, host: string, port: number): Promis
   try {
     await once(server, "listening");
   } catch (error) {
-    const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    const isTaken = isErrno(error, "EADDRINUSE");
     const why = isTaken ? "the port is taken by another process" : messageFromUnknown(error);
     const code = isTaken ? "failed_precondition" : "unavailable";
     throw new LocalFailure(code, `cannot listen on ${host}:${port}: ${why}`, {

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import type { BusUser } from "#runtime/bus/credentials/permissions.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
-import { isErrno } from "#runtime/failure/errno.ts";
+import { unlessAbsent } from "#runtime/failure/errno.ts";
 
 const program = fileURLToPath(moduleBeside(import.meta, "bus-users-program"));
 
@@ -24,10 +24,6 @@ export async function readBusUsers(logins: readonly string[]): Promise<readonly 
 }
 
 async function readPacked(): Promise<readonly BusUser[] | undefined> {
-  try {
-    return JSON.parse(await readFile(packed, "utf8"));
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  const text = await readFile(packed, "utf8").catch(unlessAbsent);
+  return text === undefined ? undefined : JSON.parse(text);
 }

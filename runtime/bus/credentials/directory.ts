@@ -9,7 +9,7 @@
 
 import { link, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { isErrno } from "../../failure/errno.ts";
+import { isErrno, unlessAbsent } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
 import { writePrivateFile } from "./files/private-file.ts";
 import { textOfUsers } from "./files/users-file.ts";
@@ -88,10 +88,5 @@ async function readOrCreateLogin(directory: string, name: string): Promise<BusLo
 }
 
 async function readSeed(path: string): Promise<string | undefined> {
-  try {
-    return (await readFile(path, "utf8")).trim() || undefined;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  return (await readFile(path, "utf8").catch(unlessAbsent))?.trim() || undefined;
 }

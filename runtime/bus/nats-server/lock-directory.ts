@@ -13,7 +13,7 @@
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isErrno } from "../../failure/errno.ts";
+import { isErrno, unlessAbsent } from "../../failure/errno.ts";
 import { delay } from "../../time/delay.ts";
 import { identityOfProcess, isSameProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
@@ -96,12 +96,8 @@ async function readChain(directory: string): Promise<Link[]> {
 }
 
 async function readHolder(path: string): Promise<Holder | undefined> {
-  try {
-    return JSON.parse(await readFile(path, "utf8")) as Holder;
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
+  const text = await readFile(path, "utf8").catch(unlessAbsent);
+  return text === undefined ? undefined : (JSON.parse(text) as Holder);
 }
 
 /** L3. Claims of dead predecessors go with their links. */

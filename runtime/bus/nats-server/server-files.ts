@@ -1,6 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { isErrno } from "../../failure/errno.ts";
+import { unlessAbsent } from "../../failure/errno.ts";
+import { jsonFrom } from "../../schema/json-object.ts";
 import { writePrivateFile } from "../credentials/files/private-file.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
@@ -87,16 +88,6 @@ export async function writeRunRecord(files: ServerFiles, record: RunRecord): Pro
 }
 
 export async function readRunRecord(files: ServerFiles): Promise<RunRecord | undefined> {
-  let text: string;
-  try {
-    text = await readFile(files.record, "utf8");
-  } catch (error) {
-    if (isErrno(error, "ENOENT")) return undefined;
-    throw error;
-  }
-  try {
-    return JSON.parse(text) as RunRecord;
-  } catch {
-    return undefined; // cut short by a crash while it was written: as good as absent
-  }
+  const text = (await readFile(files.record, "utf8").catch(unlessAbsent)) ?? "";
+  return jsonFrom(text) as RunRecord | undefined; // cut short by a crash while it was written: as good as absent
 }

@@ -1,3 +1,4 @@
+import { isErrno } from "../../failure/errno.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import type { ChildExit } from "./exit.ts";
 import type { GatedProcess } from "./gate.ts";
@@ -75,6 +76,6 @@ function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM"))) throw error;
+    if (!isErrno(error, "ESRCH") && !isErrno(error, "EPERM")) throw error;
   }
 }

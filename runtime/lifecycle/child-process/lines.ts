@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { isErrno } from "../../failure/errno.ts";
 import { LocalFailure } from "../../failure/local-failure.ts";
 
 const NEWLINE = 0x0a;
@@ -48,7 +49,7 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ERR_STREAM_PREMATURE_CLOSE")) throw error;
+    if (!isErrno(error, "ERR_STREAM_PREMATURE_CLOSE")) throw error;
   }
 }
 

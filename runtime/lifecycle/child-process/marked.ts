@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
+import { isErrno } from "../../failure/errno.ts";
 
 /** A variable that a child and all that it starts carry in their environment, to find by it what leaves the child's group. */
 export interface Mark {
@@ -54,6 +55,6 @@ function killProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error; // it went by itself
+    if (!isErrno(error, "ESRCH")) throw error; // it went by itself
   }
 }

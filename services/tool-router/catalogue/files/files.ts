@@ -6,6 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { unlessAbsent } from "#runtime/failure/errno.ts";
 import { Failure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
@@ -148,12 +149,8 @@ export async function openCatalogueFiles(
 const readFile = promisify(readFileThen);
 
 async function filesOf(directory: string): Promise<string[] | undefined> {
-  try {
-    return (await readdir(directory)).filter((file) => file.endsWith(".json")).sort();
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
+  const files = await readdir(directory).catch(unlessAbsent);
+  return files?.filter((file) => file.endsWith(".json")).sort();
 }
 
 async function parsedFile<T extends { name: string }>(kind: FileKind<T>, file: string): Promise<Parsed<T>> {
