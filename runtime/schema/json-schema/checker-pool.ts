@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Piscina } from "piscina";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { FairQueue } from "#runtime/collections/fair-queue.ts";
-import { createThreadPool } from "#runtime/collections/thread-pool.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
+import { createThreadPool } from "#runtime/lifecycle/node/thread-pool.ts";
 import type { Finding, Question } from "./checker.ts";
 import { CHECK_MS, COMPILE_MS } from "./limits.ts";
 

@@ -13,9 +13,9 @@ import type { Piscina } from "piscina";
 import { FairQueue } from "../../../collections/fair-queue.ts";
 import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import type { Taker } from "../../../collections/own-turn.ts";
-import { createThreadPool } from "../../../collections/thread-pool.ts";
 import { moduleBeside } from "../../../config/places.ts";
 import { connectError } from "../../../failure/connect.ts";
+import { createThreadPool } from "../../../lifecycle/node/thread-pool.ts";
 import { requireFewValues, turnToParse } from "../../handling/messages/many-values.ts";
 
 /*
