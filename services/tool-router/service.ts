@@ -127,7 +127,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, find, audit });
   const { questionMs } = config;
-  const records = new Records({ ...recorded, tasks: recorded.taskIndex, waiters, executing });
+  const records = new Records({ ...recorded, tasks: recorded.taskIndex, waiters, messages, executing });
   const key = await readSharedKey(bus, { bucket: "toolbus_router_keys", name: "question-ids" });
   const questions = createQuestions({ ...recorded, key, waiters, messages, spaces, audit, clock, questionMs });
   const executors = openExecution(stack, config, {

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { startedNothing } from "#runtime/failure/not-started.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
@@ -10,7 +12,7 @@ import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
-import { success } from "../answers/answer.ts";
+import { failure, success } from "../answers/answer.ts";
 import { Outside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
 import { Records } from "./records.ts";
@@ -49,6 +51,17 @@ describe("recorded calls", () => {
       kind: "resolved",
       answer: { outputJson: '"done"' },
     });
+  });
+
+  test("TOOL-4 a call that cannot be shown has an unknown outcome where the store is full, as a watcher may have it yet", async () => {
+    const { waiters, ...calls } = open();
+    const update: CallStore["update"] = async () => refuse("resource_exhausted", "full", { reason: "STORE_FULL" });
+    const store = { ...calls.store, update };
+    const records = new Records({ ...calls, store, waiters, executing: new Set() });
+    await records.begin(asked, facts, 0, { signal });
+    const abandoned = await records.abandon("c1", failure("not shown")).catch((error: unknown) => error);
+    expect(abandoned).toMatchObject({ reason: "OUTCOME_UNKNOWN" });
+    expect(startedNothing(abandoned)).toBe(false);
   });
 
   test("R5 a call that waits for answers goes on where it was taken over, and its former router sends them no more", async () => {

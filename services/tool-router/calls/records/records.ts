@@ -11,6 +11,7 @@ import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
 import type { CallControl } from "../in-flight.ts";
+import type { Messages } from "../messages.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./record/call-record.ts";
 import { isCanceledFor, isCanceledForAll, isTombstone } from "./record/states.ts";
@@ -73,6 +74,7 @@ export interface RecordsParts {
   /** Who has its share of what all records take. */
   room?: Pick<Crowding, "requireRoomUnless">;
   waiters: Waiters;
+  messages?: Pick<Messages, "showResult">;
   /** The calls that this router has started and not yet finished. */
   executing: Set<string>;
 }
@@ -153,14 +155,25 @@ export class Records {
     return answer ?? this.finish(callId, outcomeUnknown("another router that went on with the call was lost"));
   }
 
-  /** Resolves what `begin` began, with `recorded` as the answer in the record. Returns the answer that holds. */
+  /**
+   * Resolves what `begin` began, with `recorded` as the answer in the record. Returns the answer that holds. A call that has happened has
+   * it also where the store is full: no due work shows it then.
+   */
   finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
-    return this.#settle(callId, [State.STARTED], answer, recorded);
+    return this.#settle(callId, [State.STARTED], answer, recorded).catch(async (error: unknown) => {
+      if (!isRefusedAsFull(error)) throw error;
+      const standing = await this.#parts.store.readCached(callId);
+      if (standing) this.#parts.messages?.showResult(standing, answer);
+      return answer;
+    });
   }
 
-  /** Resolves a call that nobody else will ever see. Returns the answer that holds. */
+  /** Resolves a call that nobody else will ever see. Returns the answer that holds. Where the store is full, a watcher may see the call. */
   abandon(callId: string, answer: Answer): Promise<Answer> {
-    return this.#settle(callId, [State.WAITING, State.PENDING], answer);
+    return this.#settle(callId, [State.WAITING, State.PENDING], answer).catch((error: unknown) => {
+      if (!isRefusedAsFull(error)) throw error;
+      throw new Failure("unavailable", error.message, { reason: "OUTCOME_UNKNOWN", cause: error });
+    });
   }
 
   /** This router does not execute the call any more. */
@@ -235,14 +248,11 @@ export class Records {
     }
   }
 
-  /** R2: returns this answer, or that of a router that was faster. A call that has happened has it also where the store is full. */
+  /** R2: returns this answer, or that of a router that was faster. */
   async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
-    const resolved = (record: CallRecord) =>
-      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined;
-    const updated = await this.#parts.store.update(callId, resolved).catch((error: unknown) => {
-      if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
-      return undefined;
-    });
+    const updated = await this.#parts.store.update(callId, (record) =>
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
+    );
     this.#parts.store.announce(callId);
     if (!updated?.hasChanged) return updated?.record.result ?? answer;
     const { execution } = updated.record;
@@ -261,6 +271,10 @@ export function timesOf(
     ...(!tool.isAsync && { waitExpireTime: timestampFromMs(Math.ceil(at)) }),
     ...(tool.ttl && { expireTime: timestampFromMs(now + durationMs(tool.ttl)) }),
   };
+}
+
+function isRefusedAsFull(error: unknown): error is Failure {
+  return error instanceof Failure && error.code === "resource_exhausted";
 }
 
 function firstState({ executor, tool, effect }: ToolEntry): State | undefined {

@@ -114,7 +114,12 @@ describe("LOOP-14 a call that has happened is told with its result", () => {
   let sessionId = "";
   beforeAll(async () => {
     suite = await openReader({ TOOLBUS_MAX_RESULT_BYTES: String(512 * 1_024) });
+    const tool = { ...readFile.tool, visible: true };
+    suite.mcp.offer([{ source: "files", tool }], [{ source: "files", available: true }]);
     sessionId = await suite.openSession();
+    suite.spaces.activeSpaces.set(sessionId, "room");
+    const scope = { case: "session" as const, value: { sessionId } };
+    await until(async () => (await suite.clients.router.listTools({ scope })).tools.some(({ tool }) => tool?.visible));
   });
   afterAll(() => suite[Symbol.asyncDispose]());
 
@@ -139,6 +144,7 @@ describe("LOOP-14 a call that has happened is told with its result", () => {
     const { told, again } = await callWhileFull("KV_toolbus_calls", "full", JSON.stringify("x".repeat(50_000)));
     expect(told).toMatchObject({ isError: false, output: "x".repeat(50_000) });
     expect(again.output).toEqual({ error: expect.stringMatching(/^outcome_unknown: /) });
+    await until(() => suite.spaces.statusesOf("full").includes(Status.COMPLETE), { what: "its message to end" });
   });
 
   test.each([
