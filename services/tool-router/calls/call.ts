@@ -110,7 +110,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
   }
 
   async function finished({ callId, sessionId }: Record<"callId" | "sessionId", string>, answer: Answer) {
-    return records.finish(callId, answer, await answers.recorded(answer, sessionId));
+    return records.finish(callId, answer, await answers.recordedAnyhow(answer, sessionId));
   }
 
   /** A call that cannot be shown is not executed: its answer is the fault. */

@@ -78,8 +78,10 @@ export interface Answers {
   finish(tool: Tool, result: Answer, of: CallOwner): Promise<Answer>;
   /** Stores what is larger than a message holds, and gives its beginning with the reference. */
   bound(answer: Answer, sessionId: string): Promise<Answer>;
-  /** The answer as it is recorded: whole, or its beginning with the reference, if the whole finds room. */
+  /** The answer as it is recorded: whole, or its beginning with the reference. */
   recorded(answer: Answer, sessionId: string): Promise<Answer>;
+  /** The same of a call that has happened: of what finds no room, its beginning alone. */
+  recordedAnyhow(answer: Answer, sessionId: string): Promise<Answer>;
   /** Stores arguments that are too large for a record, and gives the reference; empty for others, and where no room is left. */
   storeArguments(argumentsJson: string, sessionId: string): Promise<string>;
 }
@@ -97,6 +99,10 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
 
   async function bound(answer: Answer, sessionId: string): Promise<Answer> {
     return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId);
+  }
+
+  async function recorded(answer: Answer, sessionId: string): Promise<Answer> {
+    return fitsRecord(answer) ? answer : put(answer, sessionId);
   }
 
   async function put(answer: Answer, sessionId: string): Promise<Answer> {
@@ -133,7 +139,8 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
       return kept(held, bound(held, sessionId));
     },
     bound,
-    recorded: async (answer, sessionId) => (fitsRecord(answer) ? answer : kept(answer, put(answer, sessionId))),
+    recorded,
+    recordedAnyhow: (answer, sessionId) => kept(answer, recorded(answer, sessionId)),
     async storeArguments(argumentsJson, sessionId) {
       if (fitsAsArguments(argumentsJson)) return "";
       return store(sessionId, argumentsJson).catch((error) => {

@@ -156,6 +156,24 @@ describe("LOOP-14 a call that has happened is told with its result", () => {
     expect(again.output).toMatchObject(shortened);
   });
 
+  test("TOOL-7 a result from outside is refused while the store of results is full, and is taken whole afterwards", async () => {
+    const calling = suite.clients.call({ sessionId, name: "ask", callId: "asked" });
+    await until(() => suite.spaces.statusesOf("asked").includes(Status.REQUIRES_ACTION));
+    const value = JSON.stringify('"'.repeat(250_000));
+    const submit = () =>
+      suite.clients.calls.submitToolResult({ callId: "asked", outcome: { case: "resultJson", value } });
+    const { config } = await suite.bus.manager.streams.info("OBJ_toolbus_results");
+    await shrinkStore(suite.bus, "OBJ_toolbus_results", 256);
+    const refused = await submit().then(() => "taken", failureFromConnectError);
+    await shrinkStore(suite.bus, "OBJ_toolbus_results", config.max_bytes);
+    expect(refused).toMatchObject({ code: "resource_exhausted" });
+    await submit();
+    expect((await calling).output).not.toMatchObject(shortened);
+    const asked = { result: { case: "callId" as const, value: "asked" } };
+    const parts = await Array.fromAsync(suite.clients.calls.readResult(asked));
+    expect(parts[0]?.part).toMatchObject({ case: "result", value: { size: BigInt(value.length) } });
+  });
+
   test("where the store of results is full by then, and a picture comes with it", async () => {
     const picture = { blockJson: '{"type":"image","mimeType":"image/png"}', data: new Uint8Array(200_000) };
     const { told } = await callWhileFull("OBJ_toolbus_results", "pictured", "1", [picture]);
