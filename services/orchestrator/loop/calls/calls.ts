@@ -6,7 +6,7 @@ import { timedBy } from "#runtime/time/duration.ts";
  * calls-2  What was committed is dispatched, also again by a later claim: under the same call id, `recovering`, so that the
  *     router joins the first execution, gives its result, or says that the outcome is unknown.
  * calls-3  A router that cannot be reached is asked again for a while under calls-2, however long the call has run before it was lost;
- *     then its failure is the result.
+ *     then its failure is the result. A call that loses router after router may be what takes them down: it is given up.
  * calls-4  When an attempt that failed may have begun what changes something, the model's result says that the outcome is unknown:
  *     its next try is another call, also for a tool that knows a repeated one by its id.
  * calls-5  A run that waits for what may start runs itself takes no slot meanwhile: those runs may be waiting for one.
@@ -101,11 +101,13 @@ async function record(run: ClaimedRun, callId: string, answered: Answered): Prom
 const patienceMs = 30_000;
 /** An attempt that takes longer had reached a router: silence is found sooner. */
 const reachedMs = 10_000;
+const mostLosses = 5;
 
 async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<Answered> {
   const { clock } = context;
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
   let givesUpAtMs: number | undefined;
+  let losses = 0;
   let mayHaveBegun = work.isRecovering;
   for (let isRecovering = work.isRecovering; ; isRecovering = true) {
     const askedAtMs = clock.now();
@@ -116,7 +118,9 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
       const nowMs = clock.now();
-      if (givesUpAtMs === undefined || nowMs - askedAtMs > reachedMs) givesUpAtMs = nowMs + patienceMs; // calls-3
+      const isLoss = nowMs - askedAtMs > reachedMs;
+      if (isLoss) losses += 1;
+      if (givesUpAtMs === undefined || isLoss) givesUpAtMs = losses > mostLosses ? nowMs : nowMs + patienceMs; // calls-3
       const mayPass = error instanceof Failure && passingCodes.has(error.code) && nowMs < givesUpAtMs;
       if (!mayPass) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);

@@ -121,6 +121,27 @@ describe("what a call does to the world", () => {
     expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual(["1"]);
   });
 
+  test("LOOP-14 a call that takes down each router that has it is given up, also one that can be repeated", async () => {
+    const manual = createManualClock();
+    const clock = { ...manual, delay: (ms: number) => manual.advance(ms) };
+    const run = await openRun({
+      turns: [{ calls: [{ name: "read" }] }, { text: "done" }],
+      tools: effects,
+      context: { clock },
+    });
+    const { callTool } = run.router;
+    let attempts = 0;
+    run.router.callTool = async function* (request, options) {
+      attempts += 1;
+      if (attempts > 50) return yield* callTool(request, options);
+      await clock.advance(12_000);
+      throw new Failure("unavailable", "the router is gone", { reason: "OUTCOME_UNKNOWN" });
+    };
+    await run.work();
+    expect(attempts).toBe(6);
+    expect(await outcomes(run)).toEqual(['tool "read" could not be called: the router is gone']);
+  });
+
   test("LOOP-14 a repeated call carries the same id and says that it repeats; the router's own outcome_unknown reaches the model", async () => {
     let attempts = 0;
     const run = await openRun({
