@@ -35,7 +35,10 @@ function openParts() {
     keys: createMemoryKeys(),
     sessions: { getSession: async (id) => create(SessionSchema, { id, agent: "a", state: SessionState.ACTIVE }) },
     agents: { getAgent: async (name) => create(AgentSchema, { name }) },
-    inbox: { list: async () => [inboxEvent({ sessionId, agent: "a", eventId: "tr:1", text: "news" })] },
+    inbox: {
+      list: async () => [inboxEvent({ sessionId, agent: "a", eventId: "tr:1", text: "news" })],
+      read: async () => ({ instructions: [], events: [] }),
+    },
     logger: { warn: () => {}, error: () => {} },
     audit: () => {},
   };

@@ -39,7 +39,7 @@ function openParts() {
     },
     sessions: { getSession: async (id) => create(SessionSchema, { id, agent: "a", state: SessionState.ACTIVE }) },
     agents: { getAgent: async (name) => create(AgentSchema, { name }) },
-    inbox: { list: async () => [event] },
+    inbox: { list: async () => [event], read: async () => ({ instructions: [], events: [event] }) },
     logger: { warn: () => {}, error: () => {} },
     audit: () => {},
   };
@@ -122,7 +122,7 @@ test("TOOL-9 what a person said starts no runs without end while each of them ca
   const refused: (string | undefined)[] = [];
   const parts: SelfWakeOptions = {
     ...options,
-    inbox: { list: async () => [said] },
+    inbox: { ...options.inbox, list: async () => [said] },
     audit: ({ rule }) => void refused.push(rule),
   };
   let started = 0;
@@ -130,4 +130,23 @@ test("TOOL-9 what a person said starts no runs without end while each of them ca
     await endRun(log, (await runIds())[0]!, RunEndReason.INBOX_UNAVAILABLE);
   expect(started).toBe(defaultMaxSelfWakes);
   expect(refused).toEqual(["limits.maxSelfWakes"]);
+});
+
+test("TOOL-9 what a person said starts a run once its inbox can be read again, however many looks failed before", async () => {
+  const { options, log, runIds } = openParts();
+  let isBroken = true;
+  const parts: SelfWakeOptions = {
+    ...options,
+    inbox: {
+      list: async () => [said],
+      read: async (...given) => (isBroken ? Promise.reject(new Error("broken")) : options.inbox.read(...given)),
+    },
+  };
+  for (let look = 0; look < 2 * defaultMaxSelfWakes; look += 1) {
+    const isStarted = await startFromInbox(parts, "s", signal).catch(() => false);
+    if (isStarted) await endRun(log, (await runIds())[0]!, RunEndReason.INBOX_UNAVAILABLE);
+  }
+  isBroken = false;
+  expect(await startFromInbox(parts, "s", signal)).toBe(true);
+  expect(await runIds()).toHaveLength(2);
 });

@@ -3,7 +3,7 @@
  *
  * self-wake-1  The run's idempotency key names the last event in the inbox: a repeated wake-up, after a crash too, finds the same run. So an
  *     event starts at most one run; if that run did not take it, the event waits for the next one. A run has a successor only if it
- *     could not read its inbox, or had no room for the event beside those before it (inbox-2).
+ *     could not read its inbox, which can be read by now, or had no room for the event beside those before it (inbox-2).
  * self-wake-2  Runs that start by themselves are counted from the last run that a client or a person's message started. So agents whose
  *     runs cause each other's events stop at the limit, and so do the runs of one event that fail at its inbox one after the other.
  * self-wake-3  In the session of an agent that another agent called (LOOP-17) nothing starts by itself: the caller's limits would not hold
@@ -29,7 +29,7 @@ import { isCalledSession } from "../sub-agents/called-session.ts";
 export interface SelfWakeOptions extends AcceptanceOptions {
   readonly sessions: Pick<SessionSource, "getSession">;
   readonly agents: Agents;
-  readonly inbox: Pick<Inbox, "list">;
+  readonly inbox: Pick<Inbox, "list" | "read">;
   readonly logger: OperatorLog;
   readonly audit: (event: Refusal) => void;
 }
@@ -48,14 +48,18 @@ export async function startFromInbox(
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
   const { agent: name, principal, switchCount, carry, contextRevision } = session;
   if (session.state === SessionState.CLOSED) return false;
-  const events = await options.inbox.list({ sessionId, agent: name, principal }, signal);
+  const recipient = { sessionId, agent: name, principal };
+  const events = await options.inbox.list(recipient, signal);
   const last = events.at(-1);
   if (last === undefined) return false;
   const agent = await options.agents.getAgent(name, { signal, principal, contextRevision });
   if (agent.wakeOnInbox === false) return false;
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
   const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };
-  return startOnce(options, agent, about, { eventId: last.eventId, idempotencyKey: `inbox ${name} ${last.eventId}` });
+  let reading: Promise<unknown> | undefined;
+  const read = () => (reading ??= options.inbox.read(recipient, signal));
+  const idempotencyKey = `inbox ${name} ${last.eventId}`;
+  return startOnce(options, agent, about, { eventId: last.eventId, idempotencyKey, read });
 }
 
 /** self-wake-1, self-wake-2. */
@@ -63,7 +67,7 @@ async function startOnce(
   options: SelfWakeOptions,
   agent: Agent,
   about: MessageInitShape<typeof RunAcceptedSchema> & { sessionId: string; selfWakeCount: number },
-  { eventId, idempotencyKey }: { eventId: string; idempotencyKey: string },
+  { eventId, idempotencyKey, read }: { eventId: string; idempotencyKey: string; read: () => Promise<unknown> },
 ): Promise<boolean> {
   if (isOverLimit(options, agent, about)) return false;
   const run = await acceptRun(options, create(RunAcceptedSchema, { ...about, idempotencyKey }));
@@ -71,9 +75,10 @@ async function startOnce(
   const { endReason } = run.phase.ended;
   const isForNext = run.inbox ? !run.inbox.eventIds.includes(eventId) : endReason === RunEndReason.INBOX_UNAVAILABLE;
   if (!isForNext) return false;
+  if (!run.inbox) await read(); // a look that fails is put back
   const count = run.inbox ? 0 : run.accepted.selfWakeCount + 1;
   const next = { ...about, selfWakeCount: Math.max(about.selfWakeCount, count) };
-  return startOnce(options, agent, next, { eventId, idempotencyKey: `${idempotencyKey} after ${run.runId}` });
+  return startOnce(options, agent, next, { eventId, idempotencyKey: `${idempotencyKey} after ${run.runId}`, read });
 }
 
 /** self-wake-2. */
