@@ -48,7 +48,33 @@ test("SEC-2 whose a session is stays known while nobody can be asked, unless the
   await ownership.requireStanding("main", mallory);
   store.isAway = false;
   store.owners.clear();
+  await store.clock.advance(5_000);
   await expect(ownership.requireStanding("main", mallory)).rejects.toMatchObject({ reason: "SESSION_NOT_FOUND" });
   store.isAway = true;
   await expect(ownership.requireStanding("main", mallory)).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("SEC-2 while nobody answers whose a session is, one request in a while waits for that", async () => {
+  const { store, read } = openStore();
+  let silence: PromiseWithResolvers<void> | undefined;
+  const readStanding = async (id: string) => {
+    const [session] = await Promise.allSettled([read(id), silence?.promise]);
+    if (session.status === "rejected") throw session.reason;
+    return session.value ?? refuseMissingSession(id);
+  };
+  const { principalOf } = createPrincipals(readStanding, store.clock.now);
+  await principalOf("main");
+  store.isAway = true;
+  silence = Promise.withResolvers();
+  await store.clock.advance(60_000);
+  const asking = principalOf("main");
+  await store.clock.advance(4_000);
+  expect(await principalOf("main")).toBe("mallory");
+  silence.resolve();
+  expect(await asking).toBe("mallory");
+  expect(await principalOf("main")).toBe("mallory");
+  expect(store.reads).toBe(2);
+  await store.clock.advance(1_000);
+  expect(await principalOf("main")).toBe("mallory");
+  expect(store.reads).toBe(3);
 });

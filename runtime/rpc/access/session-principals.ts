@@ -26,6 +26,7 @@ export function createPrincipals<S extends Pick<Session, "principal">>(
   async function principalOf(sessionId: string): Promise<string> {
     const standing = known.get(sessionId);
     if (standing && now() - standing.askedAtMs < KNOWN_MS) return standing.principal;
+    if (standing) known.set(sessionId, { ...standing, askedAtMs: now() }); // nobody else waits for the same answer, or the same silence
     try {
       return (await read(sessionId)).principal;
     } catch (error) {
