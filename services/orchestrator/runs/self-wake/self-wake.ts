@@ -56,10 +56,9 @@ export async function startFromInbox(
   if (agent.wakeOnInbox === false) return false;
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
   const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };
-  let reading: Promise<unknown> | undefined;
-  const read = () => (reading ??= options.inbox.read(recipient, signal));
-  const idempotencyKey = `inbox ${name} ${last.eventId}`;
-  return startOnce(options, agent, about, { eventId: last.eventId, idempotencyKey, read });
+  const read = () => options.inbox.read(recipient, signal);
+  const [eventId, idempotencyKey] = [last.eventId, `inbox ${name} ${last.eventId}`];
+  return startOnce(options, agent, about, { eventId, idempotencyKey, read });
 }
 
 /** self-wake-1, self-wake-2. */

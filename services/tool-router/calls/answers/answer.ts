@@ -101,9 +101,8 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId);
   }
 
-  async function recorded(answer: Answer, sessionId: string): Promise<Answer> {
-    return fitsRecord(answer) ? answer : put(answer, sessionId);
-  }
+  const recorded: Answers["recorded"] = async (answer, sessionId) =>
+    fitsRecord(answer) ? answer : put(answer, sessionId);
 
   async function put(answer: Answer, sessionId: string): Promise<Answer> {
     const storedReference = await store(sessionId, answer.outputJson);
