@@ -76,9 +76,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const lenient = createValidator({ isLenient: true });
   const onFault = (fault: string) => logger.error(fault);
   const ownSources = stack.use(new OwnOffers());
-  const { catalogue, editor } = stack.use(
-    await openCatalogue(bus, { ...config, validator, audit, servers: config, ownSources, onFault }),
-  );
+  const catalogueNeeds = { ...config, validator, audit, servers: config, ownSources, onFault };
+  const { catalogue, editor } = await openCatalogue(stack, bus, catalogueNeeds);
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   ownSources.follow(find("worker"));
   const spaces = createSpaces(bus, telemetry);
@@ -89,19 +88,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const stored = storedSessions(bus);
   const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
   const ownership = createOwnership(async (id) => (await stored.bucket.read(id))?.value);
-  const recorded = stack.use(
-    await openRecordedCalls(bus, {
-      waiters,
-      executing,
-      inFlight,
-      ownership,
-      messages,
-      audit,
-      acknowledgeMs: config.acknowledgeMs,
-      mayWatch,
-      onFault: (fault) => logger.warn(fault),
-    }),
-  );
+  const recorded = await openRecordedCalls(stack, bus, {
+    ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },
+    acknowledgeMs: config.acknowledgeMs,
+    onFault: (fault) => logger.warn(fault),
+  });
   const unused = unusedSessions(clock, {
     ...spaces,
     hasRuns: createHasRuns(bus, telemetry),
@@ -138,16 +129,14 @@ export async function openService(config: Config, context: ServiceContext): Prom
     sampling: createSampling(bus, telemetry),
   });
   const execution = tracedExecution(executors, telemetry.inSpan);
-  const { switching } = stack.use(
-    await openSwitching(bus, {
-      self: `${instance}-${randomUUID().slice(0, 8)}`,
-      drainMs: config.switchDrainMs,
-      buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
-      leaveSpace: spaces.leaveSpace,
-      ...{ catalogue, sessions, contexts, sessionCalls, find, clock, audit, logger, telemetry, onFault },
-      changes: stored.changes,
-    }),
-  );
+  const switching = await openSwitching(stack, bus, {
+    self: `${instance}-${randomUUID().slice(0, 8)}`,
+    drainMs: config.switchDrainMs,
+    buildMs: config.providerStartupMs + PROVIDER_GRACE_MS,
+    leaveSpace: spaces.leaveSpace,
+    ...{ catalogue, sessions, contexts, sessionCalls, find, clock, audit, logger, telemetry, onFault },
+    changes: stored.changes,
+  });
   const admission = createAdmission({ sessions, contexts, spaces, validator: lenient, audit, clock });
   const calling = { admission, records, messages, execution, answers, clock, sessions, sessionCalls };
   const carryOut = createCarryOut(calling);

@@ -37,10 +37,9 @@ const PROVIDERS = { bucket: "toolbus_tools", prefix: "provider.", codec: codecOf
 
 const PINS = { bucket: "toolbus_tools", prefix: "pin.", codec: codecOf(StoredPinSchema) } as const;
 
-/** The catalogue, which follows its buckets for as long as it is open. */
-export async function openCatalogue(bus: Bus, needs: CatalogueNeeds) {
+/** The catalogue, which follows its buckets until the stack is disposed. */
+export async function openCatalogue(stack: AsyncDisposableStack, bus: Bus, needs: CatalogueNeeds) {
   const { validator, audit, servers, secrets, ownSources, onFault } = needs;
-  await using stack = new AsyncDisposableStack();
   const collection = async <T>(place: Place<T>) => {
     const bucket = createBucket(bus, place);
     return { bucket, ...stack.use(await openBucketView(bucket, onFault)) };
@@ -64,6 +63,5 @@ export async function openCatalogue(bus: Bus, needs: CatalogueNeeds) {
   const { grantees } = stack.use(await openGrantees(bus, onFault));
   const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, ownSources, caughtUp, known });
   const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
-  const owned = stack.move();
-  return { catalogue, editor, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { catalogue, editor };
 }

@@ -45,9 +45,8 @@ export interface RecordedCallParts {
 }
 
 /** Recorded calls, their due work, and the watchers that execute external tools. */
-export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
+export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, parts: RecordedCallParts) {
   const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, onFault } = parts;
-  await using stack = new AsyncDisposableStack();
   const closing = new AbortController();
   let dueWork: DueWorkQueue | undefined;
   const deliveryIds = new DeliveryIds(
@@ -120,17 +119,6 @@ export async function openRecordedCalls(bus: Bus, parts: RecordedCallParts) {
   });
   const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
   const cancellation = createCancellation({ store, running, queue, room, audit, clock });
-  const owned = stack.move();
-  return {
-    store,
-    running,
-    room,
-    taskIndex: createTaskIndex(bus, onFault),
-    presence,
-    dispatcher,
-    outside,
-    acknowledgements,
-    cancellation,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
+  const taskIndex = createTaskIndex(bus, onFault);
+  return { store, running, room, taskIndex, presence, dispatcher, outside, acknowledgements, cancellation };
 }

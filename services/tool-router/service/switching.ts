@@ -25,12 +25,8 @@ export interface SwitchingNeeds
 }
 
 /** Switching, and this router's part in the switches of others. */
-export async function openSwitching(
-  bus: Bus,
-  needs: SwitchingNeeds,
-): Promise<{ switching: Switching } & AsyncDisposable> {
+export async function openSwitching(stack: AsyncDisposableStack, bus: Bus, needs: SwitchingNeeds): Promise<Switching> {
   const { catalogue, contexts, sessionCalls, changes, find, clock, audit, logger, telemetry } = needs;
-  await using stack = new AsyncDisposableStack();
   const routers = stack.use(
     await openRouters(bus, needs.self, (session, revision) => drain.onAsked(session, revision)),
   );
@@ -62,6 +58,5 @@ export async function openSwitching(
   stack.use(openTakeover({ changes, switching, routers, clock }));
   stack.use(await followSessions(needs.sessions.bucket, changes, needs.onFault));
   stack.defer(() => stopping.abort());
-  const owned = stack.move();
-  return { switching, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return switching;
 }
