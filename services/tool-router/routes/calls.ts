@@ -8,11 +8,11 @@ import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import type { CarryOut } from "../calls/call.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
-import type { Catalogue } from "../catalogue/catalogue.ts";
+import { type Catalogue, refuseMissing } from "../catalogue/catalogue.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { explainTool, type LeftUnchecked } from "../sessions/contexts/explain.ts";
 import { listTools, toolsRevision } from "../sessions/contexts/listing.ts";
-import { refuseAgent, type Sessions } from "../sessions/sessions.ts";
+import type { Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 import { refuseDerivedCall } from "./derived-ids.ts";
 
@@ -48,7 +48,7 @@ export function routeCalls(router: ConnectRouter, routes: CallRoutes): void {
     },
     async approveTools({ agent, approvals }, context) {
       await catalogue.caughtUp();
-      if (catalogue.agent(agent) === undefined) refuseAgent(agent);
+      if (catalogue.agent(agent) === undefined) refuseMissing("agent", agent);
       const { pins } = catalogue;
       const changes =
         approvals.length === 0

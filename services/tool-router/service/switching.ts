@@ -3,8 +3,9 @@ import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { decideAsks } from "../sessions/offers/asks.ts";
 import type { FindProvider } from "../sessions/offers/provider-client.ts";
+import type { SessionChanges } from "../sessions/session-changes.ts";
 import { createContextBuild } from "../sessions/switch/context-build.ts";
-import { SessionDrain } from "../sessions/switch/drain.ts";
+import { createSessionDrain } from "../sessions/switch/drain.ts";
 import { createScopeRelease } from "../sessions/switch/scope-release.ts";
 import type { SessionCalls } from "../sessions/switch/session-calls.ts";
 import { Switching, type SwitchingParts } from "../sessions/switch/switching.ts";
@@ -17,6 +18,7 @@ export interface SwitchingNeeds
   extends Omit<SwitchingParts, "routers" | "release" | "build" | "cancelRuns" | "signal"> {
   contexts: Contexts;
   sessionCalls: SessionCalls;
+  changes: SessionChanges;
   find: FindProvider;
   /** How long a context may take until its agent can be used without the sources that have not answered. */
   buildMs: number;
@@ -31,7 +33,7 @@ export async function openSwitching(stack: AsyncDisposableStack, bus: Bus, needs
     await openRouters(bus, needs.self, (session, revision) => drain.onAsked(session, revision)),
   );
   const { announceDrained } = routers;
-  const drain = new SessionDrain({ calls: sessionCalls, contexts, clock, audit, logger, announceDrained });
+  const drain = createSessionDrain({ calls: sessionCalls, contexts, clock, audit, logger, announceDrained });
   changes.subscribe((change) => drain.onChange(change));
   const runs = stack.use(openSessionRuns(bus, { telemetry, logger }));
   const release = createScopeRelease({

@@ -9,7 +9,7 @@ import { isOwner, refuseMissingSession } from "#runtime/failure/session-owner.ts
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Catalogue } from "../catalogue/catalogue.ts";
+import { type Catalogue, refuseMissing } from "../catalogue/catalogue.ts";
 import { isSettled, refuseClosed, refuseSwitched, refuseSwitching } from "./failures.ts";
 import type { RecentSessions } from "./recent-sessions.ts";
 import type { SessionChanges } from "./session-changes.ts";
@@ -56,7 +56,7 @@ export class Sessions {
     const { bucket, catalogue, clock, room } = this.#parts;
     const { agent, caller } = request;
     await catalogue.requireAgent(agent, caller);
-    if (catalogue.agent(agent) === undefined) refuseAgent(agent);
+    if (catalogue.agent(agent) === undefined) refuseMissing("agent", agent);
     const principal = principalOf(caller);
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
@@ -131,10 +131,13 @@ export class Sessions {
     return revision > session.contextRevision && isShown;
   }
 
-  /** Resolves when the session is not being switched. */
-  async settled(id: string, signal: AbortSignal): Promise<void> {
-    const settled = async () => (isSettled(await this.#stored(id)) ? true : undefined);
-    await this.#parts.changes.until(id, settled, signal);
+  /** The session, as it is stored, once it is not being switched. */
+  settled(id: string, signal: AbortSignal): Promise<Session> {
+    const read = async () => {
+      const session = await this.#stored(id);
+      return isSettled(session) ? session : undefined;
+    };
+    return this.#parts.changes.until(id, read, signal);
   }
 
   /** By id; from outside only the asker's own. */
@@ -157,11 +160,4 @@ export class Sessions {
     const revision = this.#parts.catalogue.agent(session.agent)?.revision ?? 0;
     return { ...session, contextRevision: session.contextRevision + revision };
   }
-}
-
-export function refuseAgent(name: string): never {
-  return refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
-    reason: "AGENT_NOT_FOUND",
-    metadata: { agent: name },
-  });
 }

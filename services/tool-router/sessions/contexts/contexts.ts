@@ -5,7 +5,7 @@ import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { comesInTime, inTime } from "#runtime/bus/link/waited.ts";
 import { type ReasonName, refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { type Catalogue, refuseMissing } from "../../catalogue/catalogue.ts";
 import { isOfSource } from "../../tools/names.ts";
 import { type Resolution, resolve } from "../../tools/resolve.ts";
 import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
@@ -16,7 +16,7 @@ import { decideAsks } from "../offers/asks.ts";
 import type { FindProvider } from "../offers/provider-client.ts";
 import { ScopeOffers, type ScopeOffersOptions } from "../offers/scope-offers.ts";
 import { SharedOffers } from "../offers/shared-offers.ts";
-import { type ActiveSession, refuseAgent } from "../sessions.ts";
+import type { ActiveSession } from "../sessions.ts";
 import { agentOfRun, type RunSources } from "./run-sources.ts";
 
 /** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
@@ -76,7 +76,7 @@ export class Contexts implements Disposable {
 
   /** The context of a session; of a run that brings sources, its own. */
   ofSession({ session, since }: ActiveSession, run: Partial<RunSources> = {}): AgentContext {
-    const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseAgent(session.agent);
+    const { agent } = this.#options.catalogue.agent(session.agent) ?? refuseMissing("agent", session.agent);
     const { id: sessionId, principal, contextRevision: revision } = session;
     return this.#ofRun(contextOf(agent, { revision, since, sessionId, principal }), run);
   }
@@ -84,7 +84,7 @@ export class Contexts implements Disposable {
   /** The context of an agent by itself, or of the whole catalogue, as if one agent had it all. */
   ofAgent(name: string | undefined): AgentContext {
     if (name === undefined) return contextOf(create(AgentSchema, { tools: { use: ["*"] } }), { revision: 0 });
-    const { agent, revision } = this.#options.catalogue.agent(name) ?? refuseAgent(name);
+    const { agent, revision } = this.#options.catalogue.agent(name) ?? refuseMissing("agent", name);
     return contextOf(agent, { revision });
   }
 

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { SessionSchema, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
-import { SessionDrain } from "./drain.ts";
+import { createSessionDrain } from "./drain.ts";
 import { SessionCalls } from "./session-calls.ts";
 
 type SessionInit = MessageInitShape<typeof SessionSchema>;
@@ -12,7 +12,7 @@ function openDepartures() {
   const clock = createManualClock();
   const calls = new SessionCalls();
   const did: string[] = [];
-  const departures = new SessionDrain({
+  const departures = createSessionDrain({
     calls,
     clock,
     contexts: {

@@ -41,41 +41,19 @@ const ENDING_MS = 1_000;
  * Drains sessions that are being switched: the calls in flight here may end until their time is over, then they are canceled, and
  * the session's context is closed. The router says again that it has drained a session whenever it is asked.
  */
-export class SessionDrain {
-  readonly #parts: SessionDrainParts;
-  readonly #draining = new Map<string, Draining>();
+export function createSessionDrain({ calls, contexts, clock, audit, logger, announceDrained }: SessionDrainParts) {
+  const drainingById = new Map<string, Draining>();
 
-  constructor(parts: SessionDrainParts) {
-    this.#parts = parts;
-  }
-
-  /** A session has changed. */
-  onChange({ key: sessionId, value: session, revision }: Stored<Session>): void {
-    if (session.state === State.DRAINING) void this.#drain(session, revision);
-    if (!isSettled(session)) return;
-    const draining = this.#draining.get(sessionId);
-    if (draining && !draining.isDrained && hasMovedOn(draining.session, session)) this.#abandon(draining);
-    this.#draining.delete(sessionId);
-    this.#parts.contexts.reopenContext(sessionId);
-  }
-
-  /** Another router asks whether this one has drained the session. */
-  onAsked(sessionId: string, revision: number): void {
-    const draining = this.#draining.get(sessionId);
-    if (draining?.isDrained && draining.revision >= revision) this.#parts.announceDrained(sessionId, draining.revision);
-  }
-
-  async #drain(session: Session, revision: number): Promise<void> {
-    const { calls, contexts, announceDrained } = this.#parts;
+  async function drain(session: Session, revision: number): Promise<void> {
     const draining = { session, revision, callIds: calls.callIds(session.id), isDrained: false };
-    this.#draining.set(session.id, draining);
-    const isOver = () => this.#draining.get(session.id) !== draining; // the session has moved on
-    if (!(await this.#emptiedBefore(session))) {
+    drainingById.set(session.id, draining);
+    const isOver = () => drainingById.get(session.id) !== draining; // the session has moved on
+    if (!(await emptiedBefore(session))) {
       if (isOver()) return;
-      this.#cancel(session, calls.callIds(session.id));
-      if (!(await this.#emptiedWithin(session.id, ENDING_MS))) {
+      cancel(session, calls.callIds(session.id));
+      if (!(await emptiedWithin(session.id, ENDING_MS))) {
         const callIds = calls.callIds(session.id);
-        this.#parts.logger.warn({ sessionId: session.id, callIds }, "canceled calls do not end: they are left behind");
+        logger.warn({ sessionId: session.id, callIds }, "canceled calls do not end: they are left behind");
       }
     }
     if (isOver()) return;
@@ -85,20 +63,18 @@ export class SessionDrain {
   }
 
   /** This router was disconnected so long that the others went on without it. */
-  #abandon({ session, callIds }: Draining): void {
-    const { calls, contexts } = this.#parts;
+  function abandon({ session, callIds }: Draining): void {
     const left = calls.callIds(session.id).filter((callId) => callIds.includes(callId));
-    if (left.length > 0) this.#cancel(session, left);
+    if (left.length > 0) cancel(session, left);
     contexts.closeContext(session);
   }
 
-  #emptiedBefore({ id, drainExpireTime: drainUntil }: Session): Promise<boolean> {
+  function emptiedBefore({ id, drainExpireTime: drainUntil }: Session): Promise<boolean> {
     const until = drainUntil === undefined ? 0 : timestampMs(drainUntil);
-    return this.#emptiedWithin(id, until - this.#parts.clock.now());
+    return emptiedWithin(id, until - clock.now());
   }
 
-  async #emptiedWithin(sessionId: string, ms: number): Promise<boolean> {
-    const { calls, clock } = this.#parts;
+  async function emptiedWithin(sessionId: string, ms: number): Promise<boolean> {
     if (calls.callIds(sessionId).length === 0) return true;
     const over = new AbortController();
     const time = clock.delay(Math.max(0, ms), over.signal).then(
@@ -112,8 +88,7 @@ export class SessionDrain {
     }
   }
 
-  #cancel(session: Session, callIds: readonly string[]): void {
-    const { calls, audit, logger } = this.#parts;
+  function cancel(session: Session, callIds: readonly string[]): void {
     const { id: sessionId, agent, nextAgent, principal } = session;
     logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are canceled");
     const reason = canceledBySwitch(session);
@@ -122,6 +97,23 @@ export class SessionDrain {
     }
     calls.cancel(sessionId, callIds, reason);
   }
+
+  return {
+    /** A session has changed. */
+    onChange({ key: sessionId, value: session, revision }: Stored<Session>): void {
+      if (session.state === State.DRAINING) void drain(session, revision);
+      if (!isSettled(session)) return;
+      const draining = drainingById.get(sessionId);
+      if (draining && !draining.isDrained && hasMovedOn(draining.session, session)) abandon(draining);
+      drainingById.delete(sessionId);
+      contexts.reopenContext(sessionId);
+    },
+    /** Another router asks whether this one has drained the session. */
+    onAsked(sessionId: string, revision: number): void {
+      const draining = drainingById.get(sessionId);
+      if (draining?.isDrained && draining.revision >= revision) announceDrained(sessionId, draining.revision);
+    },
+  };
 }
 
 /** Whether the session came to another agent or its end, and was not taken back. */

@@ -5,10 +5,9 @@ import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
-import type { Catalogue } from "../../catalogue/catalogue.ts";
+import { type Catalogue, refuseMissing } from "../../catalogue/catalogue.ts";
 import { AGENT_SWITCHED, SESSION_CLOSED } from "../failures.ts";
 import type { SessionRecord } from "../session-record.ts";
-import { refuseAgent } from "../sessions.ts";
 import type { LeaveSpace } from "../spaces.ts";
 
 /*
@@ -97,7 +96,7 @@ export class SwitchSteps {
   }
 
   refuseFaulty(name: string, faults: string[]): never {
-    if (this.#parts.catalogue.agent(name) === undefined) refuseAgent(name);
+    if (this.#parts.catalogue.agent(name) === undefined) refuseMissing("agent", name);
     const message = `agent ${JSON.stringify(name)} cannot be loaded: ${faults.join("; ")}`;
     return refuse("failed_precondition", message, { reason: "AGENT_INVALID", metadata: { agent: name } });
   }

@@ -40,7 +40,7 @@ async function openRouters() {
   await bucket.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
   const router = (self: string, allLeft: () => Promise<boolean> = async () => true) =>
     new Switching({
-      ...{ sessions, changes: news, catalogue, self, drainMs: 5_000, clock, routers: { allDrained: allLeft } },
+      ...{ sessions, catalogue, self, drainMs: 5_000, clock, routers: { allDrained: allLeft } },
       release: async ({ agent }) => String(did.push(`${self} releases ${agent}`)),
       build: async ({ agent }) => String(did.push(`${self} builds ${agent}`)),
       cancelRuns: async () => {},

@@ -3,14 +3,12 @@ import { Carry, type Session, SessionState as State } from "#gen/toolbus/session
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { isSettled, refuseClosed, refuseOutdated, refuseSwitching } from "../failures.ts";
-import type { SessionChanges } from "../session-changes.ts";
 import type { SessionRecord } from "../session-record.ts";
 import type { Sessions } from "../sessions.ts";
 import { type StepParts, SwitchSteps } from "./steps.ts";
 
 export interface SwitchingParts extends Omit<StepParts, "bucket"> {
   sessions: Sessions;
-  changes: SessionChanges;
   /** This router, unlike every other one and every former one. */
   self: string;
   /** How long calls in flight may take unless the request says otherwise. */
@@ -128,14 +126,8 @@ export class Switching {
     return { session, ending: Promise.race([own, this.#settled(id)]) }; // another router may take this one for dead and finish
   }
 
-  /** The session as soon as it is not being switched. */
   #settled(id: string): Promise<Session> {
-    const { changes, sessions } = this.#parts;
-    const read = async () => {
-      const session = (await sessions.bucket.read(id))?.value ?? refuseMissingSession(id);
-      return isSettled(session) ? session : undefined;
-    };
-    return changes.until(id, read, NEVER);
+    return this.#parts.sessions.settled(id, NEVER);
   }
 
   /** The session at the end of the switch; undefined when another router goes on with it. */
