@@ -10,7 +10,7 @@ import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createDueWorker } from "../calls/due-work/due-work.ts";
 import { KEPT_MS, mayLeave } from "../calls/due-work/retention.ts";
-import { Outside } from "../calls/execute/outside.ts";
+import { createOutside } from "../calls/execute/outside.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Messages } from "../calls/messages.ts";
 import type { Waiters } from "../calls/records/waiters.ts";
@@ -109,14 +109,8 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
   );
   stack.use(openGivingWay(bus, { ...TASK_SHARES, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());
-  const outside = new Outside({
-    store,
-    waiters,
-    queue,
-    absence: createAbsence(presence, clock, onFault),
-    audit,
-    clock,
-  });
+  const absence = createAbsence(presence, clock, onFault);
+  const outside = createOutside({ store, waiters, queue, absence, audit, clock });
   const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
   const cancellation = createCancellation({ store, running, queue, room, audit, clock });
   const taskIndex = createTaskIndex(bus, onFault);

@@ -8,7 +8,7 @@ import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
 import { callRecord } from "../records/record/call-record.ts";
 import { createWaiters } from "../records/waiters.ts";
-import { Outside } from "./outside.ts";
+import { createOutside } from "./outside.ts";
 
 function open() {
   const clock = createManualClock(1_000_000);
@@ -20,7 +20,7 @@ function open() {
     onAbsent = tell;
     return () => {};
   };
-  const outside = new Outside({ store, waiters, queue: offers, absence: { follow }, audit: () => {}, clock });
+  const outside = createOutside({ store, waiters, queue: offers, absence: { follow }, audit: () => {}, clock });
   const createdAt = timestampFromMs(clock.now());
   const facts = {
     callId: "c",

@@ -13,7 +13,7 @@ import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watcher
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { failure, success } from "../answers/answer.ts";
-import { Outside } from "../execute/outside.ts";
+import { createOutside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
 import { Records } from "./records.ts";
 import type { CallStore } from "./store.ts";
@@ -219,7 +219,7 @@ describe("recorded calls", () => {
 describe("calls that somebody outside answers", () => {
   function outsideOf({ store, waiters }: ReturnType<typeof open>, clock: Clock) {
     const absence = createAbsence(new MemoryPresence(), clock);
-    return new Outside({ store, waiters, queue: new MemoryOffers(), absence, audit: () => {}, clock });
+    return createOutside({ store, waiters, queue: new MemoryOffers(), absence, audit: () => {}, clock });
   }
   async function begin(parts: ReturnType<typeof open>) {
     const begun = await parts.records.begin(asked, { ...facts, tool: "asked" }, 0, { signal });

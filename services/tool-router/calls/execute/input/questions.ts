@@ -18,6 +18,7 @@ import { auditedFacts, type CallRecord } from "../../records/record/call-record.
 import { expiryMs, isOpen } from "../../records/record/states.ts";
 import type { RecordingParts } from "../../records/store.ts";
 import type { Waiters } from "../../records/waiters.ts";
+import { openWait } from "../limits/wait.ts";
 import type { ProviderStream, Told } from "./provider-stream.ts";
 import {
   type AskingCall,
@@ -135,28 +136,22 @@ export function createQuestions(parts: QuestionsParts): Questions {
 
   async function wait(record: CallRecord, signal: AbortSignal): Promise<CallRecord> {
     const { callId } = record;
-    using ending = openEnding(signal);
     const leftMs = Math.max(0, (expiryMs(record) ?? 0) - clock.now());
-    void clock.delay(leftMs, ending.signal).then(
-      () => ending.end(new Error("the time to answer is over")),
-      () => {}, // the wait has ended
-    );
+    using waiting = openWait(clock, leftMs, signal);
     const ended = async () => {
       const standing = await store.readCached(callId);
       return standing === undefined || isOpen(standing) ? undefined : standing;
     };
     try {
-      return await waiters.until(callId, ended, ending.signal);
+      return await waiters.until(callId, ended, waiting.signal);
     } catch (error) {
-      if (!ending.signal.aborted) throw error;
+      if (!waiting.signal.aborted) throw error;
       const [state, text] = signal.aborted
         ? ([State.CANCELED, "the question was withdrawn: nobody waits for its answer any more"] as const)
         : ([State.EXPIRED, `nobody answered within ${leftMs} ms`] as const);
       const standing = (await end(callId, state, text)) ?? record;
       if (signal.aborted) throw signal.reason;
       return standing;
-    } finally {
-      ending.end(OVER);
     }
   }
 
@@ -196,6 +191,3 @@ export function createQuestions(parts: QuestionsParts): Questions {
     },
   };
 }
-
-/** Made once: nobody reads the stack of an error that each wait would make. */
-const OVER = new Error("the wait is over");
