@@ -17,6 +17,7 @@ import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { storeContent } from "./content.ts";
 import { fitsAsArguments, fitsRecord } from "./record-size.ts";
+import { whereFull } from "./where-full.ts";
 
 /** Who executed a call, what was used on its behalf, and what it means for its run. */
 export interface CallUse {
@@ -118,13 +119,8 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   /** A call that has happened has its result, also where the whole of it finds no room. */
-  async function kept(answer: Answer, stored: Promise<Answer>): Promise<Answer> {
-    try {
-      return await stored;
-    } catch (error) {
-      if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
-      return shortened(answer, { unkept: error.message });
-    }
+  function kept(answer: Answer, stored: Promise<Answer>): Promise<Answer> {
+    return stored.catch(whereFull(({ message }) => shortened(answer, { unkept: message })));
   }
 
   return {
@@ -142,10 +138,7 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     recordedAnyhow: (answer, sessionId) => kept(answer, recorded(answer, sessionId)),
     async storeArguments(argumentsJson, sessionId) {
       if (fitsAsArguments(argumentsJson)) return "";
-      return store(sessionId, argumentsJson).catch((error) => {
-        if (error instanceof Failure && error.code === "resource_exhausted") return "";
-        throw error;
-      });
+      return store(sessionId, argumentsJson).catch(whereFull(() => ""));
     },
   };
 }

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import type { ProvidedContent } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { type ResultContent, ResultContentSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { writtenBytes } from "./record-size.ts";
+import { whereFull } from "./where-full.ts";
 
 /** A longer text is stored, as bytes always are. */
 const MAX_BLOCK_BYTES = 16 * 1_024;
@@ -55,16 +55,11 @@ async function heldBlock({ blockJson, data }: ProvidedContent, store: Store): Pr
 
 async function stored(block: object, whole: string | Uint8Array, store: Store): Promise<ResultContent> {
   const size = BigInt(Buffer.byteLength(whole));
-  try {
-    return create(ResultContentSchema, {
-      blockJson: JSON.stringify(block),
-      storedReference: await store(whole),
-      size,
-    });
-  } catch (error) {
-    if (!(error instanceof Failure && error.code === "resource_exhausted")) throw error;
-    return create(ResultContentSchema, { blockJson: JSON.stringify({ ...block, notKept: error.message }), size });
-  }
+  const held = await store(whole).then(
+    (storedReference) => ({ blockJson: JSON.stringify(block), storedReference }),
+    whereFull(({ message }) => ({ blockJson: JSON.stringify({ ...block, notKept: message }) })),
+  );
+  return create(ResultContentSchema, { ...held, size });
 }
 
 function wholeOf({ blockJson, data }: ProvidedContent): string {

@@ -3,13 +3,13 @@ import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Crowding } from "#runtime/bus/room/crowding.ts";
-import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
 import { recordedArguments } from "../answers/record-size.ts";
+import { whereFull } from "../answers/where-full.ts";
 import type { CallControl } from "../in-flight.ts";
 import type { Messages } from "../messages.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
@@ -160,20 +160,20 @@ export class Records {
    * it also where the store is full: no due work shows it then.
    */
   finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
-    return this.#settle(callId, [State.STARTED], answer, recorded).catch(async (error: unknown) => {
-      if (!isRefusedAsFull(error)) throw error;
+    const showAnyhow = async () => {
       const standing = await this.#parts.store.readCached(callId);
       if (standing) this.#parts.messages?.showResult(standing, answer);
       return answer;
-    });
+    };
+    return this.#settle(callId, [State.STARTED], answer, recorded).catch(whereFull(showAnyhow));
   }
 
   /** Resolves a call that nobody else will ever see. Returns the answer that holds. Where the store is full, a watcher may see the call. */
   abandon(callId: string, answer: Answer): Promise<Answer> {
-    return this.#settle(callId, [State.WAITING, State.PENDING], answer).catch((error: unknown) => {
-      if (!isRefusedAsFull(error)) throw error;
-      throw new Failure("unavailable", error.message, { reason: "OUTCOME_UNKNOWN", cause: error });
-    });
+    const refuseUnknown = (full: Failure): never => {
+      throw new Failure("unavailable", full.message, { reason: "OUTCOME_UNKNOWN", cause: full });
+    };
+    return this.#settle(callId, [State.WAITING, State.PENDING], answer).catch(whereFull(refuseUnknown));
   }
 
   /** This router does not execute the call any more. */
@@ -271,10 +271,6 @@ export function timesOf(
     ...(!tool.isAsync && { waitExpireTime: timestampFromMs(Math.ceil(at)) }),
     ...(tool.ttl && { expireTime: timestampFromMs(now + durationMs(tool.ttl)) }),
   };
-}
-
-function isRefusedAsFull(error: unknown): error is Failure {
-  return error instanceof Failure && error.code === "resource_exhausted";
 }
 
 function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
