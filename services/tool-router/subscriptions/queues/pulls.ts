@@ -1,4 +1,4 @@
-import type { Msg, Subscription } from "@nats-io/transport-node";
+import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
@@ -43,7 +43,7 @@ export function openPulls(bus: Bus, options: PullsOptions) {
   });
 
   function open(queue: Queue): Pull {
-    const pull = new Pull(bus, queue, options);
+    const pull = openPull(bus, queue, options);
     pulls.set(queue.consumer, pull);
     void whileNobodyWaits(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
@@ -69,39 +69,27 @@ export function openPulls(bus: Bus, options: PullsOptions) {
 }
 
 /** What is asked of one consumer. */
-class Pull {
-  readonly #bus: Bus;
-  readonly #queue: Queue;
-  readonly #options: PullsOptions;
-  readonly #inbox: string;
-  readonly #subscription: Subscription;
-  readonly #closing = new AbortController();
-  #demanded = 0;
+function openPull(bus: Bus, { consumer, filter, description }: Queue, options: PullsOptions) {
+  const { stream, ackWaitMs, onMessage, onFault } = options;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const inbox = openInbox(bus.connection);
+  const subscription = listen(bus, inbox, receive);
+  let demanded = 0;
   /** Requested, and neither come nor void. */
-  #outstanding = 0;
-  #requestedAt = 0;
+  let outstanding = 0;
+  let requestedAt = 0;
   /** Of the consumer, as far as is known. */
-  #state: "missing" | "preparing" | "ready" = "missing";
+  let state: "missing" | "preparing" | "ready" = "missing";
   /** What was told of a consumer that cannot be made. */
-  #fault = "";
-
-  constructor(bus: Bus, queue: Queue, options: PullsOptions) {
-    this.#bus = bus;
-    this.#inbox = openInbox(bus.connection);
-    this.#queue = queue;
-    this.#options = options;
-    this.#subscription = listen(bus, this.#inbox, (message) => this.#receive(message));
-  }
+  let told = "";
 
   /** Makes sure that the consumer is there, and takes every request so far for void. */
-  async prepare(): Promise<void> {
-    const { stream, ackWaitMs, onFault } = this.#options;
-    const { consumer, filter, description } = this.#queue;
-    const { signal } = this.#closing;
-    if (this.#state === "preparing") return; // as long as it takes
-    this.#state = "preparing";
+  async function prepare(): Promise<void> {
+    if (state === "preparing") return; // as long as it takes
+    state = "preparing";
     try {
-      await ensureWorkConsumer(this.#bus, {
+      await ensureWorkConsumer(bus, {
         ...{ stream, name: consumer, filterSubject: filter, ackWaitMs, signal },
         more: {
           description,
@@ -111,59 +99,62 @@ class Pull {
         },
       });
     } catch (error) {
-      this.#state = "missing";
+      state = "missing";
       const fault = `calls of ${description} cannot be watched: ${messageFromUnknown(error)}`;
-      if (!signal.aborted && fault !== this.#fault) onFault(fault);
-      this.#fault = fault;
+      if (!signal.aborted && fault !== told) onFault(fault);
+      told = fault;
       return;
     }
-    this.#state = "ready";
-    this.#fault = "";
-    this.#outstanding = 0;
-    this.#refill();
+    state = "ready";
+    told = "";
+    outstanding = 0;
+    refill();
   }
 
-  demand(count: number): void {
-    this.#demanded = count;
-    this.#refill();
-  }
-
-  #receive(message: Msg): void {
+  function receive(message: Msg): void {
     const code = message.headers?.code ?? 0;
     if (code === 0) {
-      this.#outstanding = Math.max(0, this.#outstanding - 1);
-      this.#options.onMessage(message);
+      outstanding = Math.max(0, outstanding - 1);
+      onMessage(message);
     } else if (code !== 100) {
-      const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || this.#outstanding); // L2
-      this.#outstanding = Math.max(0, this.#outstanding - isVoid);
-      if (code !== 408 && this.#state === "ready") this.#state = "missing"; // perhaps: the check makes it anew, in time
+      const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || outstanding); // L2
+      outstanding = Math.max(0, outstanding - isVoid);
+      if (code !== 408 && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
     }
-    this.#refill();
+    refill();
   }
 
-  #refill(): void {
-    const isEnough = this.#demanded === 0 || this.#outstanding > this.#demanded / 2; // L1
-    if (isEnough || this.#state !== "ready" || !this.#bus.link.isUp || this.#closing.signal.aborted) return;
-    const batch = this.#demanded - this.#outstanding;
+  function refill(): void {
+    const isEnough = demanded === 0 || outstanding > demanded / 2; // L1
+    if (isEnough || state !== "ready" || !bus.link.isUp || signal.aborted) return;
+    const batch = demanded - outstanding;
     const expires = nanosFromMs(EXPIRES_MS);
-    this.#outstanding += batch;
-    this.#requestedAt = performance.now();
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${this.#options.stream}.${this.#queue.consumer}`;
-    this.#bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: this.#inbox });
+    outstanding += batch;
+    requestedAt = performance.now();
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
+    bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: inbox });
   }
 
-  /** L2: a request that nobody answered in its time may mean that the consumer is gone. */
-  check(): void {
-    const isOver = performance.now() - this.#requestedAt > EXPIRES_MS + CHECK_MS;
-    const isGone = this.#state === "missing" || (this.#outstanding > 0 && isOver);
-    if (this.#demanded > 0 && isGone) void this.prepare();
-    else this.#refill();
-  }
-
-  /** Nothing is asked for any more; what has been sent already still comes. */
-  close(): void {
-    this.#closing.abort();
-    this.#demanded = 0;
-    void this.#subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
-  }
+  return {
+    prepare,
+    demand(count: number): void {
+      demanded = count;
+      refill();
+    },
+    /** L2: a request that nobody answered in its time may mean that the consumer is gone. */
+    check(): void {
+      const isOver = performance.now() - requestedAt > EXPIRES_MS + CHECK_MS;
+      const isGone = state === "missing" || (outstanding > 0 && isOver);
+      if (demanded > 0 && isGone) void prepare();
+      else refill();
+    },
+    /** Nothing is asked for any more; what has been sent already still comes. */
+    close(): void {
+      closing.abort();
+      demanded = 0;
+      void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
+    },
+  };
 }
+
+type Pull = ReturnType<typeof openPull>;
