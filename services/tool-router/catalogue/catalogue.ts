@@ -24,12 +24,15 @@ export interface Collection<T> {
   readonly caughtUp: () => Promise<void>;
 }
 
-export type CatalogueKind = "agents" | "tools" | "providers";
+export type CatalogueKind = keyof Collections;
 
-export interface CatalogueParts {
+export interface Collections {
   agents: Collection<StoredAgent>;
   tools: Collection<CatalogTool>;
   providers: Collection<StoredProvider>;
+}
+
+export interface CatalogueParts extends Collections {
   /** The providers of the suite and of the configuration, in their order; they cannot be changed. */
   ownProviders: readonly StoredProvider[];
   grantees: Grantees;
@@ -44,6 +47,9 @@ export interface CatalogueParts {
 /** Agents, tools and providers as all routers have read them. */
 export class Catalogue {
   readonly #parts: CatalogueParts;
+  readonly caughtUp: CatalogueParts["caughtUp"];
+  readonly known: CatalogueParts["known"];
+  readonly pins: Pins;
   #tools = new Map<string, Tool>();
   #toolsVersion = -1;
   #refusedTools: ReadonlyMap<string, RefusedFile> = new Map();
@@ -51,6 +57,9 @@ export class Catalogue {
 
   constructor(parts: CatalogueParts) {
     this.#parts = parts;
+    this.caughtUp = parts.caughtUp;
+    this.known = parts.known;
+    this.pins = parts.pins;
   }
 
   /** Whether the principal may have calls of the external tool, as far as is known here. */
@@ -69,18 +78,6 @@ export class Catalogue {
   async requireTool(name: string, caller: Caller): Promise<void> {
     await this.#parts.tools.caughtUp();
     await this.#parts.grantees.require(`tool:${name}`, this.tools.get(name)?.grants, caller);
-  }
-
-  get caughtUp(): () => Promise<void> {
-    return this.#parts.caughtUp;
-  }
-
-  get known(): CatalogueParts["known"] {
-    return this.#parts.known;
-  }
-
-  get pins(): Pins {
-    return this.#parts.pins;
   }
 
   /** Grows with each change of tools, providers, pins and refused files of tools. */

@@ -10,7 +10,7 @@ import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { Failure, type FieldViolation, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import type { Audit } from "./audit/audit.ts";
-import { type Catalogue, type Collection, refuseMissing } from "./catalogue.ts";
+import { type Catalogue, type Collection, type Collections, refuseMissing } from "./catalogue.ts";
 import { faultsOfServers, type ServerCheck } from "./checks/check-server.ts";
 import { faultsOfTool } from "./checks/check-tool.ts";
 import { faultsByContract } from "./checks/contract-faults.ts";
@@ -42,11 +42,8 @@ export interface Terms {
   validateOnly?: boolean;
 }
 
-export interface EditorParts {
+export interface EditorParts extends Collections {
   catalogue: Catalogue;
-  agents: Collection<StoredAgent>;
-  tools: Collection<CatalogTool>;
-  providers: Collection<StoredProvider>;
   validator: Validator;
   audit: Audit;
   servers: ServerCheck;

@@ -74,22 +74,19 @@ async function firstWanted(audit: AuditReader, filter: AuditFilter | undefined, 
   return filter?.startTime === undefined ? 0 : audit.sequenceSince(timestampDate(filter.startTime), signal);
 }
 
+/** The fields of a filter that an event has, too; an empty one leaves every event in. */
+const NAMES = ["agent", "sessionId", "runId", "tool", "service"] as const;
+
 /** What stands in the line of every event that is wanted. */
 function wordsOf(filter: AuditFilter | undefined): string[] {
   if (filter === undefined) return [];
-  const { agent, sessionId, runId, tool, service } = filter;
-  return [agent, sessionId, runId, tool, service].filter((text) => text !== "").map((text) => JSON.stringify(text));
+  return NAMES.map((name) => filter[name])
+    .filter((text) => text !== "")
+    .map((text) => JSON.stringify(text));
 }
 
 function isWanted(event: AuditEvent, filter: AuditFilter | undefined): boolean {
   if (filter === undefined) return true;
-  const { kinds, agent, sessionId, runId, tool, service } = filter;
-  return (
-    (kinds.length === 0 || kinds.includes(event.kind)) &&
-    (agent === "" || agent === event.agent) &&
-    (sessionId === "" || sessionId === event.sessionId) &&
-    (runId === "" || runId === event.runId) &&
-    (tool === "" || tool === event.tool) &&
-    (service === "" || service === event.service)
-  );
+  const isOfKind = filter.kinds.length === 0 || filter.kinds.includes(event.kind);
+  return isOfKind && NAMES.every((name) => filter[name] === "" || filter[name] === event[name]);
 }

@@ -1,6 +1,7 @@
-import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { ExecutionType, ExecutionTypeSchema, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { NAME_WORDS, TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
+import { enumWord } from "#runtime/schema/enum-word.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
 import { faultsOfHeaders } from "./check-headers.ts";
@@ -51,11 +52,7 @@ const CATALOGUE = "catalogue";
 
 function faultOfKind(kind: ExecutionType): string {
   if (kind === ExecutionType.UNSPECIFIED) return "is missing";
-  const name =
-    Object.entries(ExecutionType)
-      .find(([, number]) => number === kind)?.[0]
-      .toLowerCase() ?? kind;
-  return `${name} tools come from sources, callers and runs, not from the catalogue`;
+  return `${enumWord(ExecutionTypeSchema, kind)} tools come from sources, callers and runs, not from the catalogue`;
 }
 
 /** KIND-3. */
