@@ -12,7 +12,7 @@ import { AGENT_SWITCHED, isSwitching, refuseSwitched } from "../sessions/failure
 import type { ActiveSession, Sessions } from "../sessions/sessions.ts";
 import type { Spaces } from "../sessions/spaces.ts";
 import { blockedOutsideSpace, type Decision, narrow } from "../tools/policy.ts";
-import { refusalOfArguments, refusalOfLargeArguments, refusalOfMissing, withAlternatives } from "../tools/refusal.ts";
+import { refusalOfArguments, refusalOfMissing, TOO_LARGE, UNFIT, withAlternatives } from "../tools/refusal.ts";
 import { resolve } from "../tools/resolve.ts";
 import { executionBy } from "../tools/tool-set/executor.ts";
 import type { ToolEntry, ToolSet } from "../tools/tool-set/tool-set.ts";
@@ -60,37 +60,28 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     const active = await activeSession(request).catch((error: unknown) => throwAudited(record, request, error));
     const context = contexts.ofSession(active, request);
     const { tools, resolution } = await contexts.find(context, request.name, signal);
-    if (resolution.kind !== "found") {
-      return refused(request, context, resolution.reference, refusalOfMissing(tools, resolution, request.name));
-    }
+    const { reference } = resolution.kind === "found" ? resolution.entry : resolution;
+    const refuse = (decision: Decision) => refused(request, context, reference, decision);
+    if (resolution.kind !== "found") return refuse(refusalOfMissing(tools, resolution, request.name));
     const { entry } = resolution;
     const decision = decideCall(tools, entry, request);
-    if (decision.kind === "blocked") {
-      return refused(request, context, entry.reference, withAlternatives(decision, tools, request.name));
-    }
+    if (decision.kind === "blocked") return refuse(withAlternatives(decision, tools, request.name));
     const allowance = { tools, limits: context.agent.limits };
     const byRun = decideByRun(allowance, entry, request, clock.now());
-    if (byRun !== undefined) return refused(request, context, entry.reference, byRun);
+    if (byRun !== undefined) return refuse(byRun);
     const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
     if (entry.isVisible && spaceId === "") {
-      return refused(
-        request,
-        context,
-        entry.reference,
-        blockedOutsideSpace(entry.tool.name, tools.policy.isInUse("enter_space")),
-      );
+      return refuse(blockedOutsideSpace(entry.tool.name, tools.policy.isInUse("enter_space")));
     }
     const { inputSchemaJson } = entry.tool;
     const { argumentsJson } = request;
     const fault = await validator.faultOfArguments(inputSchemaJson, argumentsJson, context.principal, signal);
-    if (fault !== undefined) return refused(request, context, entry.reference, refusalOfArguments(entry, fault));
+    if (fault !== undefined) return refuse(refusalOfArguments(entry, UNFIT, fault));
     const tooLarge = entry.executor.kind === "outside" ? faultOfHandedArguments(request.argumentsJson) : undefined;
-    if (tooLarge !== undefined) {
-      return refused(request, context, entry.reference, refusalOfLargeArguments(entry, tooLarge));
-    }
+    if (tooLarge !== undefined) return refuse(refusalOfArguments(entry, TOO_LARGE, tooLarge));
     const byTally = decideByTally(tally, allowance, entry, request);
-    if (byTally !== undefined) return refused(request, context, entry.reference, byTally);
-    audit(request, context, entry.reference, decision);
+    if (byTally !== undefined) return refuse(byTally);
+    audit(request, context, reference, decision);
     return { kind: "admitted", call: admittedCall(request, context, { entry, spaceId }) };
   }
 

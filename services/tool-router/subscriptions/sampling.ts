@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -16,6 +15,7 @@ import { clientFor } from "../../clients.ts";
 import type { Sample } from "../calls/execute/input/question.ts";
 import { answerFrom, questionFrom } from "../calls/execute/input/sampling.ts";
 import type { Sampling } from "../calls/execute/provider.ts";
+import { tokenFrom } from "./watchers/subject-token.ts";
 
 const LONGEST_MS = 120_000;
 
@@ -35,14 +35,10 @@ export function createSampling(bus: Bus, telemetry: Pick<Telemetry, "clientTraci
     async function answer({ id, paramsJson }: Asked, signal: AbortSignal): Promise<string> {
       if (scope.agent === "") return JSON.stringify({ error: "the call comes from no agent" });
       share ??= decodeRunContext(encodeRunContext(context));
-      const name = createHash("sha256")
-        .update(JSON.stringify([callId, id]))
-        .digest("hex")
-        .slice(0, 32);
       const call = { ...share, used, signal, deadlineMs: Math.min(runDeadline, Date.now() + LONGEST_MS) };
       try {
         const answered = await withPrincipal(scope.principal || LOCAL_PRINCIPAL, () =>
-          models.generate(questionFrom(paramsJson), `sample_${name}`, scope, call),
+          models.generate(questionFrom(paramsJson), `sample_${tokenFrom(callId, id)}`, scope, call),
         );
         return answered.kind === "text" ? answerFrom(answered) : JSON.stringify({ error: answered.error });
       } catch (error) {

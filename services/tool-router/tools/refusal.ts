@@ -60,13 +60,10 @@ function isOfUsableSource({ byReference }: ToolSet, name: string): boolean {
 }
 
 /** Arguments that do not fit what the tool says of them. */
-export function refusalOfArguments({ reference }: ToolEntry, fault: string): Blocked {
-  const rule = "arguments do not fit the tool's schema";
-  return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
-}
-
+export const UNFIT = "arguments do not fit the tool's schema";
 /** Arguments that are too large for a person or a watcher to get them whole. */
-export function refusalOfLargeArguments({ reference }: ToolEntry, fault: string): Blocked {
-  const rule = "arguments are too large to be handed outside";
+export const TOO_LARGE = "arguments are too large to be handed outside";
+
+export function refusalOfArguments({ reference }: ToolEntry, rule: string, fault: string): Blocked {
   return { kind: "blocked", rule, message: argumentsRefused(reference, fault) };
 }

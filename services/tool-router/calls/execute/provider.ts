@@ -10,6 +10,7 @@ import { isPatienceOver } from "#runtime/bus/link/waited.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
+import { filled } from "#runtime/schema/json-object.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { type Executor, executionBy, isResumable } from "../../tools/tool-set/executor.ts";
@@ -226,11 +227,8 @@ function requestOf(call: ProviderCall, { limit, isResumed }: Control, inputRespo
     ...(isResumed && { resumed: true }),
     ...timedBy(at),
     ...(latestAt !== undefined && { longestTimeout: durationFromMs(Math.max(0, Math.floor(latestAt - Date.now()))) }),
-    ...(source && { source }),
-    ...(config && { config }),
-    ...(builtinPolicy && { builtinPolicy }),
+    ...filled({ source, config, builtinPolicy, inputResponses }),
     acceptedInputs: ACCEPTED_INPUTS,
-    ...(inputResponses && { inputResponses }),
   });
 }
 

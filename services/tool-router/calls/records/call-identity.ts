@@ -18,27 +18,17 @@ export interface CallIdentity {
   readonly argumentsJson: string;
 }
 
+type Common = Pick<CallIdentity, "sessionId" | "runId" | "argumentsJson">;
 type Recorded = Pick<CallRecord, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
 
 /** In what two calls that came under one id differ; empty when they are the same. Arguments as they are recorded. */
 export function differencesOf(one: Recorded, other: Recorded): string[] {
-  return differing({
-    session: one.sessionId === other.sessionId,
-    run: one.runId === other.runId,
-    agent: one.agent === other.agent,
-    tool: one.tool === other.tool,
-    arguments: isSameArguments(one.argumentsJson, other.argumentsJson),
-  });
+  return differing(one, other, { agent: one.agent === other.agent, tool: one.tool === other.tool });
 }
 
 /** Likewise of two requests. */
 export function differencesOfRequests(one: CallIdentity, other: CallIdentity): string[] {
-  return differing({
-    session: one.sessionId === other.sessionId,
-    run: one.runId === other.runId,
-    tool: one.name === other.name,
-    arguments: isSameArguments(one.argumentsJson, other.argumentsJson),
-  });
+  return differing(one, other, { tool: one.name === other.name });
 }
 
 /** The same value in another spelling is the same; only what is spelled differently is parsed. */
@@ -62,7 +52,9 @@ export function refuseForeign(callId: string, differences: readonly string[]): n
 }
 
 /** A session is one principal's: whoever guesses at a call of another one is not told what was right. */
-function differing(sameness: Record<string, boolean> & { session: boolean }): string[] {
-  if (!sameness.session) return ["session"];
+function differing(one: Common, other: Common, named: Record<string, boolean>): string[] {
+  if (one.sessionId !== other.sessionId) return ["session"];
+  const hasSameArguments = isSameArguments(one.argumentsJson, other.argumentsJson);
+  const sameness = { run: one.runId === other.runId, ...named, arguments: hasSameArguments };
   return Object.entries(sameness).flatMap(([part, isSame]) => (isSame ? [] : [part]));
 }
