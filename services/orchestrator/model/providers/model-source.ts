@@ -1,9 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { ModelConfig } from "../../config.ts";
 import { createLateModel } from "./late-model.ts";
 import { createPackageModel, moduleOfProvider } from "./package-models.ts";
+import { refuseModel } from "./refuse-model.ts";
 
 /** Gives the model that an agent names; throws `failed_precondition` for a provider that is not configured. */
 export type ModelSource = (model: Model) => LanguageModelV4;
@@ -26,12 +26,7 @@ export function createModelSource(config: ModelConfig): ModelSource {
     const module = moduleOfProvider(provider, config.modules);
     if (module !== undefined) return createPackageModel(module, model);
     const known = [...openByProvider.keys(), ...config.modules.keys(), "packages like @ai-sdk/openai"].join(", ");
-    return refuseLocally(
-      "failed_precondition",
-      `there is no model provider ${JSON.stringify(provider)}; there are ${known}`,
-      {
-        kind: "model_provider_unknown",
-      },
-    );
+    const text = `there is no model provider ${JSON.stringify(provider)}; there are ${known}`;
+    return refuseModel("model_provider_unknown", text);
   };
 }

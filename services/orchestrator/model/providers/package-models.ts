@@ -9,9 +9,9 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createLateModel } from "./late-model.ts";
 import { type AnyLanguageModel, currentModelFrom } from "./openai-compatible/older-models.ts";
+import { refuseModel } from "./refuse-model.ts";
 
 /** Packages that an agent may name without the operator having done so. */
 const knownPackages = /^@ai-sdk\/[a-z0-9-]+$/;
@@ -39,9 +39,7 @@ async function importProvider(module: string): Promise<Provider> {
   const candidates = name === undefined ? [exports.default, ...Object.values(exports)] : [exports[name]];
   return (
     candidates.find(isProvider) ??
-    refuseLocally("failed_precondition", `${module} exports no provider of models: nothing with languageModel(id)`, {
-      kind: "model_provider_invalid",
-    })
+    refuseModel("model_provider_invalid", `${module} exports no provider of models: nothing with languageModel(id)`)
   );
 }
 
@@ -49,14 +47,8 @@ async function importModule(specifier: string, told: string): Promise<Record<str
   try {
     return (await import(specifier)) as Record<string, unknown>;
   } catch (cause) {
-    return refuseLocally(
-      "failed_precondition",
-      `the model provider ${told} cannot be loaded: ${messageFromUnknown(cause)}`,
-      {
-        kind: "model_provider_missing",
-        cause,
-      },
-    );
+    const text = `the model provider ${told} cannot be loaded: ${messageFromUnknown(cause)}`;
+    return refuseModel("model_provider_missing", text, cause);
   }
 }
 

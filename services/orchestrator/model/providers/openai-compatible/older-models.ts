@@ -15,8 +15,8 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
-import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { streamingModel } from "../late-model.ts";
+import { refuseModel } from "../refuse-model.ts";
 
 export type AnyLanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
 
@@ -37,9 +37,7 @@ export function currentModelFrom(model: AnyLanguageModel): LanguageModelV4 {
         return { stream: stream.pipeThrough(current) };
       });
     default:
-      return refuseLocally("failed_precondition", `a model of version ${versionOf(model)} is not understood`, {
-        kind: "model_version_unknown",
-      });
+      return refuseModel("model_version_unknown", `a model of version ${versionOf(model)} is not understood`);
   }
 }
 

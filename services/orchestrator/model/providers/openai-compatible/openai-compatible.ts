@@ -1,6 +1,6 @@
 import { createOpenAICompatible, type OpenAICompatibleProvider } from "@ai-sdk/openai-compatible";
-import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { ModelConfig } from "../../../config.ts";
+import { refuseModel } from "../refuse-model.ts";
 import { fetchMendingStreams } from "./nameless-calls.ts";
 
 /**
@@ -11,7 +11,7 @@ export function openOpenAICompatible(config: ModelConfig): OpenAICompatibleProvi
   if (config.openaiApiKey === undefined && new URL(config.openaiBaseUrl).host === "api.openai.com") {
     const text =
       "no model is configured: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's, in .env or the environment of the orchestrator";
-    refuseLocally("failed_precondition", text, { kind: "model_not_configured" });
+    refuseModel("model_not_configured", text);
   }
   return createOpenAICompatible({
     name: "openai-compatible",

@@ -10,7 +10,7 @@
 import { isJSONObject, type JSONValue } from "@ai-sdk/provider";
 import { z } from "zod";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { refuseLocally } from "#runtime/failure/local-failure.ts";
+import { refuseModel } from "../refuse-model.ts";
 
 const callSchema = z.strictObject({
   name: z.string().min(1),
@@ -44,18 +44,14 @@ export function parseScript(name: string, text: string): Script {
   const parsed = scriptSchema.safeParse(jsonFromText(name, text));
   if (parsed.success) return parsed.data;
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the file"}: ${message}`);
-  return refuseLocally("failed_precondition", `the script ${name} cannot be replayed: ${faults.join("; ")}`, {
-    kind: "script_invalid",
-  });
+  return refuseModel("script_invalid", `the script ${name} cannot be replayed: ${faults.join("; ")}`);
 }
 
 function jsonFromText(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    return refuseLocally("failed_precondition", `the script ${name} is not JSON: ${messageFromUnknown(error)}`, {
-      kind: "script_invalid",
-    });
+    return refuseModel("script_invalid", `the script ${name} is not JSON: ${messageFromUnknown(error)}`);
   }
 }
 
@@ -114,7 +110,5 @@ function memberOf(value: JSONValue | undefined, key: string): JSONValue | undefi
 }
 
 function unknownPlaceholder(name: string): never {
-  return refuseLocally("failed_precondition", `the script's {{${name}}} stands for nothing in this run`, {
-    kind: "script_placeholder_unknown",
-  });
+  return refuseModel("script_placeholder_unknown", `the script's {{${name}}} stands for nothing in this run`);
 }

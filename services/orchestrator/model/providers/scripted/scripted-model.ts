@@ -13,9 +13,9 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { streamingModel } from "../late-model.ts";
+import { refuseModel } from "../refuse-model.ts";
 import { fillPlaceholders, parseScript, type ScriptContext, type ScriptTurn, textFromValue } from "./script.ts";
 
 /** The model of a file in the directory of scripts, named with or without `.json`. */
@@ -25,9 +25,7 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
     const { turnIndex, context } = positionFromPrompt(options.prompt);
     const turn = script.turns[turnIndex];
     if (turn === undefined) {
-      return refuseLocally("failed_precondition", `the script ${name} ran out: it has no turn ${turnIndex + 1}`, {
-        kind: "script_ran_out",
-      });
+      return refuseModel("script_ran_out", `the script ${name} ran out: it has no turn ${turnIndex + 1}`);
     }
     const { abortSignal: signal, maxOutputTokens } = options;
     return partsOfTurn({ turn, turnIndex, context, signal, maxOutputTokens });
@@ -40,16 +38,11 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
 
 async function readScript(directory: string, name: string): Promise<string> {
   if (!/^[A-Za-z0-9_-]+(\.json)?$/.test(name)) {
-    return refuseLocally("failed_precondition", `${JSON.stringify(name)} is not the name of a script`, {
-      kind: "script_invalid",
-    });
+    return refuseModel("script_invalid", `${JSON.stringify(name)} is not the name of a script`);
   }
   const file = name.endsWith(".json") ? name : `${name}.json`;
   return readFile(join(directory, file), "utf8").catch((cause) =>
-    refuseLocally("failed_precondition", `there is no script ${file} in ${directory}`, {
-      kind: "script_missing",
-      cause,
-    }),
+    refuseModel("script_missing", `there is no script ${file} in ${directory}`, cause),
   );
 }
 
