@@ -19,10 +19,7 @@ import { isTooLarge } from "./too-large.ts";
 
 /** Another process, a cancellation or the end decides about the run: this process stops without writing. */
 export class Superseded extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = "Superseded";
-  }
+  override readonly name = "Superseded";
 }
 
 /** Another process goes on with the run, and with its calls. */

@@ -34,8 +34,5 @@ export class AnswerTooLarge extends Error {
 
 /** The stream ended in the middle. */
 export class ModelInterrupted extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = "ModelInterrupted";
-  }
+  override readonly name = "ModelInterrupted";
 }

@@ -6,6 +6,7 @@ import {
 } from "@ai-sdk/provider";
 import { type JsonOutput, type ModelSettings, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { filled } from "#runtime/schema/json-object.ts";
 import { isTooDeep } from "#runtime/schema/json-size.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
 
@@ -55,15 +56,11 @@ export function callOptionsFromSettings(
     settings;
   const reasoning = EFFORTS[reasoningEffort];
   const left = maxOutputTokens === undefined ? undefined : Math.max(1, maxOutputTokens - Number(spent));
-  return {
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { topP }),
-    ...(presencePenalty !== undefined && { presencePenalty }),
-    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
-    ...(left !== undefined && { maxOutputTokens: Math.min(left, own.maxOutputTokens ?? left) }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(jsonOutput && { responseFormat: formatFrom(jsonOutput) }),
-  };
+  return filled({
+    ...{ temperature, topP, presencePenalty, frequencyPenalty, reasoning },
+    maxOutputTokens: left && Math.min(left, own.maxOutputTokens ?? left),
+    responseFormat: jsonOutput && formatFrom(jsonOutput),
+  });
 }
 
 const EFFORTS: Partial<Record<ReasoningEffort, NonNullable<LanguageModelV4CallOptions["reasoning"]>>> = {
@@ -76,12 +73,8 @@ const EFFORTS: Partial<Record<ReasoningEffort, NonNullable<LanguageModelV4CallOp
 };
 
 function formatFrom({ schemaJson, name, description }: JsonOutput) {
-  return {
-    type: "json" as const,
-    ...(schemaJson !== "" && { schema: schemaFromJson(schemaJson) }),
-    ...(name !== "" && { name }),
-    ...(description !== "" && { description }),
-  };
+  const schema = schemaJson === "" ? undefined : schemaFromJson(schemaJson);
+  return { type: "json" as const, ...filled({ schema, name, description }) };
 }
 
 /** A package of the AI SDK knows its own options under its short name. */

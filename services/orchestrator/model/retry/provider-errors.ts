@@ -12,6 +12,7 @@ import {
   TypeValidationError,
 } from "@ai-sdk/provider";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { ModelInterrupted } from "../attempt/answer.ts";
 import { ModelStalled } from "../attempt/attempt.ts";
 
@@ -73,10 +74,6 @@ function chainOf(error: unknown): unknown[] {
   const chain: unknown[] = [];
   for (let next = error; next !== undefined && !chain.includes(next); next = fieldsOf(next).cause) chain.push(next);
   return chain;
-}
-
-export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
 /** The error in words for the client of the run. */

@@ -1,5 +1,6 @@
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import type { Backoff } from "#runtime/time/retry/backoff.ts";
-import { fieldsOf, isRetryable } from "./provider-errors.ts";
+import { isRetryable } from "./provider-errors.ts";
 
 /** Whether to ask the model again after an error, and when. */
 export type Retry = { kind: "give_up" } | { kind: "again"; afterMs: number };

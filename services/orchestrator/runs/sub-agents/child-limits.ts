@@ -4,6 +4,7 @@ import type { Limits, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunBounds } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { lowerAmount } from "#runtime/money/money.ts";
 import { ruleOfBudget } from "#runtime/rpc/run-bounds.ts";
+import { filled } from "#runtime/schema/json-object.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { unspent } from "../../log/state/spent.ts";
@@ -49,16 +50,13 @@ export function childLimits(
   const maxToolCalls = lower(offered?.maxToolCalls, callsLeft(caller));
   const maxCost = lowerAmount(lowerAmount(left.cost, bounds?.costLeft), offered?.maxCost);
   const deadlineMs = lower(msFromDuration(offered?.timeout), timeLeftMs);
+  const { maxTurns, maxParallelCalls, modelStallTimeout, modelRetries, stopAtTools } = offered ?? {};
   return {
-    ...(offered?.maxTurns !== undefined && { maxTurns: offered.maxTurns }),
-    ...(offered?.maxParallelCalls !== undefined && { maxParallelCalls: offered.maxParallelCalls }),
-    ...(offered?.modelStallTimeout && { modelStallTimeout: offered.modelStallTimeout }),
-    ...(offered?.modelRetries !== undefined && { modelRetries: offered.modelRetries }),
+    ...filled({ maxTurns, maxParallelCalls, modelStallTimeout, modelRetries, stopAtTools }),
     maxDepth: Math.max(0, Math.min(limits.maxDepth - 1, offered?.maxDepth ?? Number.POSITIVE_INFINITY)),
     ...(Number.isFinite(maxTokens) && { maxTokens: BigInt(Math.max(1, Math.floor(maxTokens))) }),
     ...(Number.isFinite(maxToolCalls) && { maxToolCalls }),
     ...(maxCost && { maxCost: { currencyCode: maxCost.currencyCode, micros: maxCost.micros || 1n } }),
-    ...(offered && { stopAtTools: offered.stopAtTools }),
     ...(Number.isFinite(deadlineMs) && { timeout: durationFromMs(Math.max(1, Math.floor(deadlineMs))) }),
   };
 }
