@@ -70,7 +70,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const bus = stack.use(await openServiceBus(config, context, ACCESS["tool-router"].stores));
   const trail = stack.use(openAuditTrail(bus, name, logger));
   const audit: Audit = (event, principal) => trail.record(event, principal);
-  stack.use(openAuditRoom(bus, (fault) => logger.warn(fault)));
+  const warn = (fault: string) => logger.warn(fault);
+  stack.use(openAuditRoom(bus, warn));
   const validator = createValidator();
   /** Of tools, which say what they will: what an operator writes has been checked before. */
   const lenient = createValidator({ isLenient: true });
@@ -84,14 +85,14 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const waiters = createWaiters();
   const executing = new Set<string>();
   const inFlight = new InFlightCalls();
-  const messages = stack.use(openMessages(spaces, clock, (fault) => logger.warn(fault)));
+  const messages = stack.use(openMessages(spaces, clock, warn));
   const stored = storedSessions(bus);
   const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
   const ownership = createOwnership(async (id) => (await stored.bucket.read(id))?.value);
   const recorded = await openRecordedCalls(stack, bus, {
     ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },
     acknowledgeMs: config.acknowledgeMs,
-    onFault: (fault) => logger.warn(fault),
+    onFault: warn,
   });
   const unused = unusedSessions(clock, {
     ...spaces,
@@ -99,8 +100,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
     forgetCaller: createForgetCaller(find),
   });
   const fills = "sessions of the last day, and others that have runs or for which events wait";
-  const onShort = { onFault: (fault: string) => logger.warn(fault) };
-  stack.use(openRoom(bus, { ...unused, fills, ...onShort }));
+  stack.use(openRoom(bus, { ...unused, fills, onFault: warn }));
   const remedy = "close sessions that nobody uses, which leave after a day";
   const room = stack.use(
     openCrowding(bus, {
@@ -108,11 +108,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
       holds: "sessions",
       remedy,
       mark: CROWDED_MARK,
-      ...onShort,
+      onFault: warn,
     }),
   );
   const findPrincipal = async (id: string) => (await stored.bucket.read(id))?.value.principal;
-  const resultStore = stack.use(openSharedResults(bus, { findPrincipal, ...onShort }));
+  const resultStore = stack.use(openSharedResults(bus, { findPrincipal, onFault: warn }));
   const answers = createAnswers({ validator: lenient, maxBytes: config.maxResultBytes, store: resultStore.put });
   const sessions = new Sessions({ ...stored, catalogue, clock, room });
   const sessionCalls = new SessionCalls();

@@ -9,13 +9,9 @@
  */
 
 import { startTimer } from "#runtime/time/timer.ts";
-import type { RunJournal } from "../../log/journal.ts";
-import type { QueueEntry } from "../queue.ts";
+import type { ActiveRun } from "../queue.ts";
 
-export interface FreshRun {
-  readonly journal: RunJournal;
-  readonly entry: QueueEntry;
-}
+export type FreshRun = Omit<ActiveRun, "state">;
 
 export interface AcceptedHere {
   /** Call it before the run's wake-up is sent. Disposing without `resolve` passes nothing on. */

@@ -9,10 +9,7 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallStore } from "../records/store.ts";
 import { refuseUnknown } from "./open.ts";
 
-export interface Results {
-  /** LOOP-8: streams a recorded or stored result to its owner and to operators. */
-  read(request: ReadResultRequest, caller: Caller, signal: AbortSignal): AsyncIterable<Part>;
-}
+export type Results = ReturnType<typeof createResults>;
 
 type Part =
   | { case: "result"; value: { storedReference: string; size: bigint; sha256: Uint8Array } }
@@ -34,7 +31,7 @@ interface Whole {
 
 const chunkBytes = 128 * 1_024;
 
-export function createResults({ calls, store, ownership }: ResultsParts): Results {
+export function createResults({ calls, store, ownership }: ResultsParts) {
   async function ofCall(callId: string, caller: Caller): Promise<Whole> {
     const record = (await calls.read(callId)) ?? refuseUnknown(callId);
     if (!caller.isOperator) requireOwner(record, caller, `call ${callId}`);
@@ -56,7 +53,9 @@ export function createResults({ calls, store, ownership }: ResultsParts): Result
   }
 
   return {
-    async *read({ result, offset, limit }, caller, signal) {
+    /** LOOP-8: streams a recorded or stored result to its owner and to operators. */
+    async *read(request: ReadResultRequest, caller: Caller, signal: AbortSignal): AsyncGenerator<Part> {
+      const { result, offset, limit } = request;
       if (result.case === undefined) return refuseField("result", "either call_id or stored_reference is required");
       const whole = await (result.case === "callId" ? ofCall(result.value, caller) : ofReference(result.value, caller));
       const { storedReference, bytes, sha256 } = whole;

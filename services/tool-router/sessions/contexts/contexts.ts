@@ -154,6 +154,7 @@ export class Contexts implements Disposable {
     return open.tools?.agent === agent ? { tools: this.#toolSet(open, agent), contextRevision } : undefined;
   }
 
+  /** Closes the session's context, and opens none of that revision until `reopenContext`. */
   closeContext(session: Session): void {
     this.#drained.set(session.id, session);
     for (const [key, open] of this.#open) {

@@ -4,19 +4,13 @@ import { type Session, SessionState as State } from "#gen/toolbus/session/v1/ses
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
+import type { Contexts } from "../contexts/contexts.ts";
 import { canceledBySwitch, isSettled } from "../failures.ts";
 import type { SessionCalls } from "./session-calls.ts";
 
-/** A router's open contexts, as far as a switch touches them. */
-export interface DrainableContexts {
-  /** Closes the session's context, and opens none of that revision until `reopenContext`. */
-  closeContext(session: Session): void;
-  reopenContext(sessionId: string): void;
-}
-
 export interface SessionDrainParts {
   calls: SessionCalls;
-  contexts: DrainableContexts;
+  contexts: Pick<Contexts, "closeContext" | "reopenContext">;
   clock: Clock;
   audit: Audit;
   logger: { warn(facts: object, message: string): void };
