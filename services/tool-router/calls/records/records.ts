@@ -3,6 +3,7 @@ import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { isResumable } from "../../tools/tool-set/executor.ts";
