@@ -2,6 +2,8 @@ import { Code, ConnectError, createClient, createRouterTransport, type Intercept
 import { afterEach, expect, test, vi } from "vitest";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type CallToolRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { connectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
 import type { Connection } from "../connection.ts";
 import { resultOfToolCall } from "./tool-call.ts";
 
@@ -128,4 +130,98 @@ test("TOOL-9 a call that is interrupted is canceled, and its result says so", as
   expect(await canceled.promise).toBe(callId);
   expect(await result).toMatchObject({ isError: true });
   expect(told).toContain(`the call ${callId} is canceled\n`);
+});
+
+const notStarted = () => connectError("unavailable", "no router is there", { reason: "CALL_NOT_STARTED" });
+
+test("BUS-6 a call that nobody started is repeated for a moment, and then told as what it is", async () => {
+  listenToStderr();
+  const errors = Array.from({ length: 20 }, notStarted);
+  const { connection, calls } = openFailingGateway(...errors);
+  await expect(resultOfToolCall(connection, call, untroubled)).rejects.toBe(errors[4]);
+  expect(calls.count).toBe(5);
+});
+
+test("a call that was lost stays unknown if nobody starts its repetitions", async () => {
+  listenToStderr();
+  const { connection } = openFailingGateway(new ConnectError(silence, Code.Unavailable), notStarted(), notStarted());
+  const result = resultOfToolCall(connection, call, untroubled, 2);
+  await expect(result).rejects.toThrow(/the outcome of the call \S+ is unknown: no router is there$/m);
+});
+
+test("TOOL-9 a lost call that is interrupted is not made again: it is canceled, as soon as somebody can", async () => {
+  const told = listenToStderr();
+  const interruption = new AbortController();
+  const [sent, canceled]: [string[], string[]] = [[], []];
+  const gateway = { isThere: true, refusals: 0 };
+  const transport = createRouterTransport(
+    ({ service }) => {
+      service(ToolService, {
+        // biome-ignore lint/correctness/useYield: it is lost before it says anything
+        async *callTool({ callId }) {
+          sent.push(callId);
+          gateway.isThere = false;
+          throw new ConnectError("the connection broke", Code.Unavailable);
+        },
+      });
+      service(ToolCallService, {
+        cancelToolCall({ callId }) {
+          canceled.push(callId);
+          return { started: true };
+        },
+      });
+    },
+    {
+      transport: {
+        interceptors: [
+          (next) => (request) => {
+            if (gateway.isThere) return next(request);
+            gateway.refusals += 1;
+            throw refused();
+          },
+        ],
+      },
+    },
+  );
+  const connection: Connection = { url: "", client: (service) => createClient(service, transport) };
+  const result = resultOfToolCall(connection, call, interruption.signal).catch((error: Error) => error);
+  await until(() => told.join("").includes("(2 of 8)"));
+  const { refusals } = gateway;
+  interruption.abort();
+  await until(() => gateway.refusals > refusals);
+  gateway.isThere = true;
+  expect(await result).toMatchObject({ message: expect.stringContaining("the outcome of the call") });
+  expect(sent).toHaveLength(1);
+  expect(canceled).toEqual(sent);
+});
+
+test("TOOL-9 the cancellation of a call is repeated until a gateway takes it", async () => {
+  const told = listenToStderr();
+  const interruption = new AbortController();
+  const [begun, canceled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const attempts = { count: 0 };
+  const transport = createRouterTransport(({ service }) => {
+    service(ToolService, {
+      async *callTool() {
+        begun.resolve();
+        await canceled.promise;
+        yield { event: { case: "result", value: { isError: true, outputJson: '"the call was canceled"' } } };
+      },
+    });
+    service(ToolCallService, {
+      cancelToolCall() {
+        attempts.count += 1;
+        if (attempts.count === 1) throw new ConnectError(silence, Code.Unavailable);
+        canceled.resolve();
+        return { started: true };
+      },
+    });
+  });
+  const connection: Connection = { url: "", client: (service) => createClient(service, transport) };
+  const result = resultOfToolCall(connection, call, interruption.signal);
+  await begun.promise;
+  interruption.abort();
+  expect(await result).toMatchObject({ isError: true });
+  expect(attempts.count).toBe(2);
+  expect(told.join("")).not.toContain("could not be canceled");
 });
