@@ -78,7 +78,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const env = environmentOfServices(options, { directory, credentials });
   protectStart({ project: projectDirectory(), directory, env }, (message) => options.onProgress?.(message));
-  const announced = stack.use(announceSuite(directory));
+  const announced = stack.use(announceSuite(directory, options.signal));
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const server = stack.use(new AsyncDisposableStack());
@@ -103,7 +103,7 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   const nats = await opening;
   await unlessAborted(launched, options.signal);
   const url = names.includes("gateway") ? await services.gatewayUrl : "";
-  if (url !== "") stack.use(announced.listensAt(url));
+  stack.use(announced.isUp(url));
   const owned = stack.move();
 
   return {
@@ -169,8 +169,8 @@ function inOneProcess(services: readonly string[]): string[][] {
 function refuseSecond(directory: string): void {
   const running = suiteIn(directory);
   if (running === undefined || running.pid === process.pid) return;
-  const { url, isStopping, pid } = running;
-  const state = isStopping ? "is stopping" : url === "" ? "is starting" : `is up at ${url} already`;
-  const text = `the suite of ${directory} ${state}, started by process ${pid}: "${invocation} down" stops it, --directory starts another one`;
+  const { url, state, pid } = running;
+  const told = state === "up" ? `up${url && ` at ${url}`} already` : state;
+  const text = `the suite of ${directory} is ${told}, started by process ${pid}: "${invocation} down" stops it, --directory starts another one`;
   throw new LocalFailure("failed_precondition", text, { kind: "suite_is_up" });
 }

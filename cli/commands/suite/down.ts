@@ -19,11 +19,13 @@ export function addDownCommand(program: Command): void {
 async function down({ directory }: { directory: string }): Promise<void> {
   const suite = suiteIn(directory);
   if (suite === undefined) return printNote(`no suite of ${directory} is up`);
-  if (suite.isStopping) printNote(`the suite of ${directory} stops already: what is in flight is finished first`);
+  if (suite.state === "stopping")
+    printNote(`the suite of ${directory} stops already: what is in flight is finished first`);
   let isAsked = false;
   const isGone = () => {
     if (!isSameProcessAlive(suite)) return true;
-    if (isAsked || suiteIn(directory)?.isStopping !== false) return false; // a second signal would end it at once
+    const { pid, state } = suiteIn(directory) ?? {};
+    if (isAsked || pid !== suite.pid || state === "stopping") return false; // a second signal would end it at once
     isAsked = process.kill(suite.pid, "SIGTERM"); // also a `dev` that has stopped to start again
     return false;
   };

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { identityOfProcess } from "#runtime/bus/nats-server/process-identity.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { runCommand, startCommand } from "../../../test/harness/commands/command.ts";
 import { announceSuite, isOwn, keyOfSuiteAt, openKey, openLoginKey, suiteIn } from "./key.ts";
@@ -29,15 +30,89 @@ async function bring(url: string, mode = 0o600): Promise<void> {
 test("SEC-1 a suite that runs is found by its directory, and not once it has ended; it has an address while it listens", () => {
   {
     using announced = announceSuite(directory);
-    expect(suiteIn(directory)).toMatchObject({ url: "", isStopping: false, pid: process.pid });
+    expect(suiteIn(directory)).toMatchObject({ url: "", state: "starting", pid: process.pid });
     {
-      using _ = announced.listensAt(url);
-      expect(suiteIn(directory)).toMatchObject({ url, isStopping: false, pid: process.pid });
+      using _ = announced.isUp(url);
+      expect(suiteIn(directory)).toMatchObject({ url, state: "up", pid: process.pid });
     }
-    expect(suiteIn(directory)).toMatchObject({ url: "", isStopping: true, pid: process.pid });
+    expect(suiteIn(directory)).toMatchObject({ url: "", state: "stopping", pid: process.pid });
     expect(keyOfSuiteAt("", directory)).toBe(undefined);
   }
   expect(suiteIn(directory)).toBe(undefined);
+});
+
+test("PROD-1 a suite that is told to stop is stopping from then on, whether it was starting, or up without a gateway", () => {
+  for (const isUp of [false, true]) {
+    const stopping = new AbortController();
+    using announced = announceSuite(directory, stopping.signal);
+    if (isUp) announced.isUp("");
+    expect(suiteIn(directory)).toMatchObject({ state: isUp ? "up" : "starting" });
+    stopping.abort();
+    expect(suiteIn(directory)).toMatchObject({ state: "stopping" });
+    announced.isUp(url); // it was ready in the same moment
+    expect(suiteIn(directory)).toMatchObject({ url: "", state: "stopping" });
+  }
+});
+
+test("a suite that is told to stop after its end has no record", () => {
+  const stopping = new AbortController();
+  announceSuite(directory, stopping.signal)[Symbol.dispose]();
+  stopping.abort();
+  expect(suiteIn(directory)).toBe(undefined);
+});
+
+test("a suite whose record cannot be written any more stops all the same", async () => {
+  const gone = join(directory, "gone");
+  await mkdir(gone);
+  const stopping = new AbortController();
+  using announced = announceSuite(gone, stopping.signal);
+  using _ = announced.isUp(url);
+  await rm(gone, { recursive: true });
+  const thrown: unknown[] = [];
+  const told = (error: unknown) => void thrown.push(error);
+  process.on("uncaughtException", told);
+  stopping.abort();
+  await delay(1); // what a listener throws is told in the next turn
+  process.off("uncaughtException", told);
+  expect(thrown).toEqual([]);
+});
+
+/** Runs a program that knows this module and the directory, until its standard input ends; resolves when it has said something. */
+async function startProgram(text: string) {
+  const module = new URL("key.ts", import.meta.url).href;
+  const program = `
+    import { writeFileSync } from "node:fs";
+    import { announceSuite, suiteIn } from ${JSON.stringify(module)};
+    const directory = ${JSON.stringify(directory)};
+    ${text}
+    process.stdin.on("end", () => process.exit(0)).resume();
+    console.log("ready");`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: "pipe" });
+  const ended = once(child, "exit");
+  await once(child.stdout, "data");
+  return { child, ended, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+}
+
+test("PROD-1 of two suites that start at once, the one that gives up leaves the other's record", async () => {
+  const stopping = new AbortController();
+  const announced = announceSuite(directory, stopping.signal);
+  using other = await startProgram("announceSuite(directory).isUp('http://127.0.0.1:1');");
+  stopping.abort();
+  expect(suiteIn(directory)).toMatchObject({ state: "up", pid: other.child.pid });
+  announced[Symbol.dispose]();
+  expect(suiteIn(directory)).toMatchObject({ state: "up", pid: other.child.pid });
+});
+
+test("PROD-1 `down` stops a suite of the last release, whose record says nothing of its state", async () => {
+  using suite = await startProgram(`
+    announceSuite(directory);
+    const { url: _url, state: _state, ...rest } = suiteIn(directory);
+    writeFileSync(directory + "/suite.json", JSON.stringify({ url: "http://127.0.0.1:1", ...rest }));
+    process.on("SIGTERM", () => process.exit(9));`);
+  expect(suiteIn(directory)).toMatchObject({ state: "up", pid: suite.child.pid });
+  const down = await runCommand(["down", "--directory", directory]);
+  expect(down).toMatchObject({ exitCode: 0, stdout: "the suite at http://127.0.0.1:1 is down\n" });
+  expect((await suite.ended)[0]).toBe(9);
 });
 
 test("SEC-1 a key whose file the machine lost the text of is made again, and one that stands is kept", async () => {
@@ -52,21 +127,16 @@ test("SEC-1 a key whose file the machine lost the text of is made again, and one
 });
 
 test("PROD-1 `down` waits for a suite that stops already, and does not interrupt what it finishes", async () => {
-  const module = new URL("key.ts", import.meta.url).href;
-  const program = `
-    import { announceSuite } from ${JSON.stringify(module)};
-    announceSuite(${JSON.stringify(directory)}).listensAt("http://127.0.0.1:1")[Symbol.dispose]();
-    process.on("SIGTERM", () => process.exit(9));
-    process.stdin.on("end", () => process.exit(0)).resume();
-    console.log("stopping");`;
-  const suite = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: "pipe" });
-  const ended = once(suite, "exit");
-  await once(suite.stdout, "data");
+  using suite = await startProgram(`
+    const stopping = new AbortController();
+    announceSuite(directory, stopping.signal);
+    stopping.abort();
+    process.on("SIGTERM", () => process.exit(9));`);
   await using down = startCommand(["down", "--directory", directory]);
   const waits = () => down.written.stderr.includes("stops already");
   await until(waits, { timeoutMs: 30_000, what: "the command to wait" });
-  suite.stdin.end();
-  expect((await ended)[0]).toBe(0);
+  suite.child.stdin.end();
+  expect((await suite.ended)[0]).toBe(0);
   expect(await down.ended).toMatchObject({ exitCode: 0, stdout: `the suite of ${directory} is down\n` });
 });
 

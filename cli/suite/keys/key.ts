@@ -80,34 +80,49 @@ function refuseShared(path: string): void {
   throw new LocalFailure("failed_precondition", text, { kind: "key_not_private" });
 }
 
-/** A suite that starts, runs or stops, and the process that started it. */
+/** A suite, and the process that started it. */
 export interface RunningSuite extends ProcessIdentity {
-  /** Where it listens; empty before and after (K1). */
+  /** Where it listens; empty before and after (K1), and without a gateway. */
   readonly url: string;
-  readonly isStopping: boolean;
+  readonly state: "starting" | "up" | "stopping";
   readonly boot: string;
 }
 
 export interface AnnouncedSuite extends Disposable {
   /** Disposing tells that it stops. */
-  listensAt(url: string): Disposable;
+  isUp(url: string): Disposable;
 }
 
-/** Lets commands find a suite from its start on; disposing takes it back. */
-export function announceSuite(directory: string): AnnouncedSuite {
+/** Lets commands find a suite from its start on; disposing takes it back. It stops from the moment on that the signal aborts. */
+export function announceSuite(directory: string, stop?: AbortSignal): AnnouncedSuite {
   const path = join(directory, record);
-  const own = { pid: process.pid, startedAt: "", ...identityOfProcess(process.pid) };
-  const write = (url: string, isStopping = false) => {
-    const suite: RunningSuite = { url, isStopping, boot: bootId(), ...own };
-    writePrivate(path, JSON.stringify(suite));
+  const own = { pid: process.pid, startedAt: "", ...identityOfProcess(process.pid), boot: bootId() };
+  const write = (state: RunningSuite["state"], url = "") => writePrivate(path, JSON.stringify({ url, state, ...own }));
+  const isHeld = () => suiteIn(directory)?.pid === own.pid; // of two that start at once, one gives up
+  const remove = () => {
+    try {
+      if (isHeld()) rmSync(path);
+    } catch {} // the process that it names ends soon
   };
-  write("");
+  const stops = () => {
+    try {
+      if (isHeld()) write("stopping");
+    } catch {
+      remove(); // nothing can be written there, which must not keep the suite from stopping
+    }
+  };
+  write("starting");
+  if (stop?.aborted) stops();
+  stop?.addEventListener("abort", stops);
   return {
-    listensAt(url) {
-      write(url);
-      return { [Symbol.dispose]: () => write("", true) };
+    isUp(url) {
+      if (!stop?.aborted) write("up", url);
+      return { [Symbol.dispose]: stops };
     },
-    [Symbol.dispose]: () => rmSync(path, { force: true }),
+    [Symbol.dispose]() {
+      stop?.removeEventListener("abort", stops);
+      remove();
+    },
   };
 }
 
@@ -115,7 +130,8 @@ export function announceSuite(directory: string): AnnouncedSuite {
 export function suiteIn(directory: string): RunningSuite | undefined {
   try {
     const suite = JSON.parse(readPrivate(join(directory, record))) as RunningSuite;
-    return suite.boot === bootId() && isSameProcessAlive(suite) ? suite : undefined;
+    const state = suite.state ?? "up"; // earlier releases wrote none, and this once it was up
+    return suite.boot === bootId() && isSameProcessAlive(suite) ? { ...suite, state } : undefined;
   } catch {
     return undefined; // there is none
   }

@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -95,6 +95,27 @@ it("PROD-1 `down` stops a suite that is starting, too", async () => {
   await untilNoted(suite, "starting 2 services");
   const down = await runCommand(["down", "--directory", suite.directory]);
   expect(down).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^the suite .* is down\n$/) });
+  expect(await suite.ended).toMatchObject({ exitCode: 0 });
+});
+
+it("PROD-1 `down` lets a suite stop in order that was interrupted in its start", async () => {
+  await using suite = await startSuite("--only", "gateway", "tool-router");
+  await untilNoted(suite, "starting 2 services");
+  suite.signal("SIGINT");
+  await runCommand(["down", "--directory", suite.directory]);
+  expect(await suite.ended).toMatchObject({ exitCode: 0 });
+  expect(await readdir(suite.directory)).not.toContain("suite.json");
+});
+
+it("PROD-1 a second `up` beside a suite without a gateway says that it is up", async () => {
+  await using suite = await startSuite("--only", "spaces");
+  await until(() => suite.written.stdout.includes("toolbus is up"), {
+    timeoutMs: 60_000,
+    what: "the suite to be ready",
+  });
+  const second = await runCommand(["up", "--port", "0", "--directory", suite.directory], { env: plainAgent });
+  expect(second).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is up already, started by process") });
+  suite.signal("SIGTERM");
   expect(await suite.ended).toMatchObject({ exitCode: 0 });
 });
 
