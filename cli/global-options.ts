@@ -38,7 +38,7 @@ function named(directory: string): string {
 }
 
 function ownDirectory(): string {
-  return process.env.TOOLBUS_DIRECTORY || stateDirectory();
+  return process.env.TOOLBUS_DIRECTORY ?? stateDirectory();
 }
 
 /** What is wrong with a key, without the key; undefined for what a header can carry. */

@@ -57,6 +57,12 @@ export function loadProjectVariables(): void {
     process.env[name] = value;
     loaded.add(name);
   }
+  dropEmptyDirectory();
+}
+
+/** An empty one is none, as compose files and `.env` pass it. */
+export function dropEmptyDirectory(): void {
+  if (process.env.TOOLBUS_DIRECTORY?.trim() === "") delete process.env.TOOLBUS_DIRECTORY;
 }
 
 /**

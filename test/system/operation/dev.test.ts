@@ -56,6 +56,9 @@ it("PROD-2 `dev` opens the console, tells what happens, follows files, and start
   });
   await times(dev, /toolbus is up/, 2);
   await times(dev, new RegExp(`Logs are in ${join(directory, "other")}/logs`), 1);
+  await writeFiles(directory, { ".env": "TOOLBUS_DIRECTORY=\n" });
+  await times(dev, /toolbus is up/, 3);
+  await times(dev, new RegExp(`Logs are in ${join(directory, ".toolbus")}/logs`), 2);
   const environment = await readFile(`/proc/${dev.pid}/environ`, "utf8");
   expect(environment, "what it was started with is not there to read").not.toContain("BROWSER");
 

@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, mkdtempDisposable, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +19,7 @@ import { plainAgent } from "../../harness/agents/plain-run.ts";
 import { openTestServer } from "../../harness/bus.ts";
 import { runCommand, type StartedCommand, startCommand } from "../../harness/commands/command.ts";
 import { descendantsOf, untilEnded } from "../../harness/processes.ts";
+import { programOf } from "../../harness/programs.ts";
 
 interface StartedSuite extends StartedCommand {
   readonly directory: string;
@@ -96,6 +97,15 @@ it("PROD-1 `down` stops a suite that is starting, too", async () => {
   const down = await runCommand(["down", "--directory", suite.directory]);
   expect(down).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^the suite .* is down\n$/) });
   expect(await suite.ended).toMatchObject({ exitCode: 0 });
+});
+
+it("an empty TOOLBUS_DIRECTORY is none, as compose files pass it, and an empty --directory is refused beside it", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "toolbus-test-up-"));
+  const options = { env: { TOOLBUS_DIRECTORY: "" }, installed: { program: programOf("cli/main"), cwd: folder.path } };
+  const down = await runCommand(["down"], options);
+  const stderr = `no suite of ${join(folder.path, ".toolbus")} is up\n`;
+  expect(down).toMatchObject({ exitCode: 0, stdout: "", stderr });
+  expect(await runCommand(["down", "--directory", ""], options)).toMatchObject({ exitCode: 2, stdout: "" });
 });
 
 it("PROD-1 `down` lets a suite stop in order that was interrupted in its start", async () => {
