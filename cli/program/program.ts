@@ -6,12 +6,12 @@ import { exitCodes } from "../faults/exit-codes.ts";
 import { refuseUnknownSubcommands, withMeantChoice } from "../faults/meant.ts";
 import { defaultUrl, faultOfKey, globalOptionsOf, ownUrl } from "../global-options.ts";
 import { colors, printError } from "../printing/terminal.ts";
-import { dropEmptyDirectory, loadProjectVariables } from "../project/project.ts";
+import { dropEmptyOptions, loadProjectVariables } from "../project/project.ts";
 import { ASKS_NOBODY, commandIn } from "./command-word.ts";
 import { commands, nameOf } from "./commands.ts";
 
 const words = process.argv.slice(2);
-dropEmptyDirectory();
+dropEmptyOptions();
 // They are for services. A command that only asks would send the user's key wherever the `.env` of a folder says.
 if (["up", "dev", "serve", "doctor"].includes(commandIn(words) ?? "")) loadProjectVariables();
 

@@ -57,12 +57,14 @@ export function loadProjectVariables(): void {
     process.env[name] = value;
     loaded.add(name);
   }
-  dropEmptyDirectory();
+  dropEmptyOptions();
 }
 
-/** An empty one is none, as compose files and `.env` pass it. */
-export function dropEmptyDirectory(): void {
-  if (process.env.TOOLBUS_DIRECTORY?.trim() === "") delete process.env.TOOLBUS_DIRECTORY;
+const ofOptions = ["TOOLBUS_DIRECTORY", "TOOLBUS_HTTP_PORT", "NATS_URL"];
+
+/** An empty one is none, as compose files and `.env` pass it: commander would take it for an option's text. */
+export function dropEmptyOptions(): void {
+  for (const name of ofOptions) if (process.env[name]?.trim() === "") delete process.env[name];
 }
 
 /**
