@@ -19,9 +19,6 @@ export interface ToolCall {
 /** Long enough for a gateway that ended to be there again. */
 const REPETITIONS = 8;
 
-/** For a call that was certainly not started: somebody may start it in a moment, and nothing is lost if not. */
-const UNSTARTED_REPETITIONS = 4;
-
 /**
  * The result of a call. One that is lost with the service that had it in its hands is made again under the same id: what must
  * not happen twice does not, and then answers `outcome_unknown`. Throws if that is told by nobody. When `signal` aborts, the call
@@ -59,12 +56,11 @@ export async function resultOfToolCall(
       throw error;
     }
   };
-  const most = () => (mayHaveStarted ? repetitions : Math.min(repetitions, UNSTARTED_REPETITIONS));
   const isRepeated = (error: unknown) =>
-    isUnavailable(error) && (mayHaveStarted || !isUnreachable(error)) && sends <= most();
+    isUnavailable(error) && (mayHaveStarted || !isUnreachable(error)) && sends <= repetitions;
   const onRetry = (error: unknown, repetition: number) => {
     const { rawMessage } = ConnectError.from(error);
-    printNote(`${rawMessage}: the call ${callId} is repeated (${repetition} of ${most()})`);
+    printNote(`${rawMessage}: the call ${callId} is repeated (${repetition} of ${repetitions})`);
   };
   return await retryWhile(isRepeated, send, { ...waits, onRetry, closing: signal }).catch(async (error: unknown) => {
     if (!mayHaveStarted || !isUnavailable(error)) throw error;

@@ -94,7 +94,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       maxBackoffMs: time(
         "TOOLBUS_WORKER_MAX_BACKOFF",
         60_000,
-        "Longest wait before a worker is started again that keeps crashing.",
+        "Longest wait before a worker is started again that keeps crashing, or a hosted module whose start failed.",
       ),
     },
     hosted: {

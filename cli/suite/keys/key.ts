@@ -58,11 +58,12 @@ function openKeyFile(directory: string, name: string, make: () => string): Suite
   if (existsSync(path)) {
     refuseShared(path);
     const key = readFileSync(path, "utf8").trim();
-    if (key !== "") return { key, path, isNew: false }; // else it is from a start that the machine did not survive
+    if (key !== "") return { key, path, isNew: false };
+    rmSync(path); // it is from a start that the machine did not survive
   }
   mkdirSync(join(directory, "keys"), { recursive: true, mode: 0o700 });
   const key = make();
-  writePrivate(path, key);
+  writeFileSync(path, `${key}\n`, { mode: 0o600, flag: "wx", flush: true });
   return { key, path, isNew: true };
 }
 

@@ -102,6 +102,8 @@ const patienceMs = 30_000;
 /** An attempt that takes longer had reached a router: silence is found sooner. */
 const reachedMs = 10_000;
 const mostLosses = 5;
+/** A router that has had a call for so long is not taken down by it. */
+const soundMs = 10 * 60_000;
 
 async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<Answered> {
   const { clock } = context;
@@ -118,9 +120,11 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
       const nowMs = clock.now();
-      const isLoss = nowMs - askedAtMs > reachedMs;
-      if (isLoss) losses += 1;
-      if (givesUpAtMs === undefined || isLoss) givesUpAtMs = losses > mostLosses ? nowMs : nowMs + patienceMs; // calls-3
+      const tookMs = nowMs - askedAtMs;
+      const hadReached = tookMs > reachedMs;
+      const wasStopped = error instanceof Failure && error.reason === "INSTANCE_STOPPING";
+      if (hadReached && !wasStopped) losses = tookMs > soundMs ? 1 : losses + 1;
+      if (givesUpAtMs === undefined || hadReached) givesUpAtMs = losses > mostLosses ? nowMs : nowMs + patienceMs; // calls-3
       const mayPass = error instanceof Failure && passingCodes.has(error.code) && nowMs < givesUpAtMs;
       if (!mayPass) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);

@@ -142,6 +142,26 @@ describe("what a call does to the world", () => {
     expect(await outcomes(run)).toEqual(['tool "read" could not be called: the router is gone']);
   });
 
+  test.each([
+    ["are stopped", 12_000, "INSTANCE_STOPPING" as const],
+    ["are lost after a quarter of an hour each", 15 * 60_000, "OUTCOME_UNKNOWN" as const],
+  ])("LOOP-14 a call that waits long is asked for again however many of its routers %s", async (_, heldMs, reason) => {
+    const manual = createManualClock();
+    const clock = { ...manual, delay: (ms: number) => manual.advance(ms) };
+    const turns = [{ calls: [{ name: "pay" }] }, { text: "done" }];
+    const run = await openRun({ turns, tools: effects, context: { clock } });
+    const { callTool } = run.router;
+    let attempts = 0;
+    run.router.callTool = async function* (request, options) {
+      attempts += 1;
+      if (attempts > 20) return yield* callTool(request, options);
+      await clock.advance(heldMs);
+      throw new Failure("unavailable", "the router is gone", { reason });
+    };
+    await run.work();
+    expect((await run.results()).map(({ result }) => result?.outputJson)).toEqual(["1"]);
+  });
+
   test("LOOP-14 a repeated call carries the same id and says that it repeats; the router's own outcome_unknown reaches the model", async () => {
     let attempts = 0;
     const run = await openRun({

@@ -18,6 +18,7 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
   const add = (id: string, more: SessionRecordInit = {}) =>
     sessions.create(id, sessionRecord({ id, agent: "a", state: SessionState.ACTIVE, ...more }));
   await add("awaited");
+  await add("attached");
   await add("busy");
   await add("busy-and-closed", { state: SessionState.CLOSED });
   await add("switching", { state: SessionState.DRAINING, nextAgent: "b" });
@@ -33,7 +34,7 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
       hasRuns: async (id: string) => id.startsWith("busy"),
       forgetSession: async ({ sessionId }: { sessionId: string }) =>
         sessionId !== "awaited" && forgotten.push(sessionId) > 0,
-      forgetCaller: async ({ id }: { id: string }) => void callers.push(id),
+      forgetCaller: async ({ id }: { id: string }) => id !== "attached" && callers.push(id) > 0,
     };
     const clock = { ...systemClock, now: () => Date.now() + ms };
     return makeRoom(bus, unusedSessions(clock, parts), new AbortController().signal);
@@ -41,7 +42,8 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
   expect(await roomAfter(dayMs / 2), "those of the last day").toBe(0);
   expect(await roomAfter(2 * dayMs)).toBeGreaterThan(20);
   expect(await filledPart(bus, sessionPlace)).toBeLessThan(0.75);
-  for (const id of ["awaited", "busy", "busy-and-closed", "switching"]) expect(await sessions.read(id)).toBeDefined();
+  for (const id of ["awaited", "attached", "busy", "busy-and-closed", "switching"])
+    expect(await sessions.read(id)).toBeDefined();
   expect(await sessions.read("s0")).toBeUndefined();
   expect(forgotten).toContain("s0");
   expect(callers, "those that were closed have let go of theirs").toEqual(

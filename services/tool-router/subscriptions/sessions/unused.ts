@@ -29,8 +29,8 @@ const MOST_ASKED = 2_000;
 interface UnusedParts {
   hasRuns: (sessionId: string) => Promise<boolean>;
   forgetSession: ForgetSession;
-  /** Ends the streams of the session's caller, and forgets what it declared. */
-  forgetCaller: (session: SessionRecord) => Promise<void>;
+  /** Ends the streams of the session's caller, and forgets what it declared; false where nobody could be told. */
+  forgetCaller: (session: SessionRecord) => Promise<boolean>;
 }
 
 /**
@@ -53,8 +53,7 @@ export function unusedSessions(
       if (!isClosed && (state !== SessionState.ACTIVE || nextAgent !== "")) return false; // it is being switched
       if (await hasRuns(id)) return false;
       if (!(await forgetSession({ sessionId: id, closed: isClosed }))) return false;
-      if (!isClosed) await forgetCaller(session); // one that was closed has let go of it
-      return true;
+      return isClosed || forgetCaller(session); // one that was closed has let go of it
     },
   };
 }
@@ -63,7 +62,14 @@ export function createForgetCaller(find: FindProvider): UnusedParts["forgetCalle
   return async ({ id: sessionId, agent, principal }) => {
     using limit = timeoutSignal(TIMEOUT_MS);
     const scope = create(ScopeSchema, { sessionId, agent, principal });
-    await find(CALLER_PROVIDER)?.releaseScope(scope, { signal: limit, forgetsSession: true });
+    const released = find(CALLER_PROVIDER)?.releaseScope(scope, { signal: limit, forgetsSession: true });
+    return (
+      released === undefined ||
+      released.then(
+        () => true,
+        () => false, // the next sweep tells it again
+      )
+    );
   };
 }
 

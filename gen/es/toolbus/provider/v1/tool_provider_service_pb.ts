@@ -459,7 +459,8 @@ export type ReleaseScopeRequest = Message<"toolbus.provider.v1.ReleaseScopeReque
   scope?: Scope | undefined;
 
   /**
-   * The session is about to be forgotten, and its id is then free for anybody: what is kept for it under other agents goes, too.
+   * The session is about to be forgotten, and its id is then free for anybody: the relay of callers, which keeps its caller whatever
+   * agent it has, lets go of that.
    *
    * @generated from field: bool forgets_session = 2;
    */

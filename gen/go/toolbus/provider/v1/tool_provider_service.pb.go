@@ -782,7 +782,8 @@ type ReleaseScopeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The scope; with a run, only what is open for that run alone. Its revision says nothing.
 	Scope *Scope `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
-	// The session is about to be forgotten, and its id is then free for anybody: what is kept for it under other agents goes, too.
+	// The session is about to be forgotten, and its id is then free for anybody: the relay of callers, which keeps its caller whatever
+	// agent it has, lets go of that.
 	ForgetsSession bool `protobuf:"varint,2,opt,name=forgets_session,json=forgetsSession,proto3" json:"forgets_session,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

@@ -416,7 +416,9 @@ class ReleaseScopeRequest(_message.Message):
     SCOPE_FIELD_NUMBER: _builtins.int
     FORGETS_SESSION_FIELD_NUMBER: _builtins.int
     forgets_session: _builtins.bool
-    """The session is about to be forgotten, and its id is then free for anybody: what is kept for it under other agents goes, too."""
+    """The session is about to be forgotten, and its id is then free for anybody: the relay of callers, which keeps its caller whatever
+    agent it has, lets go of that.
+    """
     @_builtins.property
     def scope(self) -> Global___Scope:
         """The scope; with a run, only what is open for that run alone. Its revision says nothing."""
