@@ -1,11 +1,12 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
+import type { ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { type SessionRecordInit, sessionRecord } from "../../sessions/session-record.ts";
-import { sessionPlace, unusedSessions } from "./unused.ts";
+import { createForgetCaller, sessionPlace, unusedSessions } from "./unused.ts";
 
 const dayMs = 24 * 60 * 60_000;
 
@@ -70,3 +71,24 @@ test("SEC-5 a sweep asks for so many sessions, and the next one goes on behind t
   for (let sweep = 0; sweep < 2; sweep += 1) await makeRoom(bus, options, new AbortController().signal, progress);
   expect(asked).toEqual(["s0", "s1", "s2", "s3", "s4", "s5"]);
 });
+
+test("SEC-2 a relay of callers that does not answer is waited for no longer than its time, and is told of the session again", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const told: unknown[] = [];
+  const provider = {
+    releaseScope: (scope: unknown, { signal, ...more }: { signal: AbortSignal; forgetsSession?: boolean }) => {
+      told.push({ scope, ...more });
+      if (told.length > 1) return Promise.resolve(1);
+      return new Promise<number>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  };
+  const forgetCaller = createForgetCaller(() => provider as unknown as ProviderClient);
+  const session = sessionRecord({ id: "daily", agent: "a", principal: "alice" });
+  const forgotten = forgetCaller(session);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(await forgotten).toBe(false);
+  expect(await forgetCaller(session)).toBe(true);
+  const scope = { sessionId: "daily", agent: "a", principal: "alice" };
+  expect(told[1]).toMatchObject({ scope, forgetsSession: true });
+}, 10_000);

@@ -62,14 +62,12 @@ export function createForgetCaller(find: FindProvider): UnusedParts["forgetCalle
   return async ({ id: sessionId, agent, principal }) => {
     using limit = timeoutSignal(TIMEOUT_MS);
     const scope = create(ScopeSchema, { sessionId, agent, principal });
-    const released = find(CALLER_PROVIDER)?.releaseScope(scope, { signal: limit, forgetsSession: true });
-    return (
-      released === undefined ||
-      released.then(
-        () => true,
-        () => false, // the next sweep tells it again
-      )
-    );
+    try {
+      await find(CALLER_PROVIDER)?.releaseScope(scope, { signal: limit, forgetsSession: true });
+      return true;
+    } catch {
+      return false; // the next sweep tells it again
+    }
   };
 }
 
