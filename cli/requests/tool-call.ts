@@ -32,22 +32,20 @@ export async function resultOfToolCall(
 ): Promise<CallToolResult> {
   signal.throwIfAborted();
   const callId = randomUUID();
-  const waits = { initialMs: 100, maxMs: 4_000 };
+  const tries = { initialMs: 100, maxMs: 4_000, attempts: repetitions + 1 };
   let canceled: Promise<void> | undefined;
   const ended = new AbortController();
   const cancel = () => {
-    canceled = cancelToolCall(connection, callId, { ...waits, attempts: repetitions + 1, signal: ended.signal });
+    canceled = cancelToolCall(connection, callId, { ...tries, signal: ended.signal });
   };
   signal.addEventListener("abort", cancel);
   using stack = new DisposableStack();
   stack.defer(() => ended.abort());
   stack.defer(() => signal.removeEventListener("abort", cancel));
-  let sends = 0;
   let last: unknown;
   let mayHaveStarted = false;
   const send = async () => {
     if (signal.aborted) throw last; // only the cancellation is repeated
-    sends += 1;
     try {
       return await resultOf(connection.client(ToolService).callTool({ ...call, callId }));
     } catch (error) {
@@ -56,13 +54,12 @@ export async function resultOfToolCall(
       throw error;
     }
   };
-  const isRepeated = (error: unknown) =>
-    isUnavailable(error) && (mayHaveStarted || !isUnreachable(error)) && sends <= repetitions;
+  const isRepeated = (error: unknown) => isUnavailable(error) && (mayHaveStarted || !isUnreachable(error));
   const onRetry = (error: unknown, repetition: number) => {
     const { rawMessage } = ConnectError.from(error);
     printNote(`${rawMessage}: the call ${callId} is repeated (${repetition} of ${repetitions})`);
   };
-  return await retryWhile(isRepeated, send, { ...waits, onRetry, closing: signal }).catch(async (error: unknown) => {
+  return await retryWhile(isRepeated, send, { ...tries, onRetry, closing: signal }).catch(async (error: unknown) => {
     if (!mayHaveStarted || !isUnavailable(error)) throw error;
     await canceled;
     const text = `the outcome of the call ${callId} is unknown: ${error.rawMessage}`;
