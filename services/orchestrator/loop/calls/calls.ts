@@ -32,6 +32,7 @@ import type { DeltaWriter } from "../streaming/deltas.ts";
 import { endShownCall } from "../streaming/end-shown-calls.ts";
 import { runSourcesOf } from "../tools/run-servers.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
+import { createPatience } from "./patience.ts";
 import { decideRefusals } from "./refusal.ts";
 
 export interface CallWork {
@@ -98,18 +99,10 @@ async function record(run: ClaimedRun, callId: string, answered: Answered): Prom
   }
 }
 
-const patienceMs = 30_000;
-/** An attempt that takes longer had reached a router: silence is found sooner. */
-const reachedMs = 10_000;
-const mostLosses = 5;
-/** A router that has had a call for so long is not taken down by it. */
-const soundMs = 10 * 60_000;
-
 async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext, work: CallWork): Promise<Answered> {
   const { clock } = context;
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
-  let givesUpAtMs: number | undefined;
-  let losses = 0;
+  const patience = createPatience();
   let mayHaveBegun = work.isRecovering;
   for (let isRecovering = work.isRecovering; ; isRecovering = true) {
     const askedAtMs = clock.now();
@@ -119,13 +112,8 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       work.signal.throwIfAborted();
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
-      const nowMs = clock.now();
-      const tookMs = nowMs - askedAtMs;
-      const hadReached = tookMs > reachedMs;
-      const wasStopped = error instanceof Failure && error.reason === "INSTANCE_STOPPING";
-      if (hadReached && !wasStopped) losses = tookMs > soundMs ? 1 : losses + 1;
-      if (givesUpAtMs === undefined || hadReached) givesUpAtMs = losses > mostLosses ? nowMs : nowMs + patienceMs; // calls-3
-      const mayPass = error instanceof Failure && passingCodes.has(error.code) && nowMs < givesUpAtMs;
+      const isOver = patience.isOver(error, { askedAtMs, nowMs: clock.now() });
+      const mayPass = error instanceof Failure && passingCodes.has(error.code) && !isOver; // calls-3
       if (!mayPass) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);
     }
