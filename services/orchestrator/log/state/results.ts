@@ -1,5 +1,6 @@
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 
 /** What is known of a turn's calls, by their ids: their results by default. */
 export type Results<T = ToolResult> = Pick<ReadonlyMap<string, T>, "get" | "has" | "values" | "size">;
@@ -72,7 +73,5 @@ const idsByCalls = new WeakMap<readonly FunctionCall[], ReadonlySet<string>>();
 
 /** The ids of a turn's calls, worked out once. */
 export function idsOf(calls: readonly FunctionCall[]): ReadonlySet<string> {
-  const known = idsByCalls.get(calls) ?? new Set(calls.map(({ callId }) => callId));
-  idsByCalls.set(calls, known);
-  return known;
+  return getOrInsertComputed(idsByCalls, calls, () => new Set(calls.map(({ callId }) => callId)));
 }

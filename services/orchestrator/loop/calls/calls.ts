@@ -112,9 +112,10 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       work.signal.throwIfAborted();
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
-      const isOver = patience.isOver(error, { askedAtMs, nowMs: clock.now() });
-      const mayPass = error instanceof Failure && passingCodes.has(error.code) && !isOver; // calls-3
-      if (!mayPass) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
+      const mayPass = error instanceof Failure && passingCodes.has(error.code);
+      if (!mayPass || patience.isOver(error, { askedAtMs, nowMs: clock.now() }))
+        // calls-3
+        return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);
     }
   }

@@ -1,4 +1,4 @@
-import { Failure } from "#runtime/failure/failure.ts";
+import type { Failure } from "#runtime/failure/failure.ts";
 
 const patienceMs = 30_000;
 /** An attempt that takes longer had reached a router: silence is found sooner. */
@@ -13,11 +13,10 @@ export function createPatience() {
   let losses = 0;
   return {
     /** Told of each attempt that failed. */
-    isOver(error: unknown, { askedAtMs, nowMs }: { askedAtMs: number; nowMs: number }): boolean {
+    isOver({ reason }: Failure, { askedAtMs, nowMs }: { askedAtMs: number; nowMs: number }): boolean {
       const tookMs = nowMs - askedAtMs;
       const hadReached = tookMs > reachedMs;
-      const wasStopped = error instanceof Failure && error.reason === "INSTANCE_STOPPING";
-      if (hadReached && !wasStopped) losses = tookMs > soundMs ? 1 : losses + 1;
+      if (hadReached && reason !== "INSTANCE_STOPPING") losses = tookMs > soundMs ? 1 : losses + 1;
       if (givesUpAtMs === undefined || hadReached) givesUpAtMs = nowMs + patienceMs;
       return losses > mostLosses || nowMs >= givesUpAtMs;
     },

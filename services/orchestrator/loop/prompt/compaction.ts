@@ -8,6 +8,7 @@
  */
 
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import type { FoldedRun, Turn } from "../../log/state/fold.ts";
 import { itemsFromTurns } from "../../log/state/view.ts";
@@ -85,11 +86,7 @@ function firstKeptTurn(turns: readonly Turn[], room: number): number {
 const tokensByTurn = new WeakMap<Turn, number>();
 
 function tokensOfTurn(turn: Turn): number {
-  const known = tokensByTurn.get(turn);
-  if (known !== undefined) return known;
-  const tokens = tokensOfItems(itemsFromTurns([turn]));
-  tokensByTurn.set(turn, tokens);
-  return tokens;
+  return getOrInsertComputed(tokensByTurn, turn, () => tokensOfItems(itemsFromTurns([turn])));
 }
 
 const instructions =

@@ -1,5 +1,6 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { type Item, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { itemsFromTurns, openingItems } from "../../log/state/view.ts";
 import { begunByUser, promptFromItems, promptFromTurns } from "../../model/prompt/prompt.ts";
@@ -61,13 +62,11 @@ const callIdsByHistory = new WeakMap<readonly Item[], ReadonlySet<string>>();
 
 /** The ids that calls have in the prompt before a run's first turn: no call of the run may have one of them. */
 export function callIdsBefore(state: FoldedRun, history: readonly Item[]): ReadonlySet<string> {
-  const known = callIdsByHistory.get(history);
-  if (known !== undefined) return known;
-  const prompt = promptFromItems("", [...history, ...openingItems(state)]);
-  const ids = prompt.flatMap(({ role, content }) =>
-    role === "assistant" ? content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : [])) : [],
-  );
-  const found = new Set(ids);
-  callIdsByHistory.set(history, found);
-  return found;
+  return getOrInsertComputed(callIdsByHistory, history, () => {
+    const prompt = promptFromItems("", [...history, ...openingItems(state)]);
+    const ids = prompt.flatMap(({ role, content }) =>
+      role === "assistant" ? content.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : [])) : [],
+    );
+    return new Set(ids);
+  });
 }

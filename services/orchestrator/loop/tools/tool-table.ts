@@ -2,6 +2,7 @@ import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { FunctionTool, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { instructionsOfSources } from "#runtime/content/instructions-of-sources.ts";
 import { modelToolFromTool } from "../../model/prompt/call-options.ts";
 import { isOfRunServer } from "./run-servers.ts";
@@ -107,9 +108,7 @@ const modelTools = new WeakMap<ModelTool, LanguageModelV4FunctionTool>();
 
 /** Runs share their lists, and so the tools for their models. */
 function modelToolOf(tool: ModelTool): LanguageModelV4FunctionTool {
-  const told = modelTools.get(tool) ?? modelToolFromTool(tool.modelName, tool.tool);
-  modelTools.set(tool, told);
-  return told;
+  return getOrInsertComputed(modelTools, tool, () => modelToolFromTool(tool.modelName, tool.tool));
 }
 
 /** The router keeps their names to itself; what stands under a policy or in a source is a tool like any other. */

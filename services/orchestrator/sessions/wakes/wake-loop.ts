@@ -25,9 +25,8 @@ export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal)
   const atWork = new Set<Promise<void>>();
   const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
   let atOnce = 1;
-  while (!signal.aborted) {
+  for (; !signal.aborted; await slots.untilFree()) {
     try {
-      await slots.untilFree();
       const asked = Math.min(atOnce, slots.free);
       if (asked <= 0) continue; // what was lent has come back
       let came = 0;

@@ -11,6 +11,7 @@ import { appendFenced, firstAfter, lastOf } from "#runtime/bus/streams/append.ts
 import { maxMessageBytes } from "#runtime/bus/streams/message-size.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { type RecordPlace, readRecord } from "#runtime/bus/streams/record.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { RunLog } from "../../log/journal.ts";
 import type { LogRecord, StoredEvent } from "../../log/state/log-record.ts";
@@ -33,11 +34,7 @@ export function createStreamRunLog(bus: Bus): RunLog {
   const bytesByRecord = new WeakMap<LogRecord, RecordBytes>();
 
   /** A record is checked, stored and published: its event is encoded once. */
-  function bytesOf(record: LogRecord): RecordBytes {
-    const made = bytesByRecord.get(record) ?? encoded(record);
-    bytesByRecord.set(record, made);
-    return made;
-  }
+  const bytesOf = (record: LogRecord) => getOrInsertComputed(bytesByRecord, record, encoded);
 
   function limitOf(runId: string, isEnd = false): number {
     return maxMessageBytes(bus, runSubjects.log(runId)) - (isEnd ? headerBytes : endReserveBytes);

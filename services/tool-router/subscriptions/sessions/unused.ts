@@ -38,10 +38,7 @@ interface UnusedParts {
  * them ended for its retention, and nothing waits for their agents. What stands of them elsewhere goes first, so that a session
  * of the same id is a new one.
  */
-export function unusedSessions(
-  clock: Clock,
-  { hasRuns, forgetSession, forgetCaller }: UnusedParts,
-): RoomOptions<SessionRecord> {
+export function unusedSessions(clock: Clock, parts: UnusedParts): RoomOptions<SessionRecord> {
   return {
     place: sessionPlace,
     keptMs: DAY_MS,
@@ -51,9 +48,9 @@ export function unusedSessions(
       const { id, state, nextAgent } = session;
       const isClosed = state === SessionState.CLOSED;
       if (!isClosed && (state !== SessionState.ACTIVE || nextAgent !== "")) return false; // it is being switched
-      if (await hasRuns(id)) return false;
-      if (!(await forgetSession({ sessionId: id, closed: isClosed }))) return false;
-      return isClosed || forgetCaller(session); // one that was closed has let go of it
+      if (await parts.hasRuns(id)) return false;
+      if (!(await parts.forgetSession({ sessionId: id, closed: isClosed }))) return false;
+      return isClosed || parts.forgetCaller(session); // one that was closed has let go of it
     },
   };
 }
