@@ -42,7 +42,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     runServers: runServersFromReader(reader),
     slots: reader.integer("TOOLBUS_RUN_SLOTS", {
       meaning:
-        "How many sessions one process works on at a time; one whose run waits for an agent, or for a tool that may call one, is none of them.",
+        "How many sessions one process works on at a time; one whose run waits for an agent, or for a tool that may call one, is none of them. The last eighth is for principals whose runs have less than an equal part.",
       default: 1_024,
       min: 1,
       max: 10_000,

@@ -82,7 +82,7 @@ export async function openOrchestrator(
   const readStored = createStoredReader(bus);
   const slots = new Slots(config.slots);
   const loop = {
-    lendSlot: () => slots.lend(),
+    lendSlot: (principal: string) => slots.lend(principal),
     ...{ ...clients, ...shared, ...toolMessages, audit },
     modelOf: (model: Model) => showingImages(modelOf(model), model, readStored),
     checkpointMs: config.checkpointMs,
@@ -94,7 +94,7 @@ export async function openOrchestrator(
   const selfWake = { ...clients, ...acceptance, audit };
   const life = `${instance}-${randomBytes(4).toString("hex")}`; // a successor under this name holds nothing of ours
   const worker = createSessionWorker({
-    ...{ ...shared, holders, acceptedHere, timers: createStreamTimers(bus), instance: life },
+    ...{ ...shared, holders, acceptedHere, slots, timers: createStreamTimers(bus), instance: life },
     turnLoop: (run, active, ends) => turnLoop(loop, run, active, ends),
     releaseRun: clients.releaseRun,
     startFromInbox: (sessionId, ends) => startFromInbox(selfWake, sessionId, ends),

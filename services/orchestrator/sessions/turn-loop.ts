@@ -36,11 +36,12 @@ import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
 import { isTransient } from "./worker/is-transient.ts";
 
-type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan" | "lendSlot">;
+type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan">;
 
 export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInboxOptions {
   readonly log: RunLog;
   readonly queues: SessionQueues;
+  readonly lendSlot: (principal: string) => Disposable;
   readonly agents: RememberedAgents;
   readonly modelOf: ModelSource;
   readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
@@ -150,6 +151,7 @@ async function openContext(
     ...{ ...options, agent, limits, history, inbox },
     models: modelsOfAgent(options, agent),
     maxTurnBytes: log.maxEventBytes(runId),
+    lendSlot: () => options.lendSlot(accepted.principal),
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
     onRefused: ({ name, callId }, why) => {

@@ -20,7 +20,15 @@ test("LOOP-13 no wake-up is fetched that no slot is free for, and the more come 
       if (waiting === 0) await until(() => waiting > 0 || stopping.signal.aborted);
       for (let came = 0; came < atMost && waiting > 0; came += 1) {
         waiting -= 1;
-        yield { message: create(SessionWakeSchema), id: 0, ageMs: 0, done: nothing, later: nothing, leave: nothing };
+        yield {
+          message: create(SessionWakeSchema),
+          id: 0,
+          ageMs: 0,
+          deliveryCount: 1,
+          done: nothing,
+          later: nothing,
+          leave: nothing,
+        };
       }
     },
   };
@@ -57,20 +65,29 @@ test("LOOP-17 no wake-up is asked for where a slot that was lent comes back as a
     async *next(atMost) {
       asked.push(atMost);
       if (asked.length > 2) await until(() => stopping.signal.aborted);
-      else yield { message: create(SessionWakeSchema), id: 0, ageMs: 0, done: nothing, later: nothing, leave: nothing };
+      else
+        yield {
+          message: create(SessionWakeSchema),
+          id: 0,
+          ageMs: 0,
+          deliveryCount: 1,
+          done: nothing,
+          later: nothing,
+          leave: nothing,
+        };
     },
     send: async () => {},
   };
   const work = () => new Promise<void>((resolve) => void ends.push(resolve));
   const ended = runWakeLoop({ queue, slots, work, clock: systemClock, logger }, stopping.signal);
   await until(() => ends.length === 1);
-  const lent = slots.lend();
+  const lent = slots.lend("a");
   await until(() => ends.length === 2);
   lent[Symbol.dispose]();
   expect(slots.free, "two are at work").toBe(-1);
   ends.shift()?.();
   await until(() => slots.free === 0);
-  const again = slots.lend();
+  const again = slots.lend("a");
   again[Symbol.dispose](); // free for the moment in which the loop is told
   ends.shift()?.();
   await until(() => asked.length === 3);

@@ -10,6 +10,8 @@ export interface Wake {
   /** The same in every delivery. */
   readonly id: number;
   readonly ageMs: number;
+  /** From 1. */
+  readonly deliveryCount: number;
   /** What it was for is done, or another wake-up answers for it. */
   done(): void;
   /** Comes again after a while, here or elsewhere. */

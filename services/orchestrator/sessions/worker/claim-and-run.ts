@@ -6,7 +6,7 @@ import { type ClaimedRun, claimRun, Superseded } from "../../log/claim.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun } from "../queue.ts";
 import type { HeldElsewhere } from "../wakes/held-elsewhere.ts";
-import type { Hold, WakeOutcome } from "../wakes/wake-outcome.ts";
+import { type Hold, redeliverToFull, type WakeOutcome } from "../wakes/wake-outcome.ts";
 import { isTransient } from "./is-transient.ts";
 import { onParked } from "./wake/on-idle.ts";
 import type { WorkerOptions } from "./worker-options.ts";
@@ -17,14 +17,17 @@ export async function claimAndRun(
   active: ActiveRun,
   hold: Hold,
 ): Promise<WakeOutcome | undefined> {
-  const { elsewhere, instance } = options;
+  const { elsewhere, instance, slots } = options;
   const { journal, state } = active;
   const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
   if (holder !== undefined && holder !== instance) {
-    const wakeOutcome = await elsewhere.ask(holder, state.accepted.sessionId, hold.wakeId);
+    const wakeOutcome = await elsewhere.ask(holder, state.accepted.sessionId, hold.wake.id);
     if (wakeOutcome !== undefined) return wakeOutcome;
   }
   if (options.handover.aborted) return { kind: "later", delayMs: 0 };
+  const { principal } = state.accepted;
+  if (state.cancel === undefined && slots.isFullFor(principal)) return redeliverToFull(hold.wake.deliveryCount); // worker-12
+  using _ = slots.hold(principal);
   const run = await claimRun(journal, instance); // worker-4
   const outcome = run && (await turn(options, run, active, hold));
   if (outcome === "handed_over") return { kind: "later", delayMs: 0 };

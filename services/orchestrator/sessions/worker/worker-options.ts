@@ -5,6 +5,7 @@ import type { RunLog } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun, SessionQueues } from "../queue.ts";
+import type { Slots } from "../wakes/slots.ts";
 import type { Holders, Timers } from "../wakes/wake.ts";
 import type { AcceptedHere } from "./accepted-here.ts";
 
@@ -15,6 +16,7 @@ export interface WorkerOptions {
   readonly timers: Timers;
   /** Runs that were accepted in this process; without it, all are found in the log. */
   readonly acceptedHere?: Pick<AcceptedHere, "take">;
+  readonly slots: Pick<Slots, "isFullFor" | "hold">;
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
   readonly clock: Clock;

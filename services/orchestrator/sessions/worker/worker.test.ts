@@ -12,6 +12,7 @@ import { acceptRun } from "../../runs/create/acceptance.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
 import { enqueue } from "../queue.ts";
+import { Slots } from "../wakes/slots.ts";
 import type { HolderAnswer, Wake } from "../wakes/wake.ts";
 import { type AcceptedHere, createAcceptedHere } from "./accepted-here.ts";
 import { createSessionWorker } from "./worker.ts";
@@ -27,7 +28,16 @@ function wakeOf(id: number, { runId, sessionId: of = sessionId }: { runId: strin
     wake.settleWake = how;
   };
   const message = create(SessionWakeSchema, { sessionId: of, runId, eventCount: 1 });
-  const wake = { message, id, ageMs: 0, settleWake: "", done: put("done"), later: put("later"), leave: put("leave") };
+  const wake = {
+    message,
+    id,
+    ageMs: 0,
+    deliveryCount: 1,
+    settleWake: "",
+    done: put("done"),
+    later: put("later"),
+    leave: put("leave"),
+  };
   return wake;
 }
 
@@ -38,10 +48,12 @@ interface Setting {
   turn?: WorkerOptions["turnLoop"];
   startFromInbox?: WorkerOptions["startFromInbox"];
   handover?: AbortSignal;
+  slots?: Slots;
 }
 
 /** A worker whose runs end when they are let go. */
-function openWorker({ told = "gone", acceptedHere, turn, startFromInbox, handover }: Setting = {}) {
+function openWorker({ told = "gone", slots = new Slots(8), acceptedHere, turn, ...given }: Setting = {}) {
+  const { startFromInbox, handover } = given;
   const log = createMemoryRunLog();
   const queues = createMemoryQueues();
   const finish = Promise.withResolvers<void>();
@@ -55,6 +67,7 @@ function openWorker({ told = "gone", acceptedHere, turn, startFromInbox, handove
       requestSnapshot: () => {},
     },
     timers: { set: async () => {} },
+    slots,
     instance: "here",
     clock: systemClock,
     logger,

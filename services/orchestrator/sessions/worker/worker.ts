@@ -36,6 +36,8 @@
  *     the session's runs each time would cost more the longer they are.
  * worker-11  What was open for an ended run alone is closed before the wake-up is settled: if the process dies in between, the wake-up
  *     comes again.
+ * worker-12  Where few slots are left, the run of a principal that has its part of them is put back (`../wakes/slots.ts`), before its
+ *     session's first run and between two of them. A canceled one is not: it ends at once.
  */
 
 import type { RunJournal } from "../../log/journal.ts";
@@ -64,7 +66,7 @@ export function createSessionWorker(given: WorkerOptions) {
     if (hold === undefined) return "free";
     hold.isNotified = true;
     hold.notify();
-    return hold.wakeId === wakeId ? "leave" : "taken";
+    return hold.wake.id === wakeId ? "leave" : "taken";
   }
 
   /** Works on what the wake-up is for, and puts it down. Never rejects. */
@@ -91,7 +93,7 @@ export function createSessionWorker(given: WorkerOptions) {
       holdsBySession.get(sessionId)?.kept.push(wake); // worker-2
       return { kind: "kept" };
     }
-    const hold: Hold = { wakeId: wake.id, kept, isNotified: false, notify: () => {} };
+    const hold: Hold = { wake, kept, isNotified: false, notify: () => {} };
     holdsBySession.set(sessionId, hold); // worker-2
     let journal: RunJournal | undefined;
     const releasing: (Promise<void> | undefined)[] = [];

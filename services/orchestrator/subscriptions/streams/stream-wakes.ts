@@ -52,6 +52,7 @@ export function wakeFrom(bus: Bus, { subject, seq: sequence, data }: JsMsg): Ses
 
 /** A clock that is ahead of the broker's makes no wake-up old: its age is at most what its deliveries took. */
 function wakeFromWork({ message: { seq, time, info }, done, later, leave }: Work, message: SessionWake): Wake {
-  const ageMs = Math.min(Date.now() - time.getTime(), info.deliveryCount * againMs);
-  return { message, id: seq, ageMs, done, later, leave };
+  const { deliveryCount } = info;
+  const ageMs = Math.min(Date.now() - time.getTime(), deliveryCount * againMs);
+  return { message, id: seq, ageMs, deliveryCount, done, later, leave };
 }
