@@ -1,5 +1,5 @@
 // What each process of the suite does on the bus beyond serving: whom it asks, and what it stores. Its permissions follow
-// from this table and from `processes.ts`: see permissions.ts. What is missing here is refused by nats-server.
+// from this table and from `processes.ts`: see bus-users.ts. What is missing here is refused by nats-server.
 
 import type { DescService } from "@bufbuild/protobuf";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";

@@ -47,7 +47,7 @@ const gib = 1024 * mib;
 const minutes = 60_000;
 const days = 24 * 60 * minutes;
 
-/** The server's own `max_payload`: what is larger goes to the object store. */
+/** The server's own `max_payload`: a larger record goes to the object store, a larger RPC in parts. */
 export const largestMessageBytes = mib;
 
 const streams = {
@@ -86,6 +86,7 @@ const streams = {
     maxBytes: 2 * gib, // as many as are on record, of which each principal has its share
     maxAgeMs: 30 * days,
   },
+  /** Messages. The bucket `toolbus_spaces` has the spaces themselves. */
   TOOLBUS_SPACES: {
     description: "The messages of spaces.",
     subjects: ["toolbus.space.>"],

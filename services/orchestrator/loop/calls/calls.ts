@@ -1,4 +1,3 @@
-import { timedBy } from "#runtime/time/duration.ts";
 /**
  * Executes the calls of a turn.
  *
@@ -20,6 +19,7 @@ import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
+import { timedBy } from "#runtime/time/duration.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
