@@ -107,14 +107,14 @@ function plain({ code, message, reason, fieldViolations }: Failure) {
   return { code, message, reason, fieldViolations };
 }
 
-/** The header that tells when a share has room again; undefined for any other failure. */
+/** The header that tells when to try again; undefined for a failure that does not say so. */
 export function retryAfterOf({ reason, metadata }: Failure): string | undefined {
-  if (reason !== "SHARE_EXCEEDED") return undefined;
-  return String(Math.ceil(Number(metadata?.retry_after_ms ?? 1_000) / 1_000));
+  const ms = metadata?.retry_after_ms ?? metadata?.retry_in_ms ?? (reason === "SHARE_EXCEEDED" ? 1_000 : undefined);
+  return ms === undefined ? undefined : String(Math.ceil(Number(ms) / 1_000));
 }
 
 export function statusOf({ code, reason }: Pick<Failure, "code" | "reason">): number {
-  return reason === "SHARE_EXCEEDED" ? 429 : (STATUSES[code] ?? 500);
+  return reason === "MESSAGE_TOO_LARGE" ? 413 : (STATUSES[code] ?? 500);
 }
 
 /** What HTTP says of a refusal, where it has a word. */
@@ -126,7 +126,7 @@ const STATUSES: Partial<Record<FailureCode, number>> = {
   already_exists: 409,
   failed_precondition: 409,
   aborted: 409,
-  resource_exhausted: 413,
+  resource_exhausted: 429,
   unavailable: 503,
   deadline_exceeded: 504,
 };
