@@ -70,10 +70,10 @@ export async function enqueue(queues: SessionQueues, run: Enqueued): Promise<Que
   }
 }
 
-async function isQueued(
+export async function isQueued(
   queues: SessionQueues,
   last: QueueEntry | undefined,
-  { runId, acceptedPosition }: Enqueued,
+  { runId, acceptedPosition }: Pick<Enqueued, "runId" | "acceptedPosition">,
 ): Promise<boolean> {
   for await (const { queued, position } of entriesBackward(queues, last)) {
     if (position < acceptedPosition) return false;

@@ -4,18 +4,21 @@
  * accept-1  The order is: publish the wake-up, append `accepted`, enqueue the run in its session, answer the creator. If the creator dies in
  *     between, the process with the wake-up does the rest.
  * accept-2  An idempotency key leads to one run id for ever, and a run id to one `accepted`: a repeated creation finds the first run, and does
- *     what the first creator left undone.
+ *     what the first creator left undone. A request that no log takes is refused before it takes a key.
  * accept-3  A run that was accepted before had its wake-up then. It gets no second one: an idle session that finds its run in this way would
  *     wake itself for ever.
+ * accept-4  A run that stands in its session's queue was accepted. If its log is gone, it was deleted, and its key starts nothing again.
  */
 
 import { randomBytes } from "node:crypto";
-import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type RunAccepted, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { createJournal, openJournal } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { enqueue, type SessionQueues } from "../../sessions/queue.ts";
+import { enqueue, isQueued, type SessionQueues } from "../../sessions/queue.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
 import type { ExistingRunOptions } from "../existing-run.ts";
 import type { RunQuota } from "../run-quota.ts";
@@ -44,16 +47,21 @@ export async function acceptRun(
 ): Promise<FoldedRun> {
   const { log, queues, wakes, keys, clock } = options;
   const { sessionId, idempotencyKey } = accepted;
-  const freshId = newRunId(clock.now());
-  const runId = idempotencyKey === "" ? freshId : await keys.take(sessionId, idempotencyKey, freshId); // accept-2
+  const nowMs = clock.now();
+  const freshId = newRunId(nowMs);
+  const body = { case: "accepted" as const, value: { ...accepted, ...currentTrace() } };
+  let runId = freshId;
+  if (idempotencyKey !== "") {
+    const event = create(RunEventSchema, { runId, createTime: timestampFromMs(nowMs), event: body });
+    log.check({ event, epoch: 0, instance: "" });
+    runId = await keys.take(sessionId, idempotencyKey, freshId); // accept-2
+  }
   const journal = createJournal(log, runId, clock);
-  if (runId !== freshId) await journal.refresh(); // accept-3
+  const isTaken = runId !== freshId;
+  if (isTaken && (await journal.refresh()) === undefined) await refuseDeleted(queues, sessionId, runId); // accept-3, accept-4
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
   using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
-  const event = await journal.append(
-    (state) => (state === undefined ? { case: "accepted", value: { ...accepted, ...currentTrace() } } : undefined),
-    { announce }, // accept-1
-  );
+  const event = await journal.append((state) => (state === undefined ? body : undefined), { announce }); // accept-1
   if (event !== undefined) options.runQuota?.add(accepted.principal, runId, place);
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
@@ -63,6 +71,13 @@ export async function acceptRun(
   const isAlone = event !== undefined && entry?.queued.previousEntrySequence === 0n;
   if (isAlone) freshRun?.resolve({ journal, entry });
   return state;
+}
+
+/** accept-4. */
+async function refuseDeleted(queues: SessionQueues, sessionId: string, runId: string): Promise<void> {
+  if (!(await isQueued(queues, await queues.last(sessionId), { runId, acceptedPosition: 0 }))) return;
+  const metadata = { run_id: runId };
+  refuse("not_found", `run ${runId} of this idempotency key was deleted`, { reason: "RUN_NOT_FOUND", metadata });
 }
 
 /** accept-2: the run that was accepted under a key, whatever has become of its session; undefined when there is none. */

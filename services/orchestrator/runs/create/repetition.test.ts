@@ -2,17 +2,18 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { createJournal } from "../../log/journal.ts";
+import { createJournal, openJournal } from "../../log/journal.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
-import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
+import { createMemoryRunLog, type MemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
+import { deleteRun } from "../deletion.ts";
 import { type CreationOptions, createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 
@@ -22,12 +23,12 @@ function said(text: string) {
   return { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } };
 }
 
-function openOptions() {
-  const log = createMemoryRunLog();
+function openOptions(room?: { maxEventBytes: number }) {
+  const log = createMemoryRunLog(room);
   let sessions = 0;
   const sessionOf = (id: string, principal = "ada") =>
     create(SessionSchema, { id, agent: "a", principal, state: SessionState.ACTIVE });
-  const options: CreationOptions = {
+  const options: CreationOptions & { log: MemoryRunLog } = {
     runServers: "http",
     log,
     queues: createMemoryQueues(),
@@ -137,4 +138,37 @@ test("LOOP-13 a fork that is repeated with its key answers the first one's run, 
     await fork({ idempotencyKey: "" }),
   ];
   expect(new Set([first, ...others]).size).toBe(6);
+});
+
+test("LOOP-13 a key whose run was deleted is refused: nothing runs again under the id of that run", async () => {
+  const { options } = openOptions();
+  const { log } = options;
+  const request = { sessionId: "s", input: [said("go")], idempotencyKey: "k" };
+  const start = () => createRun(options, create(CreateRunRequestSchema, request), by);
+  const { runId } = await start();
+  const journal = await openJournal(log, runId, systemClock);
+  await journal.append(() => ({ case: "ended", value: { state: RunState.COMPLETED } }));
+  const removeLog = async (id: string) => void log.purge(id);
+  const retention = { removeLog };
+  await deleteRun({ log, clock: systemClock, retention, tellDeleted: () => {} }, runId, by.caller);
+  await expect(start()).rejects.toMatchObject({
+    code: "not_found",
+    reason: "RUN_NOT_FOUND",
+    metadata: { run_id: runId },
+    message: expect.stringContaining("deleted"),
+  });
+  expect(await log.first(runId)).toBeUndefined();
+});
+
+test("LOOP-13 a request that is too large takes no key", async () => {
+  const { options } = openOptions({ maxEventBytes: 1_024 });
+  const start = (text: string) =>
+    createRun(
+      options,
+      create(CreateRunRequestSchema, { sessionId: "s", input: [said(text)], idempotencyKey: "k" }),
+      by,
+    );
+  await expect(start("x".repeat(2_000))).rejects.toMatchObject({ reason: "MESSAGE_TOO_LARGE" });
+  expect(await options.keys.find("s", "k")).toBeUndefined();
+  expect((await start("go")).accepted.idempotencyKey).toBe("k");
 });
