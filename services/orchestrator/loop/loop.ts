@@ -91,7 +91,7 @@ export async function runLoop(run: ClaimedRun, given: LoopContext): Promise<Loop
         });
       }
       if (!(error instanceof RunFailed)) throw error;
-      return end(run, context, { state: RunState.FAILED, endReason: error.endReason, error: error.message });
+      return failRun(run, context, error);
     }
   }
 }
@@ -201,7 +201,7 @@ async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: Abo
 const cancelingMs = 30_000;
 
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
-async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: EndingParts): Promise<void> {
+export async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: EndingParts): Promise<void> {
   if (callsToCancel(run.state).length === 0) return;
   const cancel = () => cancelOpenCalls(router, run.state, signal);
   await retryWhileUnavailable({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
@@ -235,9 +235,14 @@ function runningContext(context: LoopContext): RunningContext {
 type PartsOfEnd = "router" | "clock" | "signal" | "toolMessages" | "onNotShown";
 type EndingParts = Pick<LoopContext, PartsOfEnd> & Partial<LastText>;
 
-/** Ends a run that is over before its next step; one that is canceled once its calls are. */
+/** A process before this one may have calls of it in flight. */
+export function failRun(run: ClaimedRun, parts: EndingParts, { endReason, message }: RunFailed): Promise<LoopOutcome> {
+  return stopRun(run, parts, { state: RunState.FAILED, endReason, error: message });
+}
+
+/** Ends a run that is over before its next step; one that is canceled, or has failed, once its calls are canceled. */
 export async function stopRun(run: ClaimedRun, parts: EndingParts, stop: Stop): Promise<LoopOutcome> {
-  if (run.state.cancel !== undefined) await cancelCallsPatiently(run, parts);
+  if (run.state.cancel !== undefined || stop.state === RunState.FAILED) await cancelCallsPatiently(run, parts);
   return end(run, parts, stop);
 }
 

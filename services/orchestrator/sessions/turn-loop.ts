@@ -22,7 +22,7 @@ import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";
 import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
 import { stopOfLate } from "../loop/limits/stop-condition.ts";
-import { type LoopOutcome, runLoop, stopRun } from "../loop/loop.ts";
+import { cancelCallsPatiently, failRun, type LoopOutcome, runLoop, stopRun } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests/models.ts";
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
 import { endShownCallsOfRun } from "../loop/streaming/end-shown-calls.ts";
@@ -91,11 +91,11 @@ async function turn(
     return await stopRun(run, { ...options, signal }, stopOfLate(run.state, ownLimits));
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
-    const endReason = error instanceof RunFailed ? error.endReason : RunEndReason.INTERNAL_ERROR;
-    await endShownCallsOfRun(endReason, run, options, signal);
-    if (!(error instanceof RunFailed)) throw error;
-    await run.end({ state: RunState.FAILED, endReason: error.endReason, error: error.message });
-    return "ended";
+    const parts = { ...options, signal };
+    if (error instanceof RunFailed) return await failRun(run, parts, error);
+    await cancelCallsPatiently(run, parts);
+    await endShownCallsOfRun(RunEndReason.INTERNAL_ERROR, run, options, signal);
+    throw error;
   } finally {
     listing.end(new Error("the run is put down"));
     options.setDeltas(runId, undefined);

@@ -11,7 +11,7 @@ import type { CallCanceler } from "../tools/tool-router.ts";
 export async function cancelOpenCalls(router: CallCanceler, state: FoldedRun, signal: AbortSignal): Promise<void> {
   const { runId, accepted, cancel } = state;
   const { principal } = accepted;
-  const reason = cancel?.reason || "its run was canceled";
+  const reason = cancel === undefined ? "its run has failed" : cancel.reason || "its run was canceled";
   await Promise.all(
     callsToCancel(state).map(({ callId }) =>
       router.cancelCall(routerCallId(runId, callId), reason, { signal, principal }),

@@ -275,6 +275,19 @@ describe("canceling", () => {
     expect(await run.view()).toMatchObject({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
   });
 
+  test("LOOP-15 a run that fails when it is taken up leaves none of its calls in flight", async () => {
+    const run = await openRun({ turns: [{ calls: [{ name: "hang", id: "h" }] }], tools: [hang] });
+    const working = run.work().catch((error: unknown) => error);
+    await until(() => run.router.running === 1, { what: "the call to begin" });
+    run.given.abort(new Error("killed"));
+    await working;
+    run.router.listTools = () =>
+      Promise.reject(new Failure("not_found", "there is no agent helper", { reason: "AGENT_NOT_FOUND" }));
+    expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.TOOLS_UNAVAILABLE });
+    expect(run.router.canceled).toEqual(["r_h"]);
+  });
+
   test("LOOP-5 LOOP-15 a parked run is canceled without anybody working on it, and takes no output any more", async () => {
     const run = await openRun({
       turns: [{ text: "Wait.", calls: [{ name: "ask", id: "q" }] }],
