@@ -14,7 +14,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type FoldedRun, foldEvent, foldLog } from "./state/fold.ts";
 import type { LogPart, LogRecord, StoredEvent } from "./state/log-record.ts";
@@ -74,6 +74,11 @@ export async function openJournal(log: RunLog, runId: string, clock: Clock): Pro
 /** The run as it stands in its log; undefined while there is none. */
 export async function readState(log: Pick<RunLog, "read">, runId: string): Promise<FoldedRun | undefined> {
   return foldLog((await log.read(runId, 0)).records);
+}
+
+/** Takes a log that is broken for none: no other run depends on it. What else fails may pass. */
+export function unlessBroken(error: unknown): undefined {
+  if (!(error instanceof Failure && error.code === "data_loss")) throw error;
 }
 
 /** A journal that has read nothing yet. */

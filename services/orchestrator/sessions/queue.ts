@@ -5,12 +5,14 @@
  * queue-1  An entry is written after its run was accepted, once: a process that finds an accepted run without one writes it.
  * queue-2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
  *     claimed has only ended ones before it, and nothing further back has to be looked at.
+ * queue-3  A run whose log is broken is passed over, like one that was removed: it must not stop its session. Who works on the session
+ *     writes its end, for which its clients wait.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { createJournal, type RunJournal, type RunLog } from "../log/journal.ts";
+import { createJournal, type RunJournal, type RunLog, unlessBroken } from "../log/journal.ts";
 import type { FoldedRun } from "../log/state/fold.ts";
 
 export interface QueueEntry {
@@ -88,6 +90,12 @@ export interface ActiveRun {
   readonly state: FoldedRun;
 }
 
+/** Told of runs that are found on the way to the active one. */
+export interface FoundRuns {
+  readonly onEnded?: (state: FoldedRun) => void;
+  readonly onBroken?: (runId: string) => void;
+}
+
 /** The run whose turn it is: the first in the queue that has not ended. Of the run of a known journal only what is new is read. */
 export async function findActiveRun(
   queues: SessionQueues,
@@ -95,16 +103,19 @@ export async function findActiveRun(
   sessionId: string,
   clock: Clock,
   known?: RunJournal,
-  onEnded: (state: FoldedRun) => void = () => {},
+  { onEnded, onBroken }: FoundRuns = {},
 ): Promise<ActiveRun | undefined> {
   let active: ActiveRun | undefined;
   for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
     const { runId } = entry.queued;
     const journal = known?.state?.runId === runId ? known : createJournal(log, runId, clock);
-    const state = await journal.refresh();
+    const state = await journal.refresh().catch((error: unknown) => {
+      unlessBroken(error);
+      onBroken?.(runId); // queue-3
+    });
     if (state === undefined) continue;
     if (state.phase.kind !== "ended") active = { entry, journal, state };
-    else onEnded(state);
+    else onEnded?.(state);
     if (state.claim !== undefined) break; // queue-2
   }
   return active;

@@ -15,7 +15,7 @@ import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { openPage, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { type ListName, placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
-import { type RunLog, readState } from "../../log/journal.ts";
+import { type RunLog, readState, unlessBroken } from "../../log/journal.ts";
 import { entriesBackward, type QueueEntry, type QueuePages, type SessionQueues } from "../../sessions/queue.ts";
 import { filterFrom, rowFrom } from "./run-filter.ts";
 
@@ -49,7 +49,7 @@ export async function listRuns(
   let lookedAt = 0;
   let last = place;
   for await (const some of inChunks(entries, Math.min(atOnce, limit))) {
-    const stateOf = ({ queued }: QueueEntry) => readState(options.log, queued.runId);
+    const stateOf = ({ queued }: QueueEntry) => readState(options.log, queued.runId).catch(unlessBroken);
     const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(entry) })));
     for (const { entry, state } of read) {
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);

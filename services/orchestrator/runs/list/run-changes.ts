@@ -14,11 +14,10 @@
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { Failure } from "#runtime/failure/failure.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { RunLog } from "../../log/journal.ts";
+import { type RunLog, unlessBroken } from "../../log/journal.ts";
 import { type FoldedRun, foldEvent, foldLog } from "../../log/state/fold.ts";
 import { listedFrom } from "../../log/state/listed.ts";
 import type { StoredEvent } from "../../log/state/log-record.ts";
@@ -204,7 +203,7 @@ function createReader(log: Pick<RunLog, "read">) {
       const { runId } = event;
       const before = knownByRunId.get(runId);
       if (before !== undefined && sequence <= before.position) return undefined; // read with what stood before it
-      const after = await stateAfter(stored, before).catch(orNothing);
+      const after = await stateAfter(stored, before).catch(unlessBroken);
       if (after === undefined) {
         knownByRunId.delete(runId);
         return undefined;
@@ -216,11 +215,6 @@ function createReader(log: Pick<RunLog, "read">) {
       return { sequence, runId, principal: state.accepted.principal, before: stood, after: state };
     },
   };
-}
-
-/** For a log that is broken; what else fails may pass. */
-function orNothing(error: unknown): undefined {
-  if (!(error instanceof Failure && error.code === "data_loss")) throw error;
 }
 
 const shown: ReadonlySet<RunEvent["event"]["case"]> = new Set([

@@ -19,7 +19,7 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
-import { readState } from "../../log/journal.ts";
+import { readState, unlessBroken } from "../../log/journal.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
 import { type AcceptanceOptions, acceptRun } from "../create/acceptance.ts";
@@ -88,7 +88,7 @@ async function countSelfWakes(
 ): Promise<number> {
   if (events.some(isFromPerson)) return 1;
   const last = await queues.last(sessionId);
-  const before = last && (await readState(log, last.queued.runId));
+  const before = last && (await readState(log, last.queued.runId).catch(unlessBroken));
   return (before?.accepted.selfWakeCount ?? 0) + 1;
 }
 

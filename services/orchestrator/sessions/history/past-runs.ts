@@ -9,7 +9,7 @@
 
 import { toBinary } from "@bufbuild/protobuf";
 import { RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { type RunLog, readState } from "../../log/journal.ts";
+import { type RunLog, readState, unlessBroken } from "../../log/journal.ts";
 import { weightOfItems } from "../../log/state/draft/draft.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { QueueEntry, SessionQueues } from "../queue.ts";
@@ -41,7 +41,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog) {
   async function stateAt(entry: QueueEntry): Promise<FoldedRun | undefined> {
     const known = memory.get(entry.position);
     if (known !== undefined && (await isKept(known))) return known.state;
-    const state = await readState(log, entry.queued.runId);
+    const state = await readState(log, entry.queued.runId).catch(unlessBroken);
     if (state?.phase.kind === "ended") memory.put(entry, state); // past-runs-1
     return state;
   }
@@ -56,7 +56,7 @@ export function pastRunsOf(queues: SessionQueues, log: RunLog) {
   }
 
   return {
-    /** Each with its state, undefined when its log is gone, and the entry before it. */
+    /** Each with its state, undefined when its log is gone or broken, and the entry before it. */
     async *backward(from: QueueEntry | undefined) {
       const ahead: { entry: QueueEntry; state: Promise<FoldedRun | undefined>; before: QueueEntry | undefined }[] = [];
       let next = from;

@@ -46,6 +46,7 @@ import { findActiveRun } from "../queue.ts";
 import { createHeldElsewhere } from "../wakes/held-elsewhere.ts";
 import { againMs, type HolderAnswer, type Wake } from "../wakes/wake.ts";
 import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
+import { endBroken } from "./broken-runs.ts";
 import { claimAndRun } from "./claim-and-run.ts";
 import { createReleasedRuns } from "./released-runs.ts";
 import { createInboxLook } from "./wake/inbox-look.ts";
@@ -97,11 +98,14 @@ export function createSessionWorker(given: WorkerOptions) {
     holdsBySession.set(sessionId, hold); // worker-2
     let journal: RunJournal | undefined;
     const releasing: (Promise<void> | undefined)[] = [];
-    const onEnded = (state: FoldedRun) => void releasing.push(releaseOnce(state)); // worker-11
+    const found = {
+      onEnded: (state: FoldedRun) => void releasing.push(releaseOnce(state)), // worker-11
+      onBroken: (id: string) => void releasing.push(endBroken(options, id)), // queue-3
+    };
     try {
       for (;;) {
         hold.isNotified = false;
-        const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal, onEnded));
+        const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal, found));
         known = undefined;
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());

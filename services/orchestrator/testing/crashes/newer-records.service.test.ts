@@ -1,13 +1,14 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Run, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { runSubjects } from "../../subscriptions/run-subjects.ts";
-import { openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
+import { asking, openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
 
 let world: ScriptedWorld;
 beforeAll(async () => {
@@ -96,4 +97,38 @@ test("LOOP-13 a session's queue and the queues of wake-ups with records that nob
   const waiting = async (stream: string) => (await world.bus.manager.streams.info(stream)).state.messages;
   await expect.poll(() => waiting("TOOLBUS_WAKES"), { timeout: 10_000 }).toBe(0);
   await expect.poll(() => waiting("TOOLBUS_TIMERS"), { timeout: 10_000 }).toBe(0);
+});
+
+test("LOOP-13 a log that has lost an event stops no later run of its session, and hides no other run", async () => {
+  const first = await world.start({ agent: "echo" }, "one");
+  await world.becomes(first, RunState.COMPLETED);
+  const { sessionId } = first;
+  const records = await Array.fromAsync(readSubject(world.bus, runSubjects.log(first.id)));
+  await world.bus.manager.streams.deleteMessage("TOOLBUS_RUNS", records[1]?.sequence ?? 0);
+  const second = await world.start({ sessionId }, "two");
+  expect(await world.becomes(second, RunState.COMPLETED)).toMatchObject({ outputText: "You said two." });
+  const third = await world.start({ sessionId, previousRunId: second.id }, "three");
+  expect(await world.becomes(third, RunState.COMPLETED)).toMatchObject({ outputText: "You said three." });
+  const { runs } = await world.runs.listRuns({ sessionId });
+  expect(runs.map(({ id }) => id)).toEqual([third.id, second.id]);
+  await expect(world.runs.getRun({ runId: first.id })).rejects.toMatchObject({ code: Code.DataLoss });
+});
+
+test("LOOP-10 who waits for a run whose log has lost an event is told its end, once", async () => {
+  const first = await world.start({ agent: "asker" }, "one", { options: asking });
+  await world.becomes(first, RunState.REQUIRES_ACTION);
+  const subject = runSubjects.log(first.id);
+  const records = await Array.fromAsync(readSubject(world.bus, subject));
+  await world.bus.manager.streams.deleteMessage("TOOLBUS_RUNS", records[1]?.sequence ?? 0);
+  const watching = world.eventsOf(first);
+  const { sessionId } = first;
+  await Promise.all([1, 2, 3].map((count) => world.start({ sessionId }, `again ${count}`, { options: asking })));
+  const events = await watching;
+  expect(events.at(-1)).toMatchObject({
+    sequence: records.length,
+    event: { case: "ended", value: { state: RunState.FAILED, endReason: RunEndReason.INTERNAL_ERROR } },
+  });
+  const last = (await world.runs.listRuns({ sessionId })).runs.at(-1);
+  await world.becomes(last!, RunState.REQUIRES_ACTION);
+  expect(await Array.fromAsync(readSubject(world.bus, subject))).toHaveLength(records.length);
 });
