@@ -106,6 +106,21 @@ describe("a conversation that outgrows its model's window", () => {
     expect(textOfPrompt(run.asked[1]!)).toContain('"go"');
   });
 
+  test.each([8, 300])(
+    "LOOP-1 so are many runs, whose words of %d bytes are together a multiple of a window that has become smaller",
+    async (bytes) => {
+      const history = Array.from({ length: 1_000 }, (_, n) => userItem(`${n} ${"x".repeat(bytes)}`));
+      const run = await openLong(0, { context: { history } });
+      await run.work();
+      expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done" });
+      expect(run.asked.length).toBe(2);
+      for (const call of run.asked) expect(textOfPrompt(call).length / 3.5).toBeLessThan(contextWindow);
+      const [summary] = run.asked;
+      expect(textOfPrompt(summary!), "the latest say what is going on").toContain("user: 999 ");
+      expect(textOfPrompt(summary!)).toMatch(/\[The \d+ earliest are left out\]/);
+    },
+  );
+
   test("LOOP-1 what cannot get shorter is sent as it is, once", async () => {
     const text = "z".repeat(40_000);
     const input = [

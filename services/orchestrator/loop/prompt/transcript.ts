@@ -10,11 +10,28 @@ export function tokensOfItems(items: readonly Item[]): number {
   return items.reduce((tokens, item) => tokens + Buffer.byteLength(textOfItem(item)) / bytesOfToken + tokensOfFrame, 0);
 }
 
-/** A conversation as text, each item shortened alike until all of them have room. */
+/** No line is shortened to less. */
+const shortestBytes = 100;
+
+/** A conversation as text, each item shortened alike until all of them have room; the earliest left out where they cannot have. */
 export function transcriptFromItems(items: readonly Item[], maxTokens: number): string {
+  const maxBytes = Math.floor(maxTokens * bytesOfToken * 0.8);
   const lines = items.map(textOfItem).filter((line) => line !== "");
-  const limit = limitOfLine(lines, Math.floor(maxTokens * bytesOfToken * 0.8));
-  return lines.map((line) => shortened(line, limit)).join("\n");
+  const first = firstWithRoom(lines, maxBytes);
+  const latest = lines.slice(first);
+  const limit = limitOfLine(latest, maxBytes);
+  const gone = first > 0 ? [`[The ${first} earliest are left out]`] : [];
+  return [...gone, ...latest.map((line) => shortened(line, limit))].join("\n");
+}
+
+/** The first of the latest lines that all have room when they are shortened as far as lines may be. */
+function firstWithRoom(lines: readonly string[], maxBytes: number): number {
+  let bytes = 0;
+  const firstOutside = lines.findLastIndex((line) => {
+    bytes += Math.min(shortestBytes, Buffer.byteLength(line)) + 1; // with the end of the line
+    return bytes > maxBytes;
+  });
+  return firstOutside + 1;
 }
 
 /** The longest line that lets all have room, short ones staying whole. */
@@ -23,7 +40,7 @@ function limitOfLine(lines: readonly string[], maxBytes: number): number {
   let left = maxBytes;
   for (const [index, length] of lengths.entries()) {
     const share = left / (lengths.length - index);
-    if (length > share) return Math.max(100, Math.floor(share));
+    if (length > share) return Math.floor(share);
     left -= length;
   }
   return Number.POSITIVE_INFINITY;
