@@ -32,3 +32,24 @@ test.each([
     expect(Math.max(...faults.map(({ length }) => length))).toBeLessThan(4_096);
   },
 );
+
+test("LOOP-12 ORCH-5 tools to stop at that an agent does not have are told, its own and those that it gives an agent that it calls", () => {
+  const called = create(AgentSchema, {
+    name: "writer",
+    tools: { use: ["@files/*", "submit"], aliases: { done: "submit" } },
+  });
+  const stopAtTools = ["submit", "done", "@files/write", "files__write", "sumbit"];
+  const agent = create(AgentSchema, {
+    name: "lead",
+    tools: { use: ["agent_writer"] },
+    limits: { stopAtTools: ["agent_writer", "submit"] },
+    subAgents: [{ agent: "writer", limits: { stopAtTools } }],
+  });
+  const has = (name: string) => name === "submit";
+  const { warnings } = checkAgent(agent, { ...nothing, hasTool: has, findAgent: () => called });
+  const only = "only what a client or a caller offers can be called so";
+  expect(warnings).toEqual([
+    `subAgents[0].limits.stopAtTools[4]: "sumbit" is not in tools.use of agent "writer"; ${only}`,
+    `limits.stopAtTools[1]: "submit" is not in tools.use; ${only}`,
+  ]);
+});

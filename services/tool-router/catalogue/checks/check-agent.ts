@@ -1,4 +1,4 @@
-import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { Agent, Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { BUILT_IN_GROUPS, BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { nearest } from "#runtime/failure/spelling/nearest.ts";
 import { currencyMismatches } from "#runtime/money/one-currency.ts";
@@ -151,7 +151,6 @@ function doubtOfCalled({ limits }: Agent, name: string, { findAgent }: AgentChec
 
 function warningsOf(agent: Agent, check: AgentCheck): string[] {
   const { use = [], allowed: { names: allowed = [] } = {} } = agent.tools ?? {};
-  const stops = agent.limits?.stopAtTools ?? [];
   const policy = createPolicy(agent.name, agent.tools, check.isByNameOnly);
   const warnings = use.flatMap((entry, index) => {
     const missing = missingOf(entry, agent, check);
@@ -164,9 +163,12 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   if (use.length > 0 && warnings.length === use.length) warnings.push("tools.use: no tool resolves");
   const isEmpty = use.length === 0 && (agent.sources.length > 0 || allowed.length > 0);
   if (isEmpty) warnings.push("tools.use: is empty, so that no tool of a source or the catalogue can be called");
-  for (const [index, { agent: name }] of agent.subAgents.entries()) {
+  for (const [index, { agent: name, limits }] of agent.subAgents.entries()) {
     const doubt = doubtOfCalled(agent, name, check);
     if (doubt !== undefined) warnings.push(`subAgents[${index}].agent: ${doubt}`);
+    const called = check.findAgent(name);
+    if (called === undefined) continue;
+    warnings.push(...idleStops(limits, called, check, [`subAgents[${index}].`, ` of agent ${JSON.stringify(name)}`]));
   }
   for (const [index, tool] of toolsOfSubAgents(agent).entries()) {
     if (!policy.isInUse(tool))
@@ -176,12 +178,23 @@ function warningsOf(agent: Agent, check: AgentCheck): string[] {
   for (const [index, entry] of allowed.entries()) {
     if (!entry.includes("*") && !isInUse(entry)) warnings.push(notInUse(`tools.allowed[${index}]`, entry));
   }
-  for (const [index, entry] of stops.entries()) {
-    const missing = notInUse(`limits.stopAtTools[${index}]`, entry);
-    const isUsed = isInUse(entry) || isInUse(`@${entry.replace("__", "/")}`); // a name as models have it
-    if (!isUsed) warnings.push(`${missing}; only what a client or a caller offers can be called so`);
-  }
-  return warnings;
+  return [...warnings, ...idleStops(agent.limits, agent, check)];
+}
+
+/** Tools to stop at that the agent does not have. */
+function idleStops(
+  limits: Limits | undefined,
+  { name, tools }: Agent,
+  { isByNameOnly }: AgentCheck,
+  [before, behind] = ["", ""],
+): string[] {
+  const { isInUse, aliases } = createPolicy(name, tools, isByNameOnly);
+  return (limits?.stopAtTools ?? []).flatMap((entry, index) => {
+    const asModelsHaveIt = `@${entry.replace("__", "/")}`;
+    if ([entry, asModelsHaveIt].some((one) => isInUse(aliases.get(one) ?? one))) return [];
+    const missing = notInUse(`${before}limits.stopAtTools[${index}]`, entry);
+    return [`${missing}${behind}; only what a client or a caller offers can be called so`];
+  });
 }
 
 function notInUse(path: string, entry: string): string {
