@@ -296,6 +296,26 @@ describe("an inbox that cannot be read when a run ends", () => {
     expect([ofRun.settleWake, ofInbox.settleWake]).toEqual(["later", "later"]);
   });
 
+  test("SEC-5 is asked for less often the longer nobody answers, by all sessions, and as before once somebody does", async () => {
+    let answer = silent;
+    const { worker } = openWorker({ startFromInbox: () => answer() });
+    const delayOf = async (id: number) => {
+      const delays: number[] = [];
+      const wake = wakeOf(id, { runId: "", sessionId: `s${id}` });
+      await worker.work({ ...wake, later: (ms) => void delays.push(ms) });
+      return delays[0] ?? 0;
+    };
+    const delays: number[] = [];
+    for (let id = 1; id <= 6; id += 1) delays.push(await delayOf(id));
+    expect(delays[0]).toBeLessThanOrEqual(1_500);
+    expect(delays[5]).toBeGreaterThan(2_500);
+    expect(Math.max(...delays)).toBeLessThanOrEqual(8_000);
+    answer = async () => false;
+    await delayOf(7);
+    answer = silent;
+    expect(await delayOf(8)).toBeLessThanOrEqual(1_500);
+  });
+
   test("SEC-5 is asked for by one session at a time until somebody answers", async () => {
     const asked: string[] = [];
     let answer = silent;

@@ -7,10 +7,6 @@ import type { WakeOutcome } from "../../wakes/wake-outcome.ts";
 import type { WorkerOptions } from "../worker-options.ts";
 import type { InboxLook } from "./inbox-look.ts";
 
-/** When an inbox is looked into again that could not be; spread, so that many sessions do not ask at the same time. */
-const againMs = 500;
-const spreadMs = 1_000;
-
 /** worker-6. */
 export async function onIdle(
   options: WorkerOptions & { readonly lookIntoInbox: (sessionId: string) => Promise<InboxLook> },
@@ -24,7 +20,7 @@ export async function onIdle(
   if (options.handover.aborted) return { kind: "later", delayMs: 0 };
   const look = await options.lookIntoInbox(sessionId);
   if (look === "started") return undefined;
-  return look === "nothing" ? { kind: "done" } : { kind: "later", delayMs: againMs + Math.random() * spreadMs };
+  return look === "nothing" ? { kind: "done" } : { kind: "later", delayMs: look.againMs };
 }
 
 /** worker-8. */
