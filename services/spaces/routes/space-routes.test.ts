@@ -1,11 +1,12 @@
-import type { DescMessage } from "@bufbuild/protobuf";
+import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ContentPartSchema } from "#gen/toolbus/content/v1/content_pb.ts";
-import { TextMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
-import { SendMessageRequestSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { MemberSchema, TextMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ListSpacesResponseSchema, SendMessageRequestSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { WatchStart } from "#gen/toolbus/watch/v1/watch_pb.ts";
 import { textContent, textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
+import { createStores } from "../subscriptions.ts";
 import { clientsOn, collect, openTestSpaces, type TestSpaces } from "../testing/test-spaces.ts";
 
 describe("spaces", () => {
@@ -268,6 +269,23 @@ describe("spaces", () => {
       /page_token: comes from no previous/,
     );
     expect(ids).toEqual(ids.toSorted());
+  });
+
+  test("SEC-5 a page of spaces fits an answer, however many members they have", async () => {
+    const names = Array.from({ length: 8 }, (_, n) => `zz-crowded-${n}`);
+    for (const spaceId of names) {
+      await clients.spaces.createSpace({ spaceId });
+      const members = Array.from({ length: 4_000 }, (_, n) => create(MemberSchema, { id: `${"m".repeat(150)}${n}` }));
+      await createStores(room.bus).spaces.update(spaceId, (space) => space && { ...space, members });
+    }
+    const ids: string[] = [];
+    for (let pageToken = "", pages = 0; pages === 0 || pageToken !== ""; pages++) {
+      const page = await clients.spaces.listSpaces({ pageToken });
+      expect(toBinary(ListSpacesResponseSchema, page).length).toBeLessThan(4 * 2 ** 20);
+      ids.push(...page.spaces.map(({ id }) => id));
+      pageToken = page.nextPageToken;
+    }
+    expect(ids.slice(-8)).toEqual(names);
   });
 });
 

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
-import type { Member, Space } from "#gen/toolbus/space/v1/space_pb.ts";
+import { type Member, type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ListMessagesRequest, SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { readableSubmissionFrom } from "#runtime/results/submission.ts";
 import { type Caller, callerOf, principalOf, takerOf } from "#runtime/rpc/identity.ts";
-import { pageOf, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { openPage, pageOf, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Answers } from "../messages/answers.ts";
@@ -52,7 +52,8 @@ export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService>
       return { space: await access.require(request.spaceId, callerOf(context)) };
     },
     async listSpaces(request, context) {
-      const listed = { elements: await access.list(callerOf(context)), placeOf: ({ id }: Space) => id };
+      const elements = await access.list(callerOf(context));
+      const listed = { elements, placeOf: ({ id }: Space) => id, takes: openPage(SpaceSchema) };
       const { items, nextPageToken } = pageOf(["spaces"], listed, request);
       return { spaces: items, nextPageToken };
     },
