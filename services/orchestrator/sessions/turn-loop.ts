@@ -31,7 +31,7 @@ import { listTools } from "../loop/tools/list-tools.ts";
 import type { RememberedAgents } from "../loop/tools/tool-router.ts";
 import type { ToolTable } from "../loop/tools/tool-table.ts";
 import type { ModelSource } from "../model/providers/model-source.ts";
-import { historyTokens, readHistory } from "./history/history.ts";
+import { readHistory, tokensBefore } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
 import { isTransient } from "./worker/is-transient.ts";
@@ -162,12 +162,6 @@ async function openContext(
     onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
     onFailover: (error, modelId) => logger.warn({ err: error, runId, modelId }, "the fallback model is asked"),
   };
-}
-
-/** history-4. */
-function tokensBefore({ model, fallbackModel }: Agent): number {
-  const windows = [model, fallbackModel].flatMap((config) => (config === undefined ? [] : [config.contextWindow]));
-  return historyTokens(Math.max(0, ...windows));
 }
 
 async function inboxOfRun(

@@ -40,7 +40,7 @@ function openSession() {
     queues,
     wakes: { send: async () => {} },
     keys: createMemoryKeys(),
-    agents: { getAgent: async (name: string) => create(AgentSchema, { name }) },
+    agents: { getAgent: async (name: string) => create(AgentSchema, { name, model: { contextWindow: 1_000 } }) },
     clock: systemClock,
     router: createFakeRouter([
       { name: "skip", tool: { executionType: ExecutionType.BUILTIN }, answer: () => "skipped" },
@@ -57,7 +57,7 @@ function openSession() {
   };
   const fork = (runId: string, atSequence: number, input: MessageInitShape<typeof InputItemSchema>[]) =>
     forkRun(options, create(ForkRunRequestSchema, { runId, atSequence, input }), by);
-  return { start, go, fork };
+  return { start, go, fork, log };
 }
 
 describe("what a run is created with", () => {
@@ -98,6 +98,27 @@ describe("what a run is created with", () => {
     });
     await start({ input: [answered("open"), said("go")] });
     await expect(start({ input: [answered("open")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
+  });
+
+  test("SEC-5 the call that input answers is looked for as far back as its model is shown, whatever was said before", async () => {
+    const { start, go, fork, log } = openSession();
+    const { runId } = await start({});
+    await go(runId, [{ case: "turnCommitted", value: { turn: 1, items: [called("old")] } }]);
+    for (let run = 0; run < 40; run += 1) await start({ input: [said("x".repeat(10_000))] });
+    const { runId: last } = await start({});
+    await go(last, [{ case: "turnCommitted", value: { turn: 1, items: [called("new")] } }]);
+    await start({ input: [answered("new")], previousRunId: last });
+    await expect(start({ input: [answered("old")], previousRunId: last })).rejects.toMatchObject({
+      reason: "CALL_NOT_FOUND",
+    });
+    const { read } = log;
+    const readRuns = new Set<string>();
+    log.read = (id, after) => {
+      readRuns.add(id);
+      return read(id, after);
+    };
+    await expect(fork(last, 1, [answered("old")])).rejects.toMatchObject({ reason: "CALL_NOT_FOUND" });
+    expect(readRuns.has(runId)).toBe(false);
   });
 
   test("LOOP-5 a fork's input answers calls that stand before its point, and no others", async () => {

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Item, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -61,7 +62,8 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
   const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
-  await refuseUnknownCalls(options, { ...standing, previousRunId, fork: undefined, before }, input);
+  const readAgent = () => agentOf(options.agents, session, by);
+  await refuseUnknownCalls(options, { ...standing, previousRunId, fork: undefined, before }, input, readAgent);
   await refuseAwaitedCalls(options, { sessionId: session.id, previousRunId }, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
@@ -115,18 +117,21 @@ function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, 
   return sessionId || (idempotencyKey === "" ? "" : sessionOfKey(principal, agent, idempotencyKey));
 }
 
+/** The agent of the session's next run. */
+function agentOf(agents: Agents, { agent, nextAgent, contextRevision: current }: Session, by: Creator): Promise<Agent> {
+  return agents.getAgent(nextAgent || agent, { ...by, contextRevision: nextAgent === "" ? current : 0 });
+}
+
 /** LOOP-12: checked before the run exists; the agent's own limit is checked by the run. */
 async function refuseUncounted(
   agents: Agents,
-  { agent, nextAgent, contextRevision: current }: Session,
+  session: Session,
   options: RunOptions | undefined,
   by: Creator,
 ): Promise<void> {
   const limits = options?.limits;
   if (limits?.maxCost === undefined) return;
-  const contextRevision = nextAgent === "" ? current : 0;
-  const configured = await agents.getAgent(nextAgent || agent, { ...by, contextRevision });
-  const fault = faultOfCost(configured, limits, "options.limits.");
+  const fault = faultOfCost(await agentOf(agents, session, by), limits, "options.limits.");
   if (fault === undefined) return;
   const { reason, mend } = refusalOfFault[fault.kind];
   refuse("failed_precondition", `${fault.text}; ${mend}`, {

@@ -43,7 +43,9 @@ export async function forkRun(
     });
   }
   const standing = { agent: accepted.agent, switchCount: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
-  await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input);
+  await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input, () =>
+    options.agents.getAgent(accepted.agent, by),
+  );
   const session = await options.sessions.createSession(accepted.agent, {
     ...by,
     ...(sessionId !== "" && { sessionId }),

@@ -1,6 +1,7 @@
 /** What a client gives as conversation: refused where it cannot be right, with its place. What only looks odd is made fit. */
 
 import { create } from "@bufbuild/protobuf";
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { File } from "#gen/toolbus/content/v1/content_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -11,7 +12,7 @@ import { faultOfOutcome, submissionFrom } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { callIdsOf } from "../../log/state/view.ts";
-import { type Continuation, readHistory } from "../../sessions/history/history.ts";
+import { type Continuation, readHistory, tokensBefore } from "../../sessions/history/history.ts";
 import type { SessionQueues } from "../../sessions/queue.ts";
 import { resultFromOutcome } from "../answer/outputs.ts";
 
@@ -75,18 +76,27 @@ function refuseAt(field: string, what: string, reason: ReasonName = "INVALID_REQ
   return refuse("invalid_argument", `${field} ${what}`, { reason, fieldViolations: [{ field, message: what }] });
 }
 
-/** Input may answer calls that it tells of itself, and those that a former run left open, as one in single-turn mode does. */
+/**
+ * Input may answer calls that it tells of itself, and those that a former run left open, as one in single-turn mode does. They are looked
+ * for as far back as the agent's models are shown.
+ */
 export async function refuseUnknownCalls(
   { log, queues }: { log: RunLog; queues: SessionQueues },
   previous: Continuation,
   input: readonly Item[],
+  readAgent: () => Promise<Agent>,
 ): Promise<void> {
   const all = callIdsOf("functionCallOutput", input);
   const own = new Set(callIdsOf("functionCall", input));
   const answered = all.filter((callId) => !own.has(callId));
   refuseAnsweredTwice(all, all);
   if (answered.length === 0) return;
-  const items = await readHistory(queues, log, previous);
+  let agent: Promise<Agent> | undefined;
+  const maxTokens = async () => {
+    agent ??= readAgent();
+    return tokensBefore(await agent);
+  };
+  const items = await readHistory(queues, log, previous, maxTokens);
   refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
   const known = new Set(callIdsOf("functionCall", items));
   const unknown = answered.find((callId) => !known.has(callId));

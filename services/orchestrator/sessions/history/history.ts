@@ -10,6 +10,7 @@
  * history-4  It goes back four windows of the model (1,000,000 tokens where the model names no `contextWindow`), and says what is left out.
  */
 
+import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { Item, RunFork } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
@@ -32,7 +33,7 @@ export async function readHistory(
   queues: SessionQueues,
   log: RunLog,
   run: Continuation,
-  maxTokens: () => Promise<number> = async () => Number.POSITIVE_INFINITY,
+  maxTokens: () => Promise<number>,
 ): Promise<Item[]> {
   const parts: Item[][] = [];
   let tokens = 0;
@@ -85,9 +86,10 @@ function wholeFromState(state: FoldedRun): { items: Item[]; continuesEarlier: bo
   return { items: [...opening, ...itemsFromTurns(turns), ...itemsCutOff(state)], continuesEarlier };
 }
 
-/** history-4: what a model with such a window can be asked about, or be given to summarise. */
-export function historyTokens(contextWindow: number): number {
-  return contextWindow === 0 ? 1_000_000 : contextWindow * 4;
+/** history-4: what the agent's models can be asked about, or be given to summarise. */
+export function tokensBefore({ model, fallbackModel }: Agent): number {
+  const window = Math.max(model?.contextWindow ?? 0, fallbackModel?.contextWindow ?? 0);
+  return window === 0 ? 1_000_000 : window * 4;
 }
 
 type Past = { kind: "run"; state: FoldedRun; isForked: boolean } | { kind: "removed"; runId: string };
