@@ -201,7 +201,7 @@ async function refuseSwitched(run: ClaimedRun, context: LoopContext, signal: Abo
 const cancelingMs = 30_000;
 
 /** LOOP-15: a router that stays away cannot begin a call either; its absence does not keep a run open for ever. */
-export async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: EndingParts): Promise<void> {
+async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: EndingParts): Promise<void> {
   if (callsToCancel(run.state).length === 0) return;
   const cancel = () => cancelOpenCalls(router, run.state, signal);
   await retryWhileUnavailable({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());

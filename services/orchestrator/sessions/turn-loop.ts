@@ -22,10 +22,9 @@ import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";
 import type { DeliveredInbox } from "../loop/inbox/take-events.ts";
 import { faultOfCost, limitsFrom } from "../loop/limits/limits.ts";
 import { stopOfLate } from "../loop/limits/stop-condition.ts";
-import { cancelCallsPatiently, failRun, type LoopOutcome, runLoop, stopRun } from "../loop/loop.ts";
+import { failRun, type LoopOutcome, runLoop, stopRun } from "../loop/loop.ts";
 import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests/models.ts";
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
-import { endShownCallsOfRun } from "../loop/streaming/end-shown-calls.ts";
 import type { ToolMessageParts } from "../loop/streaming/shown-calls.ts";
 import { listTools } from "../loop/tools/list-tools.ts";
 import type { RememberedAgents } from "../loop/tools/tool-router.ts";
@@ -91,11 +90,10 @@ async function turn(
     return await stopRun(run, { ...options, signal }, stopOfLate(run.state, ownLimits));
   } catch (error) {
     if (error instanceof Superseded || signal.aborted || isTransient(error)) throw error;
-    const parts = { ...options, signal };
-    if (error instanceof RunFailed) return await failRun(run, parts, error);
-    await cancelCallsPatiently(run, parts);
-    await endShownCallsOfRun(RunEndReason.INTERNAL_ERROR, run, options, signal);
-    throw error;
+    const isExpected = error instanceof RunFailed;
+    if (!isExpected) options.logger.error({ err: error, runId }, "a run failed by an error that nobody expected");
+    const failed = isExpected ? error : new RunFailed(RunEndReason.INTERNAL_ERROR, "internal error", error); // worker-5
+    return await failRun(run, { ...options, signal }, failed);
   } finally {
     listing.end(new Error("the run is put down"));
     options.setDeltas(runId, undefined);

@@ -1,13 +1,11 @@
 /** A run in which there is something to do. `worker.ts` has the rules (worker-…). */
 
-import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../../log/claim.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun } from "../queue.ts";
 import type { HeldElsewhere } from "../wakes/held-elsewhere.ts";
 import { type Hold, redeliverToFull, type WakeOutcome } from "../wakes/wake-outcome.ts";
-import { isTransient } from "./is-transient.ts";
 import { onParked } from "./wake/on-idle.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
@@ -52,10 +50,7 @@ async function turn(
     return await options.turnLoop(run, active, ending.signal);
   } catch (error) {
     if (error instanceof Superseded || given.signal.aborted) return undefined;
-    if (options.abandon.aborted || isTransient(error)) throw error;
-    options.logger.error({ err: error, runId: run.state.runId }, "a run failed by an error that nobody expected");
-    await run.end({ state: RunState.FAILED, endReason: RunEndReason.INTERNAL_ERROR, error: "internal error" }); // worker-5
-    return undefined;
+    throw error;
   } finally {
     hold.notify = () => {};
   }

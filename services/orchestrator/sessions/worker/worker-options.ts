@@ -21,7 +21,7 @@ export interface WorkerOptions {
   readonly instance: string;
   readonly clock: Clock;
   readonly logger: OperatorLog;
-  /** Turns the loop of a claimed run until it ends, parks, or is handed over. */
+  /** Turns the loop of a claimed run until it ends, parks, or is handed over. Throws only what passes (worker-5). */
   readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
   readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;

@@ -107,7 +107,7 @@ test("LOOP-13 a log that has lost an event stops no later run of its session, an
   await world.bus.manager.streams.deleteMessage("TOOLBUS_RUNS", records[1]?.sequence ?? 0);
   const second = await world.start({ sessionId }, "two");
   expect(await world.becomes(second, RunState.COMPLETED)).toMatchObject({ outputText: "You said two." });
-  const third = await world.start({ sessionId, previousRunId: second.id }, "three");
+  const third = await world.start({ sessionId }, "three", { previousRunId: second.id });
   expect(await world.becomes(third, RunState.COMPLETED)).toMatchObject({ outputText: "You said three." });
   const { runs } = await world.runs.listRuns({ sessionId });
   expect(runs.map(({ id }) => id)).toEqual([third.id, second.id]);

@@ -12,7 +12,7 @@ import type { WorkerOptions } from "../worker-options.ts";
 export type InboxLook = "started" | "nothing" | { readonly againMs: number };
 
 const firstMs = 1_500;
-const mostMs = 8_000;
+const mostMs = 5_000;
 
 export function createInboxLook({
   startFromInbox,

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { WorkerOptions } from "./worker-options.ts";
+import type { WorkerOptions } from "../worker-options.ts";
 
 type Parts = Pick<WorkerOptions, "log" | "clock" | "logger">;
 
