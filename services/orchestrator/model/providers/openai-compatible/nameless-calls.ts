@@ -13,14 +13,18 @@
 /** In place of a name. */
 export const namelessCall = "unnamed";
 
-/** A `fetch` whose event streams are mended so. All else passes as it comes. */
-export const fetchMendingStreams: typeof fetch = async (input, init) => {
-  const response = await fetch(input, init);
-  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-  if (response.body === null || !isStream) return response;
-  const { status, statusText, headers } = response;
-  return new Response(response.body.pipeThrough(mendingLines()), { status, statusText, headers });
-};
+type Fetch = typeof fetch;
+
+/** The same, but with event streams that are mended so. All else passes as it comes. */
+export const mendingStreams =
+  (ask: Fetch): Fetch =>
+  async (input, init) => {
+    const response = await ask(input, init);
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    if (response.body === null || !isStream) return response;
+    const { status, statusText, headers } = response;
+    return new Response(response.body.pipeThrough(mendingLines()), { status, statusText, headers });
+  };
 
 const lineEnd = 0x0a;
 

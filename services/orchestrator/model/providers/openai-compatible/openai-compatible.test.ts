@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
@@ -13,7 +14,7 @@ import { runFromState } from "../../../log/state/view.ts";
 import { limitsFrom } from "../../../loop/limits/limits.ts";
 import { runLoop } from "../../../loop/loop.ts";
 import { createModelRow } from "../../../loop/requests/models.ts";
-import { begin, openProvider, stream } from "../../../testing/fakes/chat-server.ts";
+import { begin, frame, openProvider, stream } from "../../../testing/fakes/chat-server.ts";
 import { createFakeRouter } from "../../../testing/fakes/fake-router.ts";
 import { createFakeToolMessages } from "../../../testing/fakes/fake-tool-messages.ts";
 import { createMemoryRunLog } from "../../../testing/fakes/memory-log.ts";
@@ -134,6 +135,31 @@ describe("a model behind the chat completions API", () => {
     await closed.promise;
     expect(run.outputText).toBe("whole");
     expect(committed).toMatchObject([{ turn: 1, attempt: 2 }]);
+  });
+
+  test.each([
+    ["before its answer", () => {}],
+    ["in the middle of it", (response: ServerResponse) => begin(response, [{ content: "wh" }])],
+  ])("LOOP-12 a model may be silent for as long as modelStallTimeout says, %s", async (_, start) => {
+    const ordinary = getGlobalDispatcher();
+    setGlobalDispatcher(new Agent({ headersTimeout: 300, bodyTimeout: 300 })); // as Node's own of 300 s, in little
+    try {
+      const slow = (response: ServerResponse) => {
+        start(response);
+        const rest = response.headersSent ? "ole" : "whole";
+        setTimeout(() => {
+          if (!response.headersSent) response.writeHead(200, { "content-type": "text/event-stream" });
+          const choice = { index: 0, delta: { content: rest }, finish_reason: "stop" };
+          response.end(`${frame({ choices: [choice] })}data: [DONE]\n\n`);
+        }, 2_500);
+      };
+      const provider = await openProvider([slow, stream([{ content: "asked again" }])]);
+      const { run, retries } = await takeRun(provider.url, { modelStallTimeout: durationFromMs(20_000) });
+      expect(run.outputText).toBe("whole");
+      expect(retries).toEqual([]);
+    } finally {
+      setGlobalDispatcher(ordinary);
+    }
   });
 
   test("LOOP-11 a stream that is reset in the middle is tried again", async () => {

@@ -1,7 +1,16 @@
 import { createOpenAICompatible, type OpenAICompatibleProvider } from "@ai-sdk/openai-compatible";
+import { type Dispatcher, getGlobalDispatcher } from "undici";
 import type { ModelConfig } from "../../../config.ts";
 import { refuseModel } from "../refuse-model.ts";
-import { fetchMendingStreams } from "./nameless-calls.ts";
+import { mendingStreams } from "./nameless-calls.ts";
+
+/** Requests end after 300 s of silence by default; here the loop's watchdog says how long a model may be silent. */
+const patiently: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
+  dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler);
+
+/** By the process' own dispatcher, which may be one for a proxy. */
+const patientFetch: typeof fetch = (input, init) =>
+  fetch(input, { ...init, dispatcher: getGlobalDispatcher().compose(patiently) } as RequestInit);
 
 /**
  * Any server that speaks the protocol of OpenAI's chat completions. Throws `failed_precondition` where OpenAI itself would be asked
@@ -18,7 +27,7 @@ export function openOpenAICompatible(config: ModelConfig): OpenAICompatibleProvi
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
     supportsMultiPartToolContent: true, // where the agent's model says that it takes images
-    fetch: fetchMendingStreams,
+    fetch: mendingStreams(patientFetch),
     ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
   });
 }
