@@ -12,9 +12,12 @@ export function cancelingSubAgents(router: ToolRouter, options: Canceling): Tool
   const whole: ToolRouter = {
     ...router,
     async cancelCall(callId, reason, by) {
-      await router.cancelCall(callId, reason, by);
-      const called = await findRunOfCall(options, callId);
-      if (called !== undefined) await cancelIfOpen({ ...options, router: whole }, called.runId, { ...by, reason });
+      try {
+        await router.cancelCall(callId, reason, by);
+      } finally {
+        const called = await findRunOfCall(options, callId); // it goes on without a router, too
+        if (called !== undefined) await cancelIfOpen({ ...options, router: whole }, called.runId, { ...by, reason });
+      }
     },
   };
   return whole;
