@@ -9,8 +9,10 @@ const patiently: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (option
   dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler);
 
 /** By the process' own dispatcher, which may be one for a proxy. */
-const patientFetch: typeof fetch = (input, init) =>
-  fetch(input, { ...init, dispatcher: getGlobalDispatcher().compose(patiently) } as RequestInit);
+const patientFetch: typeof fetch = (input, init) => {
+  const dispatcher: object = getGlobalDispatcher().compose(patiently); // of the types of another release
+  return fetch(input, { ...init, dispatcher } as RequestInit);
+};
 
 /**
  * Any server that speaks the protocol of OpenAI's chat completions. Throws `failed_precondition` where OpenAI itself would be asked
