@@ -38,7 +38,8 @@ const recordsOf = async ({ id }: Run) =>
 describe("a run's log", () => {
   test("LOOP-10 with an event of a newer release, and with a record that nobody can read, is worked on and watched to its end", async () => {
     const run = await world.start({ agent: "waiter" }, "newer");
-    await expect.poll(() => world.router.requests.some(({ runId }) => runId === run.id)).toBe(true);
+    const isCalled = () => world.router.requests.some(({ runId }) => runId === run.id);
+    await expect.poll(isCalled, { timeout: 10_000 }).toBe(true);
     const watching = world.eventsOf(run);
     const standing = (await recordsOf(run)).length;
     await world.bus.jetstream.publish(runSubjects.log(run.id), garbage);
