@@ -57,7 +57,7 @@ async function listLogins(directory: string): Promise<string[]> {
 export async function readLogin(directory: string, name: string): Promise<BusLogin> {
   const path = pathOfSeed(directory, name);
   const seed = await readSeed(path);
-  if (seed !== undefined) return { name, seed };
+  if (seed) return { name, seed };
   const advice =
     "`toolbus up` and `toolbus bus credentials --out DIR` write keys; TOOLBUS_BUS_CREDENTIALS names their directory";
   throw new LocalFailure("failed_precondition", `there is no key of ${name} at ${path}: ${advice}`, {
@@ -72,11 +72,12 @@ export function pathOfSeed(directory: string, name: string): string {
 async function readOrCreateLogin(directory: string, name: string): Promise<BusLogin> {
   const path = pathOfSeed(directory, name);
   const known = await readSeed(path);
-  if (known !== undefined) return { name, seed: known };
+  if (known) return { name, seed: known };
+  if (known === "") await rm(path); // it is from a start that the machine did not survive
   const seed = createSeed();
   const draft = `${path}.${process.pid}`;
-  await writeFile(draft, `${seed}\n`, { mode: 0o600 });
   try {
+    await writeFile(draft, `${seed}\n`, { mode: 0o600 });
     await link(draft, path); // whole or not at all
   } catch (error) {
     if (!isErrno(error, "EEXIST")) throw error;
@@ -88,5 +89,5 @@ async function readOrCreateLogin(directory: string, name: string): Promise<BusLo
 }
 
 async function readSeed(path: string): Promise<string | undefined> {
-  return (await readFile(path, "utf8").catch(unlessAbsent))?.trim() || undefined;
+  return (await readFile(path, "utf8").catch(unlessAbsent))?.trim();
 }

@@ -12,8 +12,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isErrno, unlessAbsent } from "../../failure/errno.ts";
+import { jsonFrom } from "../../schema/json-object.ts";
 import { delay } from "../../time/delay.ts";
 import { identityOfProcess, isSameProcessAlive, type ProcessIdentity } from "./process-identity.ts";
 
@@ -97,7 +98,9 @@ async function readChain(directory: string): Promise<Link[]> {
 
 async function readHolder(path: string): Promise<Holder | undefined> {
   const text = await readFile(path, "utf8").catch(unlessAbsent);
-  return text === undefined ? undefined : (JSON.parse(text) as Holder);
+  if (text === undefined) return undefined;
+  const lost = { token: basename(path), process: { pid: 0, startedAt: "" } }; // the machine ended before it was on the disk
+  return (jsonFrom(text) as Holder | undefined) ?? lost;
 }
 
 /** L3. Claims of dead predecessors go with their links. */

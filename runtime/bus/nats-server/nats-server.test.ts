@@ -172,6 +172,19 @@ describe("a lock directory", () => {
     await Promise.all(Array.from({ length: 8 }, work));
   });
 
+  test.each(["", "\0\0\0"])("is free when the machine lost the text of its holder (%j)", async (text) => {
+    const path = join(directory, "lock");
+    await mkdir(path);
+    await writeFile(join(path, "holder"), text);
+    await writeFile(join(path, "after-holder"), text);
+    {
+      await using _lock = await openLockDirectory(path);
+      const waiting = openLockDirectory(path, { signal: AbortSignal.timeout(50) });
+      await expect(waiting).rejects.toThrow(/timeout/);
+    }
+    expect(await readdir(path)).toEqual([]);
+  });
+
   test("waiting ends with its signal", async () => {
     await using _held = await openLockDirectory(join(directory, "lock"));
     const waiting = openLockDirectory(join(directory, "lock"), { signal: AbortSignal.timeout(50) });
