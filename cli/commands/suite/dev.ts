@@ -13,6 +13,7 @@ import { textOfAuditEvent } from "../../printing/audit-printer.ts";
 import { colors, printError, printLine, printNote } from "../../printing/terminal.ts";
 import { filesOfStart, loadProjectVariables, projectDirectory } from "../../project/project.ts";
 import { makeFilesOfStart } from "../../project/protected.ts";
+import { announceSuite, suiteIn } from "../../suite/keys/key.ts";
 import type { Suite } from "../../suite/suite.ts";
 import { printLog } from "../../watching/log-watch.ts";
 import { addSuiteOptions, runSuite, type SuiteOptions, stopSignal } from "./up.ts";
@@ -39,17 +40,22 @@ async function runDev(options: DevOptions, command: Command): Promise<void> {
     await files.ready;
     try {
       await runSuite(options, command, restarting.signal, (suite) => {
-        if (isFirst && options.open && !globalOptionsOf(command).json) openConsole(suite);
+        const isShown = suite.url !== "" && !globalOptionsOf(command).json;
+        if (isFirst && options.open && isShown) openConsole(suite);
         isFirst = false;
-        if (!globalOptionsOf(command).json) void showDecisions(suite, restarting.signal);
+        if (isShown) void showDecisions(suite, restarting.signal);
       });
     } catch (error) {
-      if (!restarting.signal.aborted) await waitForMending(error, isFirst, restarting.signal);
+      if (!restarting.signal.aborted) {
+        if (isFirst) throw error;
+        await waitForMending(error, options.directory, restarting.signal);
+      }
     }
     if (stop.aborted) return;
     printNote(messageFromUnknown(restarting.signal.reason));
     options.reset = false;
-    loadProjectVariables();
+    const unread = loadProjectVariables();
+    if (unread) throw unread;
     readVariablesAgain(command);
   }
 }
@@ -66,10 +72,19 @@ function readVariablesAgain(command: Command): void {
 }
 
 /** What was right at the start is mended by whoever has just changed it. */
-async function waitForMending(error: unknown, isFirst: boolean, signal: AbortSignal): Promise<void> {
-  if (isFirst) throw error;
+async function waitForMending(error: unknown, directory: string, signal: AbortSignal): Promise<void> {
+  using _found = announceWaiting(directory, signal);
   printError(`${colors.red("not started:")} ${messageFromUnknown(error)}\nChange the file again, or end with Ctrl-C.`);
   await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the change, or the end
+}
+
+/** So that `down` finds who waits. A suite that has the directory meanwhile keeps its record. */
+function announceWaiting(directory: string, signal: AbortSignal): Disposable | undefined {
+  try {
+    return suiteIn(directory) === undefined ? announceSuite(directory, signal) : undefined;
+  } catch {
+    return undefined; // the directory is what cannot be used
+  }
 }
 
 function watchFilesOfStart(changed: (name: string) => void): AsyncDisposable & { readonly ready: Promise<void> } {

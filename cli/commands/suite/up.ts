@@ -102,13 +102,13 @@ export async function runSuite(
   const durability = options.sync === "always" ? "power loss" : "the end of any process";
   if (json) printJson({ kind: "ready", url: suite.url, natsUrl: natsUrl ?? suite.nats.url, keyFile: suite.key?.path });
   else {
+    const place = suite.url === "" ? ", without a gateway" : ` at ${colors.bold(suite.url)}`;
     // One write, so that who waits for the first line has the others too.
     printLine(
       [
-        `${colors.green("toolbus is up")} after ${seconds} s at ${colors.bold(suite.url)}`,
+        `${colors.green("toolbus is up")} after ${seconds} s${place}`,
         `What is acknowledged survives ${durability}. Logs are in ${options.directory}/logs. Ctrl-C stops it.`,
-        ...linesOfKey(suite),
-        advice(),
+        ...(suite.url === "" ? [] : [...linesOfKey(suite), advice()]),
       ].join("\n"),
     );
   }
@@ -128,7 +128,7 @@ function advice(): string {
 
 /** The key itself is shown once, when it was made; and where the console is. */
 function linesOfKey({ url, key }: Suite): string[] {
-  if (key === undefined) return url === "" ? [] : [`The console is at ${url}/`];
+  if (key === undefined) return [`The console is at ${url}/`];
   const { path, isNew } = key;
   const curl = `curl -H "authorization: Bearer $(cat ${path})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
   const page = `The console is at ${url}/ and asks for the key.`;

@@ -67,3 +67,24 @@ it("PROD-2 `dev` opens the console, tells what happens, follows files, and start
   expect((await dev.ended).exitCode).toBe(0);
   await untilEnded(family);
 });
+
+it("PROD-2 `dev` without a gateway opens no console, and `down` finds it while it waits for a file to be mended", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-dev-"));
+  await using _removed = {
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true, maxRetries: 20 }),
+  };
+  await writeFiles(directory, project);
+  await chmod(join(directory, "browser"), 0o755);
+  const installed = { program: programOf("cli/main"), cwd: directory };
+  const env = { BROWSER: join(directory, "browser") };
+  await using dev = startCommand(["dev", "--port", "0", "--only", "spaces"], { installed, env });
+  await times(dev, /toolbus is up/, 1);
+  await writeFiles(directory, { "toolbus.yaml": "agents: nowhere\n" });
+  await times(dev, /not started: .*there is no folder/s, 1);
+  const second = await runCommand(["up", "--port", "0"], { installed });
+  expect(second.stderr).toContain(`is starting, started by process ${dev.pid}`);
+  const down = await runCommand(["down"], { installed });
+  expect(down).toMatchObject({ exitCode: 0, stdout: `the suite of ${join(directory, ".toolbus")} is down\n` });
+  expect((await dev.ended).exitCode).toBe(0);
+  await expect(readFile(join(directory, "opened"), "utf8")).rejects.toThrow("ENOENT");
+});
