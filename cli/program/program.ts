@@ -13,7 +13,7 @@ import { commands, nameOf } from "./commands.ts";
 const words = process.argv.slice(2);
 dropEmptyOptions();
 // They are for services. A command that only asks would send the user's key wherever the `.env` of a folder says.
-if (["up", "dev", "serve", "doctor"].includes(commandIn(words) ?? "")) loadProjectVariables();
+const unread = ["up", "dev", "serve", "doctor"].includes(commandIn(words) ?? "") ? loadProjectVariables() : undefined;
 
 const program = new Command("toolbus")
   .description("Tools for agents: every kind behind one contract, on one bus")
@@ -63,6 +63,7 @@ program.commands.forEach(exitOnUsage);
 process.stdout.on("error", endUnwritten);
 
 try {
+  if (unread) throw unread;
   await program.exitOverride().parseAsync();
 } catch (error) {
   await end(error);

@@ -46,18 +46,29 @@ export function filesOfStart(): string[] {
 
 const loaded = new Set<string>();
 
-/** The variables in the project's `.env`, which those that are set otherwise stand above. Those of an earlier reading are gone. */
-export function loadProjectVariables(): void {
+/**
+ * The variables in the project's `.env`, which those that are set otherwise stand above. Those of an earlier reading are gone. Returns
+ * why it cannot be read.
+ */
+export function loadProjectVariables(): LocalFailure | undefined {
   for (const name of loaded) delete process.env[name];
   loaded.clear();
   const path = join(projectDirectory(), ".env");
-  if (!existsSync(path)) return;
-  for (const [name, value] of Object.entries(parseEnv(readFileSync(path, "utf8")))) {
+  if (!existsSync(path)) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    const fault = `${path} cannot be read: ${messageFromUnknown(cause)}`;
+    return new LocalFailure("failed_precondition", fault, { kind: "project_invalid", cause });
+  }
+  for (const [name, value] of Object.entries(parseEnv(text))) {
     if (process.env[name] !== undefined || value === undefined) continue;
     process.env[name] = value;
     loaded.add(name);
   }
   dropEmptyOptions();
+  return undefined;
 }
 
 const ofOptions = ["TOOLBUS_DIRECTORY", "TOOLBUS_HTTP_PORT", "NATS_URL"];

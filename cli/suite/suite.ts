@@ -3,11 +3,11 @@
 // The server opens first and closes last; the services' programs are loaded meanwhile. Services start side by side and in no order, as
 // each waits for what it needs.
 
-import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { invocation } from "../faults/invocation.ts";
@@ -15,7 +15,7 @@ import { projectDirectory } from "../project/project.ts";
 import { protectStart } from "../project/protected.ts";
 import { readBusUsers } from "./bus-users/bus-users.ts";
 import { environmentOfServices, hasCredentials, type SuitePlaces } from "./environment.ts";
-import { announceSuite, openKey, type SuiteKey, suiteIn } from "./keys/key.ts";
+import { announceSuite, openKey, type SuiteKey, suiteIn, writePrivate } from "./keys/key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
 import { listServices } from "./service-names.ts";
@@ -71,14 +71,14 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   await using stack = new AsyncDisposableStack();
   const directory = resolve(options.directory);
   refuseSecond(directory);
-  const logs = stack.use(openLogFiles(join(directory, "logs")));
+  const logs = stack.use(inDirectory(directory, () => openLogFiles(join(directory, "logs"))));
   const ignored = join(directory, ".gitignore"); // it holds keys, and a folder may be added to a repository whole
-  if (!existsSync(ignored)) await writeFile(ignored, "*\n");
+  inDirectory(directory, () => statSync(ignored, { throwIfNoEntry: false })?.size || writePrivate(ignored, "*"));
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const env = environmentOfServices(options, { directory, credentials });
   protectStart({ project: projectDirectory(), directory, env }, (message) => options.onProgress?.(message));
-  const announced = stack.use(announceSuite(directory, options.signal));
+  const announced = stack.use(inDirectory(directory, () => announceSuite(directory, options.signal)));
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const server = stack.use(new AsyncDisposableStack());
@@ -163,6 +163,16 @@ async function findOrStartNats(
 function inOneProcess(services: readonly string[]): string[][] {
   const seconds = services.filter((service, index) => services.indexOf(service) < index);
   return [[...new Set(services)], ...seconds.map((service) => [service])];
+}
+
+/** A full disk, a file in its place, another user's folder: the system names what it did, and not always to what. */
+function inDirectory<T>(directory: string, write: () => T): T {
+  try {
+    return write();
+  } catch (cause) {
+    const text = `the suite cannot keep its state in ${directory}: ${messageFromUnknown(cause)}\n--directory names another one.`;
+    throw new LocalFailure("failed_precondition", text, { kind: "directory_unusable", cause });
+  }
 }
 
 /** What a directory keeps is one suite's at a time. */

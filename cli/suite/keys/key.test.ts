@@ -77,6 +77,12 @@ test("a suite whose record cannot be written any more stops all the same", async
   expect(thrown).toEqual([]);
 });
 
+test("a record that cannot be written leaves nothing behind", async () => {
+  await mkdir(join(directory, "suite.json"));
+  expect(() => announceSuite(directory)).toThrow(/suite\.json/);
+  expect(await readdir(directory)).toEqual(["suite.json"]);
+});
+
 /** Runs a program that knows this module and the directory, until its standard input ends; resolves when it has said something. */
 async function startProgram(text: string) {
   const module = new URL("key.ts", import.meta.url).href;

@@ -68,11 +68,15 @@ function openKeyFile(directory: string, name: string, make: () => string): Suite
 }
 
 /** Whole or not at all. */
-function writePrivate(path: string, text: string): void {
+export function writePrivate(path: string, text: string): void {
   const draft = `${path}.${process.pid}`;
   rmSync(draft, { force: true }); // one that is there keeps its mode and its owner
-  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx", flush: true });
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx", flush: true });
+    renameSync(draft, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
 }
 
 function refuseShared(path: string): void {

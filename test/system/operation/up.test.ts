@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdtemp, mkdtempDisposable, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, mkdtempDisposable, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -123,6 +123,9 @@ it("PROD-1 a second `up` beside a suite without a gateway says that it is up", a
     timeoutMs: 60_000,
     what: "the suite to be ready",
   });
+  expect(suite.written.stdout).toMatch(
+    /^toolbus is up after [\d.]+ s, without a gateway\nWhat is [^\n]+ Ctrl-C stops it\.\n$/,
+  );
   const second = await runCommand(["up", "--port", "0", "--directory", suite.directory], { env: plainAgent });
   expect(second).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is up already, started by process") });
   suite.signal("SIGTERM");
@@ -200,10 +203,13 @@ it("`up` that is killed takes everything with it, and its directory serves the n
   suite.signal("SIGKILL");
   await suite.ended;
   await untilEnded(family);
+  const ignored = join(suite.directory, ".gitignore");
+  await writeFile(ignored, ""); // as a disk that was full leaves it
 
   const args = ["up", "--port", "0", "--directory", suite.directory, "--only", "tool-router", "gateway"];
   await using next = startCommand(args, { env: plainAgent });
   await readyUrl(next);
+  expect(await readFile(ignored, "utf8")).toBe("*\n");
   next.signal("SIGTERM");
   expect(await next.ended).toMatchObject({ exitCode: 0 });
 });
@@ -265,6 +271,27 @@ it("`up` on a port that is taken, or in a directory that is, says so and what to
     /already, started by process \d+: "toolbus down" stops it, --directory starts another one\n$/,
   );
   expect(third.exitCode).toBe(1);
+});
+
+it("`up` and `doctor` say which file of the machine they cannot use", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "toolbus-test-up-"));
+  const installed = { program: programOf("cli/main"), cwd: folder.path };
+  const state = join(folder.path, ".toolbus");
+  await writeFile(state, "");
+  const up = await runCommand(["up", "--port", "0"], { installed });
+  expect(up.stderr).toMatch(
+    /^toolbus: the suite cannot keep its state in \S+\.toolbus: E\w+: [^\n]+\n--directory names another one\.\n$/,
+  );
+  expect(up.exitCode).toBe(1);
+  expect(await readFile(state, "utf8")).toBe("");
+  await mkdir(join(folder.path, ".env"));
+  for (const command of ["up", "doctor"]) {
+    const { exitCode, stderr } = await runCommand([command], { installed });
+    expect(stderr).toBe(
+      `toolbus: ${join(folder.path, ".env")} cannot be read: EISDIR: illegal operation on a directory, read\n`,
+    );
+    expect(exitCode).toBe(1);
+  }
 });
 
 it("`up` says which files are refused, and what is wrong with each", async () => {
