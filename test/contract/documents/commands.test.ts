@@ -29,6 +29,19 @@ it("each npm script that a document shows is one that there is", () => {
   expect(typed.filter(({ words: [name = ""] }) => !(name in scripts))).toEqual([]);
 });
 
+it("npx is told the package of a program that has another name, as it would run what else has that name", () => {
+  const read = (path: string) => JSON.parse(readFileSync(join(projectRoot, path), "utf8"));
+  const packages = Object.keys(read("package.json").devDependencies);
+  const programs = packages.flatMap((name) => {
+    const { bin = {} } = read(`node_modules/${name}/package.json`) as { bin?: string | Record<string, string> };
+    return typeof bin === "string" ? [] : Object.keys(bin).filter((program) => program !== name);
+  });
+  expect(programs).toContain("buf");
+  const typed = typedAfter(/(?:^|\$\()(?:[A-Z_]+=\S+ )*npx ([^#\n|;]+)/gm);
+  expect(typed.length).toBeGreaterThan(40);
+  expect(typed.filter(({ words: [name = ""] }) => programs.includes(name))).toEqual([]);
+});
+
 /** As cli/main.ts joins it, without what would run it. */
 async function openProgram(): Promise<Command> {
   const program = new Command("toolbus")
