@@ -3,6 +3,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
+import { printNote } from "../../printing/print.ts";
 import { openInterruption } from "../interruption.ts";
 import { closeSession } from "./close-session.ts";
 
@@ -37,13 +38,18 @@ export async function withSession(
   const connection = openConnection(global);
   using interruption = openInterruption();
   const { signal } = interruption;
-  const session = await openSession(connection, options);
+  const noteWait = () =>
+    printNote("stopping: the session that is being opened is closed first; Ctrl-C again ends it at once");
+  signal.addEventListener("abort", noteWait);
+  let session: { id: string; isOwn: boolean } | undefined;
   try {
+    session = await openSession(connection, options);
+    signal.removeEventListener("abort", noteWait);
     if (options.space !== undefined) await enterSpace(connection, session.id, options.space);
     await work({ connection, sessionId: session.id, signal, json: global.json === true });
   } finally {
     if (signal.aborted) process.exitCode = exitCodes.interrupted;
-    if (session.isOwn) await closeSession(connection, session.id);
+    if (session?.isOwn) await closeSession(connection, session.id);
   }
 }
 

@@ -147,6 +147,35 @@ it("who cannot write what was asked for says so, and exits with 1", async () => 
   expect(code).toBe(1);
 });
 
+it("who interrupts a call whose session cannot be opened then is told what is waited for, and exits with 130", async () => {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const routes = connectNodeAdapter({
+    routes({ service }) {
+      service(SessionService, {
+        async createSession() {
+          begun.resolve();
+          await ended.promise;
+          throw new ConnectError("nothing can be stored", Code.Unavailable);
+        },
+      });
+    },
+  });
+  const gateway = createHttp2Server(routes).listen(0, "127.0.0.1");
+  await once(gateway, "listening");
+  const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
+  await using command = startCommand(["--url", url, "--api-key", "key", "call", "tool", "--agent", "demo"]);
+  await begun.promise;
+  command.signal("SIGINT");
+  const told = () => command.written.stderr.includes("stopping: the session that is being opened is closed first");
+  await until(told, { what: "the note", timeoutMs: 5_000 });
+  ended.resolve();
+  expect(await command.ended).toMatchObject({
+    exitCode: 130,
+    stderr: expect.stringContaining("nothing can be stored"),
+  });
+  gateway.close();
+});
+
 it("who interrupts a call that fails then exits with 130", async () => {
   const [begun, canceled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const routes = connectNodeAdapter({
