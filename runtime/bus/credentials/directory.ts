@@ -34,8 +34,7 @@ export type UsersOf = (logins: readonly string[]) => readonly BusUser[] | Promis
 export async function writeCredentials(directory: string, usersOf: UsersOf): Promise<CredentialsDirectory> {
   const path = resolve(directory);
   await mkdir(path, { recursive: true, mode: 0o700 });
-  const admin: BusUser = { name: ADMIN, speaksFor: "everybody" };
-  const users = [admin, ...(await usersOf(await listLogins(path)))];
+  const users: BusUser[] = [{ name: ADMIN, speaksFor: "everybody" }, ...(await usersOf(await listLogins(path)))];
   const known = await Promise.all(
     users.map(async (user) => ({ ...user, publicKey: publicKeyOf(await readOrCreateLogin(path, user.name)) })),
   );
@@ -74,18 +73,16 @@ async function readOrCreateLogin(directory: string, name: string): Promise<BusLo
   const known = await readSeed(path);
   if (known) return { name, seed: known };
   if (known === "") await rm(path); // it is from a start that the machine did not survive
-  const seed = createSeed();
   const draft = `${path}.${process.pid}`;
   try {
-    await writeFile(draft, `${seed}\n`, { mode: 0o600 });
+    await writeFile(draft, `${createSeed()}\n`, { mode: 0o600 });
     await link(draft, path); // whole or not at all
   } catch (error) {
-    if (!isErrno(error, "EEXIST")) throw error;
-    return await readLogin(directory, name); // another process was quicker: its key counts
+    if (!isErrno(error, "EEXIST")) throw error; // another process was quicker: its key counts
   } finally {
     await rm(draft, { force: true });
   }
-  return { name, seed };
+  return await readLogin(directory, name);
 }
 
 async function readSeed(path: string): Promise<string | undefined> {

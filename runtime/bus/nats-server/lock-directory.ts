@@ -42,8 +42,8 @@ export async function openLockDirectory(directory: string, options: LockOptions 
   const process_ = identityOfProcess(process.pid);
   const holder: Holder = { token: randomUUID(), process: process_ ?? { pid: process.pid, startedAt: "" } };
   const claim = join(directory, `claim-${holder.token}`);
-  await writeFile(claim, JSON.stringify(holder));
   try {
+    await writeFile(claim, JSON.stringify(holder));
     await waitForTurn(directory, claim, holder, options);
   } catch (error) {
     await rm(claim, { force: true });
@@ -98,9 +98,8 @@ async function readChain(directory: string): Promise<Link[]> {
 
 async function readHolder(path: string): Promise<Holder | undefined> {
   const text = await readFile(path, "utf8").catch(unlessAbsent);
-  if (text === undefined) return undefined;
   const lost = { token: basename(path), process: { pid: 0, startedAt: "" } }; // the machine ended before it was on the disk
-  return (jsonFrom(text) as Holder | undefined) ?? lost;
+  return text === undefined ? undefined : ((jsonFrom(text) as Holder | undefined) ?? lost);
 }
 
 /** L3. Claims of dead predecessors go with their links. */
