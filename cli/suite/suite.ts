@@ -7,6 +7,7 @@ import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
+import { isErrno } from "#runtime/failure/errno.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -68,17 +69,33 @@ export interface Suite extends AsyncDisposable {
 
 /** Starts everything and waits until it is ready. Throws `unavailable` with the last lines of a service that is not. */
 export async function openSuite(options: SuiteOptions): Promise<Suite> {
-  await using stack = new AsyncDisposableStack();
   const directory = resolve(options.directory);
+  try {
+    return await openSuiteIn(directory, options);
+  } catch (cause) {
+    if (!isOfDirectory(directory, cause)) throw cause;
+    const text = `the suite cannot keep its state in ${directory}: ${messageFromUnknown(cause)}\n--directory names another one.`;
+    throw new LocalFailure("failed_precondition", text, { kind: "directory_unusable", cause });
+  }
+}
+
+/** A full disk, a file in a folder's place, another user's folder. The system does not name the file for which a disk has no room. */
+function isOfDirectory(directory: string, error: unknown): boolean {
+  if (!(error instanceof Error && "syscall" in error)) return false;
+  return isErrno(error, "ENOSPC") || ("path" in error && String(error.path).startsWith(directory));
+}
+
+async function openSuiteIn(directory: string, options: SuiteOptions): Promise<Suite> {
+  await using stack = new AsyncDisposableStack();
   refuseSecond(directory);
-  const logs = stack.use(inDirectory(directory, () => openLogFiles(join(directory, "logs"))));
+  const logs = stack.use(openLogFiles(join(directory, "logs")));
   const ignored = join(directory, ".gitignore"); // it holds keys, and a folder may be added to a repository whole
-  inDirectory(directory, () => statSync(ignored, { throwIfNoEntry: false })?.size || writePrivate(ignored, "*"));
+  if (!statSync(ignored, { throwIfNoEntry: false })?.size) writePrivate(ignored, "*");
   const keys = options.env?.TOOLBUS_BUS_CREDENTIALS ?? process.env.TOOLBUS_BUS_CREDENTIALS;
   const credentials = keys === undefined ? join(directory, "bus") : resolve(keys);
   const env = environmentOfServices(options, { directory, credentials });
   protectStart({ project: projectDirectory(), directory, env }, (message) => options.onProgress?.(message));
-  const announced = stack.use(inDirectory(directory, () => announceSuite(directory, options.signal)));
+  const announced = stack.use(announceSuite(directory, options.signal));
   const names = options.services ?? listServices();
   const key = hasCredentials(env) || !names.includes("gateway") ? undefined : openKey(directory);
   const server = stack.use(new AsyncDisposableStack());
@@ -163,16 +180,6 @@ async function findOrStartNats(
 function inOneProcess(services: readonly string[]): string[][] {
   const seconds = services.filter((service, index) => services.indexOf(service) < index);
   return [[...new Set(services)], ...seconds.map((service) => [service])];
-}
-
-/** A full disk, a file in its place, another user's folder: the system names what it did, and not always to what. */
-function inDirectory<T>(directory: string, write: () => T): T {
-  try {
-    return write();
-  } catch (cause) {
-    const text = `the suite cannot keep its state in ${directory}: ${messageFromUnknown(cause)}\n--directory names another one.`;
-    throw new LocalFailure("failed_precondition", text, { kind: "directory_unusable", cause });
-  }
 }
 
 /** What a directory keeps is one suite's at a time. */

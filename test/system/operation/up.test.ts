@@ -292,6 +292,11 @@ it("`up` and `doctor` say which file of the machine they cannot use", async () =
     );
     expect(exitCode).toBe(1);
   }
+  await rm(join(folder.path, ".env"), { recursive: true });
+  const inside = await mkdtemp(join(folder.path, "state-"));
+  await writeFile(join(inside, "nats"), "");
+  const second = await runCommand(["up", "--port", "0", "--only", "spaces", "--directory", inside], { installed });
+  expect(second.stderr).toContain(`toolbus: the suite cannot keep its state in ${inside}: E`);
 });
 
 it("`up` says which files are refused, and what is wrong with each", async () => {
