@@ -130,7 +130,8 @@ function advice(): string {
 function linesOfKey({ url, key }: Suite): string[] {
   if (key === undefined) return [`The console is at ${url}/`];
   const { path, isNew } = key;
-  const curl = `curl -H "authorization: Bearer $(cat ${path})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
+  const file = `'${path.replaceAll("'", String.raw`'\''`)}'`; // for a shell, since folders have spaces
+  const curl = `curl -H "authorization: Bearer $(cat ${file})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
   const page = `The console is at ${url}/ and asks for the key.`;
   return isNew
     ? [

@@ -29,7 +29,7 @@ interface StartedSuite extends StartedCommand {
 const startSuite = (...args: string[]) => startSuiteWith({}, ...args);
 
 async function startSuiteWith(env: NodeJS.ProcessEnv, ...args: string[]): Promise<StartedSuite> {
-  const directory = await mkdtemp(join(tmpdir(), "toolbus-test-up-"));
+  const directory = await mkdtemp(join(tmpdir(), "toolbus test's-up-"));
   const command = startCommand(["up", "--port", "0", "--directory", directory, ...args], {
     env: { ...plainAgent, ...env },
   });
