@@ -8,6 +8,7 @@ import { sampleJson } from "../answering/sample-answer.ts";
 import type { Connection } from "../connection.ts";
 import { invocation } from "../faults/invocation.ts";
 import { oneLine } from "../printing/print.ts";
+import { quoted } from "../printing/quoted.ts";
 import type { RunPrinter } from "../printing/run-printer.ts";
 
 /** A call that takes longer than that is looked up. */
@@ -68,7 +69,7 @@ export function openWaitingCalls(
 export function textOfWaiting(call: ToolCall): string {
   const { callId, tool, spaceId, executionType, argumentsJson } = call;
   const asked = `${tool} ${oneLine(argumentsJson)}`;
-  const sample = `'${sampleJson(questionOf(call).schemaJson)}'`;
+  const sample = quoted(sampleJson(questionOf(call).schemaJson));
   if (call.question !== undefined)
     return `waits for a person: ${asked}\n  ${invocation} calls answer ${callId} ${sample}`;
   if (executionType === ExecutionType.SPACE)

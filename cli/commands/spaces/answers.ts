@@ -11,6 +11,7 @@ import { sampleJson } from "../../answering/sample-answer.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { invocation } from "../../faults/invocation.ts";
 import { colors, oneLine, printJson, printLine, printLines, printNote } from "../../printing/print.ts";
+import { quoted } from "../../printing/quoted.ts";
 import { addAnswerLinkCommand } from "./answer-link.ts";
 
 export function addAnswersCommand(program: Command): void {
@@ -52,11 +53,11 @@ async function parkedRuns(connection: Connection, sessionId: string): Promise<Ru
 function textOfCall(call: ToolCall): string[] {
   const { callId, tool, agent, createTime, expireTime, spaceId, argumentsJson } = call;
   const { message, url, schemaJson } = questionOf(call);
-  const sample = sampleJson(schemaJson);
+  const sample = quoted(sampleJson(schemaJson));
   const how =
     call.question === undefined
-      ? `${invocation} answer ${spaceId} ${callId} '${sample}'`
-      : `${invocation} calls answer ${callId}${url === "" ? ` '${sample}'` : ""}`;
+      ? `${invocation} answer ${spaceId} ${callId} ${sample}`
+      : `${invocation} calls answer ${callId}${url === "" ? ` ${sample}` : ""}`;
   return [
     headOf(tool, agent, { since: createTime, until: expireTime }),
     `  ${oneLine(message || argumentsJson)}`,

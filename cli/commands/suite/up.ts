@@ -6,6 +6,7 @@ import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { collectGarbageOfStart } from "#runtime/lifecycle/node/heap.ts";
 import { invocation } from "../../faults/invocation.ts";
 import { directoryOption, globalOptionsOf } from "../../global-options.ts";
+import { quoted } from "../../printing/quoted.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
 import { onLossOfNpm } from "../../project/npm.ts";
 import { foldersOfProject, projectDirectory } from "../../project/project.ts";
@@ -130,8 +131,7 @@ function advice(): string {
 function linesOfKey({ url, key }: Suite): string[] {
   if (key === undefined) return [`The console is at ${url}/`];
   const { path, isNew } = key;
-  const file = `'${path.replaceAll("'", String.raw`'\''`)}'`; // for a shell, since folders have spaces
-  const curl = `curl -H "authorization: Bearer $(cat ${file})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
+  const curl = `curl -H "authorization: Bearer $(cat ${quoted(path)})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
   const page = `The console is at ${url}/ and asks for the key.`;
   return isNew
     ? [
