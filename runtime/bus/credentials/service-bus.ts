@@ -26,7 +26,7 @@ export async function openServiceBus(
 }
 
 function logStatus(status: BusStatus, { name, logger }: ServiceContext): void {
-  if (status.kind === "unreadable") logger.warn(status, "a stored record cannot be read and is passed over");
+  if (status.kind === "unreadable") logger.warn(status, "a record or message cannot be read and is passed over");
   else if (status.kind === "stalled") logger.error(status, "nothing can be stored, and calls are refused");
   else if (status.kind === "stores again") logger.warn("the bus stores again");
   else if (status.kind === "denied") {

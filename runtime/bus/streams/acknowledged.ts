@@ -54,7 +54,8 @@ class AcknowledgedPublisher {
     this.#connection = connection;
     this.#link = link;
     this.#prefix = `${openInbox(connection)}.`;
-    listen({ connection }, `${this.#prefix}*`, (message) => this.#acknowledged(message));
+    const tellUnreadable = () => {}; // whoever publishes is told
+    listen({ connection, tellUnreadable }, `${this.#prefix}*`, (message) => this.#acknowledged(message));
     link.onLoss(() =>
       this.#giveUp(
         () => true,

@@ -6,7 +6,7 @@ export interface RecordPlace {
   readonly sequence: number;
 }
 
-/** One that this release cannot read. */
+/** One that this release cannot read; a message that is not stored has the sequence 0. */
 export interface Unreadable extends RecordPlace {
   readonly reason: string;
 }
