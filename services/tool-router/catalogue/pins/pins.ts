@@ -50,13 +50,12 @@ export class Pins {
   settle(tools: ToolSet): Promise<void> {
     const standing = this.#settling.get(tools);
     if (standing !== undefined) return standing;
-    const settling = whileNobodyWaits(() => this.#settle(tools)).then(
-      () => void this.#settled.add(tools),
-      (error: unknown) => {
-        this.#settling.delete(tools);
+    const settling = whileNobodyWaits(() => this.#settle(tools))
+      .catch((error: unknown) => {
         this.#options.onFault(`tools of agent ${tools.agent} cannot be pinned: ${messageFromUnknown(error)}`);
-      },
-    );
+        return false;
+      })
+      .then((isRecorded) => void (isRecorded ? this.#settled.add(tools) : this.#settling.delete(tools)));
     this.#settling.set(tools, settling);
     return settling;
   }
@@ -103,35 +102,37 @@ export class Pins {
     return this.#options.pins.view.entries.map(([, { value }]) => value).filter((pin) => pin.agent === agent);
   }
 
-  async #settle(tools: ToolSet): Promise<void> {
-    const writes: Promise<void>[] = [];
+  /** Gives whether all of it is recorded; else some of it is when the tools are used again. */
+  async #settle(tools: ToolSet): Promise<boolean> {
+    const writes: (boolean | Promise<boolean>)[] = [];
     for (const entry of tools.byReference.values()) {
       const { pin, executor } = entry;
       if (entry.isAwaited || entry.unavailable !== "") continue; // what it is is not known
       if (pin === undefined || pin.wanted !== "") {
-        if (executor.kind === "provider" && entry.standing === "in use") this.#look(tools.agent, entry);
+        if (executor.kind === "provider" && entry.standing === "in use") writes.push(this.#look(tools.agent, entry));
       } else if (pin.state === "unrecorded") writes.push(this.#record(tools.agent, entry.reference, pin.offered));
       else if (pin.state === "changed") writes.push(this.#recordChange(tools.agent, entry.reference, pin.offered));
     }
-    await Promise.all(writes);
+    return (await Promise.all(writes)).every((isRecorded) => isRecorded);
   }
 
-  async #record(agent: string, reference: string, offered: Tool): Promise<void> {
+  async #record(agent: string, reference: string, offered: Tool): Promise<boolean> {
     const { pins, audit } = this.#options;
     const approvedDigest = digestOf(offered);
     const first = create(StoredPinSchema, { agent, reference, approved: definitionOf(offered), approvedDigest });
     const update = await pins.bucket.update(keyOf(agent, reference), (standing) => (standing ? undefined : first));
     await pins.view.reached(update.revision);
-    if (!update.hasChanged) return;
     const message = `tool ${reference} of agent ${agent} is pinned as it was first seen, ${approvedDigest}`;
-    audit({ kind: AuditKind.CONFIGURED, agent, tool: reference, message });
+    if (update.hasChanged) audit({ kind: AuditKind.CONFIGURED, agent, tool: reference, message });
+    return true;
   }
 
-  async #recordChange(agent: string, reference: string, offered: Tool): Promise<void> {
+  async #recordChange(agent: string, reference: string, offered: Tool): Promise<boolean> {
     const { pins } = this.#options;
     const offeredDigest = digestOf(offered);
     const key = keyOf(agent, reference);
-    if (pins.view.get(key)?.value.offeredDigest === offeredDigest || !this.#mayTell(key)) return;
+    if (pins.view.get(key)?.value.offeredDigest === offeredDigest) return true;
+    if (!this.#mayTell(key)) return false;
     const update = await pins.bucket.update(key, (standing) => {
       const isKnown = [standing?.approvedDigest, standing?.offeredDigest].includes(offeredDigest);
       return standing === undefined || isKnown
@@ -140,18 +141,21 @@ export class Pins {
     });
     await pins.view.reached(update.revision);
     if (update.hasChanged) this.#tell(agent, reference, ["pinned", update.value?.approvedDigest ?? "", offeredDigest]);
+    return true;
   }
 
   /** Nobody holds the tool to what it was; that it is another one is told all the same. */
-  #look(agent: string, { reference, tool, pin }: ToolEntry): void {
+  #look(agent: string, { reference, tool, pin }: ToolEntry): boolean {
     const key = keyOf(agent, reference);
     const offered = pin?.offered ?? tool;
     const before = this.#seen.get(key);
-    this.#seen.set(key, offered);
     const wanted = pin?.state === "changed" ? pin.wanted : undefined;
     const isSame = before === undefined ? wanted === undefined : areSameDefinition(before, offered);
-    if (isSame || !this.#mayTell(key)) return;
-    this.#tell(agent, reference, [wanted ? "pinned" : "not pinned", wanted ?? digestOf(before!), digestOf(offered)]);
+    if (!isSame && !this.#mayTell(key)) return false;
+    this.#seen.set(key, offered);
+    const rule = wanted ? "pinned" : "not pinned";
+    if (!isSame) this.#tell(agent, reference, [rule, wanted ?? digestOf(before!), digestOf(offered)]);
+    return true;
   }
 
   #mayTell(key: string): boolean {
