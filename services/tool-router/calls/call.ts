@@ -103,7 +103,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
     }
     const { sessionId = "", principal = "" } = facts;
     const given = fault ?? (await execution.execute(prepared, control));
-    const answer = await answers.finish(entry.tool, given, { sessionId, principal });
+    const answer = await answers.finish(entry.tool, given, { sessionId, principal, isRepeatable: !isKept });
     if (begun.kind === "begun") return finished({ callId: facts.callId, sessionId }, answer); // its due work shows it
     messages.showResult(facts, answer);
     return answer;

@@ -22,7 +22,7 @@ const roomyAnswers = createAnswers({
 });
 const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionType.GATEWAY, outputSchemaJson });
 
-const owner = { sessionId: "s", principal: "alice" };
+const owner = { sessionId: "s", principal: "alice", isRepeatable: true };
 
 describe("answers", () => {
   test("that a record could not hold stand in it as their beginning, with the reference of the whole", async () => {
@@ -57,6 +57,34 @@ describe("answers", () => {
     await expect(crowded.bound(successJson(`"${"x".repeat(500)}"`), "s"), "who submits tries again").rejects.toBe(
       refusal,
     );
+  });
+
+  test("LOOP-14 of what must not happen twice are kept without what a store that does not answer would have held", async () => {
+    const away = new Failure("unavailable", "storing a result: no leader", { reason: "BUS_UNAVAILABLE" });
+    let asked = 0;
+    const silent = createAnswers({
+      validator: createValidator(),
+      maxBytes: 1_000,
+      store() {
+        asked += 1;
+        return Promise.reject(away);
+      },
+    });
+    const whole = successJson(`"${"x".repeat(5_000)}"`);
+    const once = { ...owner, isRepeatable: false };
+    const { outputJson } = await silent.finish(web(), whole, once);
+    expect(JSON.parse(outputJson)).toMatchObject({ truncated: true, rest: "is not kept: storing a result: no leader" });
+    const large = { ...failure(""), outputJson: JSON.stringify('"'.repeat(300_000)) };
+    expect((await silent.recordedAnyhow(large, "s")).outputJson).toContain("no leader");
+    asked = 0;
+    const image = { blockJson: '{"type":"image"}', data: new Uint8Array(3) };
+    const shown = create(ProvidedResultSchema, { outputJson: '"two"', content: [image, image] });
+    const { content } = await silent.finish(web(), answerFromProvider(shown), once);
+    expect(content.map(({ blockJson }) => JSON.parse(blockJson))).toEqual(
+      Array(2).fill({ type: "image", notKept: "storing a result: no leader" }),
+    );
+    expect(asked, "its silence is waited for once").toBe(1);
+    await expect(silent.finish(web(), whole, owner), "one that may be repeated is").rejects.toBe(away);
   });
 
   test("go through byte for byte", async () => {

@@ -17,7 +17,7 @@ import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { storeContent } from "./content.ts";
 import { fitsAsArguments, fitsRecord } from "./record-size.ts";
-import { whereFull } from "./where-full.ts";
+import { fullWhereSilent, type StoreResult, whereFull } from "./where-full.ts";
 
 /** Who executed a call, what was used on its behalf, and what it means for its run. */
 export interface CallUse {
@@ -66,12 +66,11 @@ export function answerFromProvider({ outputJson, isError, reason, metaJson, ...r
   return { ...answer, ...useOf(result), endsRun: result.endsRun, ...provided };
 }
 
-/** Keeps what a session's call answered and a message does not hold, and gives the reference under which it can be read. */
-export type StoreResult = (sessionId: string, whole: string | Uint8Array) => Promise<string>;
-
 export interface CallOwner {
   readonly sessionId: string;
   readonly principal: string;
+  /** Whether the call may be executed again, with all of its result. */
+  readonly isRepeatable: boolean;
 }
 
 export interface Answers {
@@ -81,7 +80,7 @@ export interface Answers {
   bound(answer: Answer, sessionId: string): Promise<Answer>;
   /** The answer as it is recorded: whole, or its beginning with the reference. */
   recorded(answer: Answer, sessionId: string): Promise<Answer>;
-  /** The same of a call that has happened: of what finds no room, its beginning alone. */
+  /** The same of a call that has happened, and must not again: of what cannot be stored, its beginning alone. */
   recordedAnyhow(answer: Answer, sessionId: string): Promise<Answer>;
   /** Stores arguments that are too large for a record, and gives the reference; empty for others, and where no room is left. */
   storeArguments(argumentsJson: string, sessionId: string): Promise<string>;
@@ -98,15 +97,16 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     return { ...failure(text), ...useOf(result) };
   }
 
-  async function bound(answer: Answer, sessionId: string): Promise<Answer> {
-    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId);
+  async function bound(answer: Answer, sessionId: string, to = store): Promise<Answer> {
+    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId, to);
   }
 
-  const recorded: Answers["recorded"] = async (answer, sessionId) =>
-    fitsRecord(answer) ? answer : put(answer, sessionId);
+  async function recorded(answer: Answer, sessionId: string, to = store): Promise<Answer> {
+    return fitsRecord(answer) ? answer : put(answer, sessionId, to);
+  }
 
-  async function put(answer: Answer, sessionId: string): Promise<Answer> {
-    const storedReference = await store(sessionId, answer.outputJson);
+  async function put(answer: Answer, sessionId: string, to: StoreResult): Promise<Answer> {
+    const storedReference = await to(sessionId, answer.outputJson);
     return { ...shortened(answer, { storedReference }), storedReference };
   }
 
@@ -126,16 +126,17 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   return {
     async finish(tool, result, of) {
       const whole = await checked(tool, result, of);
-      const { sessionId } = of;
+      const { sessionId, isRepeatable } = of;
+      const to = isRepeatable ? store : fullWhereSilent(store);
       const { provided, ...answer } = whole;
-      if (provided === undefined) return kept(whole, bound(whole, sessionId));
-      const told = await storeContent({ ...answer, provided }, (bytes) => store(sessionId, bytes));
+      if (provided === undefined) return kept(whole, bound(whole, sessionId, to));
+      const told = await storeContent({ ...answer, provided }, (bytes) => to(sessionId, bytes));
       const held = { ...answer, ...told };
-      return kept(held, bound(held, sessionId));
+      return kept(held, bound(held, sessionId, to));
     },
     bound,
     recorded,
-    recordedAnyhow: (answer, sessionId) => kept(answer, recorded(answer, sessionId)),
+    recordedAnyhow: (answer, sessionId) => kept(answer, recorded(answer, sessionId, fullWhereSilent(store))),
     async storeArguments(argumentsJson, sessionId) {
       if (fitsAsArguments(argumentsJson)) return "";
       return store(sessionId, argumentsJson).catch(whereFull(() => ""));
