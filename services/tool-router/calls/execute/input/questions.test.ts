@@ -3,13 +3,14 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type InputRequest, InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../../testing/fakes/memory-calls.ts";
 import { callRecord } from "../../records/record/call-record.ts";
 import { createWaiters } from "../../records/waiters.ts";
 import { type AskingCall, questionId } from "./question.ts";
-import { createQuestions } from "./questions.ts";
+import { createQuestions, type QuestionsParts } from "./questions.ts";
 
 const key = createSecretKey(new Uint8Array(32).fill(3));
 const requested = { type: "object", properties: { sure: { type: "boolean" } }, required: ["sure"] };
@@ -25,7 +26,7 @@ function open() {
   const { store, records } = createMemoryCalls(waiters);
   const messages = { show: async () => {} };
   const spaces = { activeSpace: async () => "hall" };
-  const parts = { key, store, waiters, messages, spaces, audit: () => {}, clock, questionMs: 5_000 };
+  const parts: QuestionsParts = { key, store, waiters, messages, spaces, audit: () => {}, clock, questionMs: 5_000 };
   const call = {
     callId: "hers",
     tool: "@bank/pay",
@@ -50,7 +51,7 @@ function open() {
         result: { outputJson: accepted },
       }),
     );
-  return { ask, call, records, store, takeAs };
+  return { ask, call, parts, records, store, takeAs };
 }
 
 test("SEC-2 nobody computes the id of another's question", async () => {
@@ -71,5 +72,25 @@ test("SEC-2 nobody computes the id of another's question", async () => {
 test("SEC-2 a call of another principal under a question's id answers nothing", async () => {
   const { ask, call, takeAs } = open();
   takeAs(questionId(key, call, request));
+  expect(await ask()).toBe('{"action":"cancel"}');
+});
+
+test("SEC-6 whose principal has its share of the records asks nobody, and its server is told so", async () => {
+  const { ask, call, parts, records } = open();
+  const notes: string[] = [];
+  Object.assign(call, { note: (text: string) => void notes.push(text) });
+  parts.room = {
+    requireRoom(principal, bytes = 0) {
+      expect(bytes).toBeGreaterThan(elicitation.requestedSchemaJson.length);
+      refuse("resource_exhausted", `${principal} has its share`, { reason: "SHARE_EXCEEDED" });
+    },
+  };
+  expect(await ask()).toBe('{"action":"cancel"}');
+  expect([records.size, notes]).toEqual([0, [expect.stringContaining("alice has its share")]]);
+});
+
+test("LOOP-14 a question that finds no room fails no call that is under way", async () => {
+  const { ask, parts } = open();
+  parts.store.create = async () => refuse("resource_exhausted", "the store is full", { reason: "STORE_FULL" });
   expect(await ask()).toBe('{"action":"cancel"}');
 });

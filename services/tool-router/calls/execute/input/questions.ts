@@ -9,10 +9,12 @@ import {
   InputResponsesSchema,
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { Crowding } from "#runtime/bus/room/crowding.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Spaces } from "../../../sessions/spaces.ts";
 import { failure } from "../../answers/answer.ts";
+import { whereFull } from "../../answers/where-full.ts";
 import type { Messages } from "../../messages.ts";
 import { auditedFacts, type CallRecord } from "../../records/record/call-record.ts";
 import { expiryMs, isOpen } from "../../records/record/states.ts";
@@ -47,6 +49,8 @@ import {
 export interface QuestionsParts extends RecordingParts {
   /** By which all routers give questions their ids. */
   key: KeyObject;
+  /** Who has its share of what all records take. */
+  room?: Pick<Crowding, "requireRoom">;
   waiters: Waiters;
   messages: Pick<Messages, "show">;
   spaces: Pick<Spaces, "activeSpace">;
@@ -73,7 +77,7 @@ const TAKEN = "the id of its question is another call's";
 const NOBODY = "nobody can be asked: the agent has no active space";
 
 export function createQuestions(parts: QuestionsParts): Questions {
-  const { key, store, waiters, messages, spaces, audit, clock, questionMs } = parts;
+  const { key, store, room, waiters, messages, spaces, audit, clock, questionMs } = parts;
 
   async function resultOf(call: AskingCall, { request, opened }: Opened, signal: AbortSignal): Promise<string> {
     const { id, request: wanted } = request;
@@ -121,7 +125,13 @@ export function createQuestions(parts: QuestionsParts): Questions {
     const record = questionRecord(call, { ...asked, id, spaceId }, { now, expiresAt });
     const fault = faultOfQuestion(record);
     if (fault !== undefined) return `a person cannot be shown it: ${fault}`;
-    if (!(await store.create(record))) return (await read()) ?? record;
+    const create = async () => {
+      room?.requireRoom(record.principal, record.argumentsJson.length + record.outputSchemaJson.length);
+      return store.create(record);
+    };
+    const isCreated = await create().catch(whereFull(({ message }) => `its question finds no room: ${message}`));
+    if (typeof isCreated === "string") return isCreated;
+    if (!isCreated) return (await read()) ?? record;
     if (spaceId === "") return record;
     try {
       await messages.show(record, "running");
