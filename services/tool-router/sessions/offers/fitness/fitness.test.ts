@@ -33,10 +33,15 @@ test.each([
   },
 );
 
-test("KIND-2 an output schema is judged likewise, but for MCP, whose client checks it", async () => {
+test("KIND-2 an output schema is judged likewise, but that one of MCP may be longer", async () => {
   const bad = offered("bad", { outputSchemaJson: "[]" });
   const ofMcp = offered("mcp", { outputSchemaJson: "[]", executionType: ExecutionType.MCP });
-  expect([...(await judge([bad, ofMcp])).faults.keys()]).toEqual([bad]);
+  const outputSchemaJson = `{"description":"${"x".repeat(300_000)}"}`;
+  const [long, longOfMcp] = [
+    offered("a", { outputSchemaJson }),
+    offered("b", { outputSchemaJson, executionType: ExecutionType.MCP }),
+  ];
+  expect([...(await judge([bad, ofMcp, long, longOfMcp])).faults.keys()]).toEqual([bad, ofMcp, long]);
 });
 
 test("KIND-2 names that are none, and tools that are offered twice, are left out and told", async () => {

@@ -3,6 +3,7 @@ import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
+import { MAX_SCHEMA_CHARACTERS } from "#runtime/schema/json-schema/limits.ts";
 import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/json-schema/tool-schema.ts";
 import { referenceFrom } from "../../../tools/names.ts";
 
@@ -48,8 +49,8 @@ export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
     }
     const input = await faultOfText(tool.inputSchemaJson, "arguments");
     if (input !== undefined) return `its input schema ${input}`;
-    // what an MCP tool says of its results speaks of their structured form, which the bridge's client checks
-    const output = tool.executionType === ExecutionType.MCP ? "" : tool.outputSchemaJson;
+    const output = tool.outputSchemaJson;
+    if (tool.executionType === ExecutionType.MCP && output.length > MAX_SCHEMA_CHARACTERS) return undefined; // MCP has no limit
     const fault = await faultOfText(output, "results");
     return fault && `its output schema ${fault}`;
   }
