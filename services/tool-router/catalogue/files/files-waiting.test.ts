@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
@@ -14,7 +14,7 @@ const away = new Failure("unavailable", "no server said whether the append was s
 
 /** A catalogue whose store answers nothing as often as is told. */
 function createAbsentee() {
-  const absentee = { fails: 0, agents: [] as StoredAgent[], refused: [] as string[] };
+  const absentee = { fails: 0, failure: away, agents: [] as StoredAgent[], refused: [] as string[] };
   const catalogue = {
     caughtUp: async () => {},
     version: 0,
@@ -26,7 +26,7 @@ function createAbsentee() {
   } as unknown as Catalogue;
   const fail = () => {
     absentee.fails -= 1;
-    if (absentee.fails >= 0) throw away;
+    if (absentee.fails >= 0) throw absentee.failure;
   };
   const editor = {
     async applyAgent(agent: Agent, { origin }: Terms) {
@@ -45,14 +45,12 @@ function createAbsentee() {
 
 const agentNamed = (name: string) => JSON.stringify({ name, model: { provider: "scripted", model: "m" } });
 
-test("ORCH-5 files are no worse for a store that does not answer: it is waited for, at the start before any session is opened", async () => {
-  await using stack = new AsyncDisposableStack();
+async function openFiles(stack: AsyncDisposableStack, fails: number, failure = away) {
   const directory = await mkdtemp(join(tmpdir(), "toolbus-files-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   await writeFile(join(directory, "one.json"), agentNamed("one"));
   const { absentee, catalogue, editor } = createAbsentee();
-  absentee.fails = 3;
-  const names = () => absentee.agents.map(({ agent }) => agent?.name);
+  Object.assign(absentee, { fails, failure });
   const files = stack.use(
     await openCatalogueFiles(
       { catalogue, editor },
@@ -65,6 +63,26 @@ test("ORCH-5 files are no worse for a store that does not answer: it is waited f
       },
     ),
   );
+  return { directory, absentee, files, names: () => absentee.agents.map(({ agent }) => agent?.name) };
+}
+
+test("ORCH-5 a file that found no room in its store is stored once there is some", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using stack = new AsyncDisposableStack();
+  const full = new Failure("resource_exhausted", "the store is full", { reason: "STORE_FULL" });
+  const { files, names, absentee } = await openFiles(stack, 2, full);
+  expect([names(), absentee.refused]).toEqual([[], [expect.stringContaining("one.json: the store is full")]]);
+  vi.advanceTimersByTime(10_000);
+  await until(() => absentee.fails === 0);
+  await files.loaded;
+  vi.advanceTimersByTime(10_000);
+  await until(() => names().length === 1 && files.refused("agents").length === 0);
+});
+
+test("ORCH-5 files are no worse for a store that does not answer: it is waited for, at the start before any session is opened", async () => {
+  await using stack = new AsyncDisposableStack();
+  const { directory, absentee, files, names } = await openFiles(stack, 3);
   expect([names(), files.refused("agents", "tools"), absentee.refused]).toEqual([["one"], [], []]);
   absentee.fails = 2;
   await writeFile(join(directory, "two.json"), agentNamed("two"));

@@ -6,6 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { PAUSE_MS } from "#runtime/bus/room/marks.ts";
 import { unlessAbsent } from "#runtime/failure/errno.ts";
 import { Failure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";
@@ -57,10 +58,17 @@ export async function openCatalogueFiles(
   options: FilesOptions,
 ): Promise<CatalogueFiles> {
   const warned = new Map<string, string>();
+  let lacksRoom = false;
+  /** What a full store refuses, it takes perhaps later. */
+  const noticingRoom = <T>(applied: Promise<T>) =>
+    applied.catch((error: unknown) => {
+      lacksRoom ||= error instanceof Failure && error.code === "resource_exhausted";
+      throw error;
+    });
   const tools: FileKind<Tool> = {
     directory: options.toolsDirectory,
     parse: parseToolFile,
-    apply: (tool, file) => editor.applyTool(tool, { origin: file }),
+    apply: (tool, file) => noticingRoom(editor.applyTool(tool, { origin: file })),
     faultsOf: (tool) => editor.faultsOfTool(tool),
     remove: (name, file) => editor.removeTool(name, { origin: file }),
     standing: () => catalogue.catalogTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
@@ -69,7 +77,7 @@ export async function openCatalogueFiles(
     directory: options.agentsDirectory,
     parse: parseAgentFile,
     async apply(agent, file) {
-      const { revision, warnings } = await editor.applyAgent(agent, { origin: file });
+      const { revision, warnings } = await noticingRoom(editor.applyAgent(agent, { origin: file }));
       const told = `${revision} ${warnings.join("; ")}`;
       if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name);
       warned.set(agent.name, told);
@@ -121,6 +129,11 @@ export async function openCatalogueFiles(
   await last;
   const changes = watchDirectories([options.toolsDirectory, options.agentsDirectory], sinceMs, reload);
   void retryFaulty();
+  const retryingFull = setInterval(() => {
+    if (!lacksRoom) return;
+    lacksRoom = false; // until it is refused again
+    reload();
+  }, PAUSE_MS);
 
   /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
   async function retryFaulty(): Promise<void> {
@@ -139,6 +152,7 @@ export async function openCatalogueFiles(
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
+      clearInterval(retryingFull);
       await changes[Symbol.asyncDispose]();
       await last;
     },
