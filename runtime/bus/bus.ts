@@ -16,6 +16,7 @@ import { ensureDeclared } from "./declarations/ensure-declared.ts";
 import { type Link, openLink } from "./link/link.ts";
 import { probeSubjects } from "./link/storage.ts";
 import { coalesceWrites } from "./nats-patches/coalesced-writes.ts";
+import { guardHandlers } from "./nats-patches/guarded-handlers.ts";
 import { PlainHeaders } from "./nats-patches/plain-headers.ts";
 import { poolFrames } from "./nats-patches/pooled-frames.ts";
 import { saveOnRequests } from "./nats-patches/thrifty-requests.ts";
@@ -83,6 +84,9 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });
   await ensureDeclared(manager, { replicas: options.replicas, stores: changeableOf(options.stores), signal, onWait });
   const tellUnreadable = tellingOnce((record) => onStatus?.({ kind: "unreadable", ...record }));
+  guardHandlers(connection, (subject, error) =>
+    tellUnreadable({ subject, sequence: 0, reason: messageFromUnknown(error) }),
+  );
   link.storage.onChange((fault) =>
     onStatus?.(fault === undefined ? { kind: "stores again" } : { kind: "stalled", reason: fault }),
   );

@@ -54,8 +54,7 @@ class AcknowledgedPublisher {
     this.#connection = connection;
     this.#link = link;
     this.#prefix = `${openInbox(connection)}.`;
-    const tellUnreadable = () => {}; // whoever publishes is told
-    listen({ connection, tellUnreadable }, `${this.#prefix}*`, (message) => this.#acknowledged(message));
+    listen({ connection }, `${this.#prefix}*`, (message) => this.#acknowledged(message));
     link.onLoss(() =>
       this.#giveUp(
         () => true,
