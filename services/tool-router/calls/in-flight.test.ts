@@ -74,6 +74,18 @@ test("who comes to a call that is being canceled waits for its end and starts it
   expect(await again).toMatchObject({ outputJson: "2" });
 });
 
+test("LOOP-15 who waits for the end of a call that is being canceled leaves when it cancels", async () => {
+  const calls = new InFlightCalls();
+  const start = () => new Promise<never>(() => {});
+  const [leaver, next] = [waiter(false), waiter(false)];
+  const first = resultOf(calls.join(leaver.waiting, start));
+  leaver.leave();
+  await expect(first).rejects.toThrow("left");
+  const second = resultOf(calls.join(next.waiting, start));
+  next.leave();
+  await expect(second).rejects.toThrow("left");
+}, 1_000);
+
 test("LOOP-15 a call that is canceled before anything of it has begun ends with a result that says so, for all who wait", async () => {
   const calls = new InFlightCalls();
   const start = async ({ signal }: CallControl) => {

@@ -4,6 +4,7 @@ import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type Answer, canceled } from "./answers/answer.ts";
 import { type CallIdentity, differencesOfRequests, refuseForeign } from "./records/call-identity.ts";
 
@@ -83,7 +84,7 @@ export class InFlightCalls {
 
   async *join(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = waiter;
-    while (this.#calls.get(callId)?.control.signal.aborted) await this.#calls.get(callId)?.finished; // it is ending: nobody can join it
+    for (let ending = this.#ending(callId); ending; ending = this.#ending(callId)) await unlessAborted(ending, signal);
     signal.throwIfAborted();
     const call = this.#calls.get(callId) ?? this.#start(waiter, start);
     const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, asNamed(call, identity));
@@ -105,6 +106,12 @@ export class InFlightCalls {
       const isDeserted = call.listeners.size === 0 && this.#calls.get(callId) === call;
       if (isDeserted && !(signal.aborted && waiter.isLost())) call.control.abort(signal.reason);
     }
+  }
+
+  /** The end of a call that is being canceled: nobody can join it. */
+  #ending(callId: string): Promise<void> | undefined {
+    const call = this.#calls.get(callId);
+    return call?.control.signal.aborted ? call.finished : undefined;
   }
 
   #start(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): InFlightCall {
