@@ -1,6 +1,7 @@
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
@@ -35,12 +36,10 @@ export interface CallWaiter {
   readonly isLost: () => boolean;
 }
 
-type Update = { kind: "event"; event: CallEvent } | { kind: "failed"; error: unknown };
-
 interface InFlightCall {
   readonly identity: CallIdentity;
   readonly control: AbortController;
-  readonly listeners: Set<(update: Update) => void>;
+  readonly listeners: Set<EventQueue<CallEvent>>;
   readonly finished: Promise<void>;
   /** Once the name is resolved. */
   reference?: string;
@@ -49,6 +48,7 @@ interface InFlightCall {
 }
 
 class CallCanceled extends Failure {}
+/** A reader that does not keep up loses progress and logs, never the end. */
 const MAX_UNREAD = 1_000;
 const MAX_CANCELED = 10_000;
 
@@ -84,34 +84,24 @@ export class InFlightCalls {
 
   async *join(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): AsyncGenerator<CallEvent> {
     const { callId, identity, signal } = waiter;
-    for (let ending = this.#ending(callId); ending; ending = this.#ending(callId)) await unlessAborted(ending, signal);
+    for (let ending = this.#calls.get(callId); ending?.control.signal.aborted; ending = this.#calls.get(callId))
+      await unlessAborted(ending.finished, signal); // nobody can join it
     signal.throwIfAborted();
     const call = this.#calls.get(callId) ?? this.#start(waiter, start);
     const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, asNamed(call, identity));
     if (differences.length > 0) refuseForeign(callId, differences);
-    const inbox = openInbox();
-    const onAbort = () => inbox.push({ kind: "failed", error: signal.reason });
-    call.listeners.add(inbox.push);
+    const unread = createEventQueue<CallEvent>({ limit: MAX_UNREAD });
+    const onAbort = () => unread.end(signal.reason);
+    call.listeners.add(unread);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
-      for (;;) {
-        const update = await inbox.next();
-        if (update.kind === "failed") throw update.error;
-        yield update.event;
-        if (update.event.case === "result") return;
-      }
+      yield* unread;
     } finally {
       signal.removeEventListener("abort", onAbort);
-      call.listeners.delete(inbox.push);
+      call.listeners.delete(unread);
       const isDeserted = call.listeners.size === 0 && this.#calls.get(callId) === call;
       if (isDeserted && !(signal.aborted && waiter.isLost())) call.control.abort(signal.reason);
     }
-  }
-
-  /** The end of a call that is being canceled: nobody can join it. */
-  #ending(callId: string): Promise<void> | undefined {
-    const call = this.#calls.get(callId);
-    return call?.control.signal.aborted ? call.finished : undefined;
   }
 
   #start(waiter: CallWaiter, start: (control: CarryOutControl) => Promise<Answer>): InFlightCall {
@@ -123,28 +113,26 @@ export class InFlightCalls {
       listeners: new Set(),
       finished: finishing.promise,
     };
-    const notify = (update: Update) => {
-      for (const listener of [...call.listeners]) listener(update);
-    };
     this.#calls.set(waiter.callId, call);
     const emit = (event: CallEvent) => {
-      notify({ kind: "event", event });
+      for (const listener of call.listeners) listener.push(event);
       if (call.observer && performance.now() < call.observer.untilMs) call.observer.onEvent(event);
     };
     const onResolved = (reference: string) => {
       call.reference = reference;
     };
     const isCanceledFor = (principal: string) => this.#isCanceledFor(waiter.callId, principal);
-    void start({ signal: control.signal, emit, isCanceledFor, onResolved })
-      .then(
-        (answer): Update => ({ kind: "event", event: { case: "result", value: answer } }),
-        (error: unknown): Update => updateOfFailure(error, control.signal),
-      )
-      .then((update) => {
-        this.#calls.delete(waiter.callId);
-        finishing.resolve();
-        notify(update);
-      });
+    const finish = (value: Answer | undefined, error?: unknown) => {
+      this.#calls.delete(waiter.callId);
+      finishing.resolve();
+      for (const listener of call.listeners) {
+        if (value !== undefined) listener.push({ case: "result", value });
+        listener.end(error);
+      }
+    };
+    const fail = (error: unknown) =>
+      neverBegan(error, control.signal) ? finish(canceled(Effect.PURE)) : finish(undefined, error);
+    void start({ signal: control.signal, emit, isCanceledFor, onResolved }).then(finish, fail);
     return call;
   }
 }
@@ -155,30 +143,6 @@ function asNamed({ identity, reference }: InFlightCall, asked: CallIdentity): Ca
 }
 
 /** If the error is the reason of the cancellation, the call never began: an execution returns an answer of its own. */
-function updateOfFailure(error: unknown, { reason, aborted }: AbortSignal): Update {
-  const isCanceled = aborted && error === reason && reason instanceof CallCanceled;
-  return isCanceled
-    ? { kind: "event", event: { case: "result", value: canceled(Effect.PURE) } }
-    : { kind: "failed", error };
-}
-
-/** Updates in order. A reader that does not keep up loses progress and logs, never the end. */
-function openInbox() {
-  const unread: Update[] = [];
-  let arrived = Promise.withResolvers<void>();
-  return {
-    push(update: Update): void {
-      const isPassing = update.kind === "event" && update.event.case !== "result";
-      if (isPassing && unread.length >= MAX_UNREAD) return;
-      unread.push(update);
-      arrived.resolve();
-    },
-    async next(): Promise<Update> {
-      while (unread.length === 0) {
-        arrived = Promise.withResolvers<void>();
-        await arrived.promise;
-      }
-      return unread.shift()!;
-    },
-  };
+function neverBegan(error: unknown, { reason, aborted }: AbortSignal): boolean {
+  return aborted && error === reason && reason instanceof CallCanceled;
 }

@@ -94,6 +94,7 @@ export async function openCatalogueFiles(
   async function load(): Promise<void> {
     const [toolFiles, agentFiles] = [await readFiles(tools), await readFiles(agents)];
     await catalogue.caughtUp();
+    lacksRoom = false;
     const refusedTools = await applyFiles(tools, toolFiles);
     if (areNews(refusedTools.map(fileOf), refusedByKind.tools))
       catalogue.setRefusedTools(new Map(refusedTools.map(({ name, refused: file }) => [name, file])));
@@ -129,11 +130,7 @@ export async function openCatalogueFiles(
   await last;
   const changes = watchDirectories([options.toolsDirectory, options.agentsDirectory], sinceMs, reload);
   void retryFaulty();
-  const retryingFull = setInterval(() => {
-    if (!lacksRoom) return;
-    lacksRoom = false; // until it is refused again
-    reload();
-  }, PAUSE_MS);
+  const retryingFull = setInterval(() => lacksRoom && reload(), PAUSE_MS);
 
   /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
   async function retryFaulty(): Promise<void> {
