@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 const here = new URL("./", import.meta.url);
-const patches = readdirSync(here).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
+const patches = readdirSync(here, { recursive: true, encoding: "utf8" }).filter(
+  (name) => name.endsWith(".ts") && !name.endsWith(".test.ts"),
+);
 
 test.each(patches)("%s names the release of the library that it was made for, which is the one installed", (name) => {
   const [, library, version] =

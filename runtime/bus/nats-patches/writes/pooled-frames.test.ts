@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTestBus } from "../../../test/harness/bus.ts";
+import { openTestBus } from "../../../../test/harness/bus.ts";
 
 /** The transport below the client's protocol, which writes to the socket. */
 interface Inside {
