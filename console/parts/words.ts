@@ -25,9 +25,9 @@ export function clockOf(ms: number | undefined): string {
 
 const dayOf = (ms: number) => new Date(ms).setHours(0, 0, 0, 0);
 
-/** As `340 ms`, `2.4 s`, `3 min 10 s`, `2 h 5 min`. */
+/** As `340 ms`, `2.4 s`, `3 min 10 s`, `2 h 5 min`; what has not begun by this machine's clock took no time yet. */
 export function durationOf(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 10_000) return `${(ms / 1_000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
@@ -62,13 +62,28 @@ export function usageText(usage: Usage | undefined): string {
 
 const apart = (count: bigint, of: string) => (count > 0n ? ` (${count.toLocaleString()} ${of})` : "");
 
-/** JSON as one reads it; the text itself where it is none. */
+const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[{\]},:]|\s+/g;
+
+/** JSON as one reads it, with the numbers that it was written with; the text itself where it is none. */
 export function prettyJson(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), undefined, 2);
+    JSON.parse(text);
   } catch {
     return text;
   }
+  let line = "\n";
+  return text.replace(JSON_TOKENS, (token) => {
+    if (token.startsWith('"')) return JSON.stringify(JSON.parse(token));
+    if (token === ",") return token + line;
+    if (token === ":") return ": ";
+    if (token === "{" || token === "[") {
+      line += "  ";
+      return token + line;
+    }
+    if (token !== "}" && token !== "]") return token.trim() && `${token[0]}${token.at(-1)}`;
+    line = line.slice(0, -2);
+    return line + token;
+  });
 }
 
 /** As `1 turn`, `3 turns`. */

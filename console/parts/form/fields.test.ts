@@ -52,6 +52,20 @@ describe("a form from a schema (ORCH-12)", () => {
     expect(fieldsFrom(schema)).toMatchObject([{ name: "" }]);
   });
 
+  it("numbers are passed on as they were written", () => {
+    const fields = fieldsFrom(approval);
+    const entries = {
+      ...initialEntries(fields),
+      approved: "true",
+      count: "9007199254740993",
+      more: "[1.10, 12345678901234567890]",
+    };
+    expect(answerFrom(fields, entries)).toBe(
+      '{"approved":true,"count":9007199254740993,"more":[1.10, 12345678901234567890]}',
+    );
+    expect(answerFrom(fieldsFrom('{"type":"number"}'), { "": "+5" })).toBe("5");
+  });
+
   it("an answer that is no object", () => {
     expect(answer('{"type":"string"}', { "": "yes" })).toBe("yes");
     expect(answer("", { "": '{"a":1}' })).toEqual({ a: 1 });

@@ -82,31 +82,34 @@ function entryFrom({ kind, choices, initial, isRequired }: Field): string {
 /** The answer as JSON text. Throws an error that names the field whose text cannot be one. */
 export function answerFrom(fields: readonly Field[], entries: Entries): string {
   const [first] = fields;
-  if (fields.length === 1 && first?.name === "") return JSON.stringify(valueFrom(first, entries[""] ?? "") ?? null);
-  const values = fields.map((field) => [field.name, valueFrom(field, entries[field.name] ?? "")] as const);
-  return JSON.stringify(Object.fromEntries(values.filter(([, value]) => value !== undefined)));
+  if (fields.length === 1 && first?.name === "") return jsonFrom(first, entries[""] ?? "") ?? "null";
+  const members = fields.flatMap((field) => {
+    const json = jsonFrom(field, entries[field.name] ?? "");
+    return json === undefined ? [] : [`${JSON.stringify(field.name)}:${json}`];
+  });
+  return `{${members.join()}}`;
 }
 
-/** Undefined for what was left empty and may be. */
-function valueFrom({ name, title, kind, choices, isRequired }: Field, entry: string): unknown {
+/** Undefined for what was left empty and may be. Numbers and JSON stay as they were written. */
+function jsonFrom({ name, title, kind, choices, isRequired }: Field, entry: string): string | undefined {
   const called = title || "the answer";
-  if (kind === "text" || kind === "long-text") return entry === "" && !isRequired ? undefined : entry;
+  if (kind === "text" || kind === "long-text") return entry === "" && !isRequired ? undefined : JSON.stringify(entry);
   if (entry.trim() === "") {
     if (isRequired && name !== "") throw new Error(`${called} is missing`);
     return undefined;
   }
-  if (kind === "choice") return choices[Number(entry)];
-  if (kind === "yes-no") return entry === "true";
-  if (kind === "json") return jsonFrom(called, entry);
-  const value = Number(entry);
-  if (!Number.isFinite(value)) throw new Error(`${called} is no number`);
-  return value;
+  if (kind === "choice") return JSON.stringify(choices[Number(entry)]);
+  if (kind === "yes-no") return entry;
+  if (kind === "json" && !isJson(entry)) throw new Error(`${called} is no JSON: a text stands in quotes, as "yes"`);
+  if (kind !== "json" && !Number.isFinite(Number(entry))) throw new Error(`${called} is no number`);
+  return isJson(entry) ? entry : `${Number(entry)}`;
 }
 
-function jsonFrom(called: string, entry: string): unknown {
+function isJson(text: string): boolean {
   try {
-    return JSON.parse(entry);
+    JSON.parse(text);
+    return true;
   } catch {
-    throw new Error(`${called} is no JSON: a text stands in quotes, as "yes"`);
+    return false;
   }
 }
