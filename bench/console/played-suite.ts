@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
@@ -24,29 +25,32 @@ export interface Played {
 export const LAST = "that was all.";
 
 /** The console's files, and behind them services that answer at once: what is measured is the page. */
-export async function openPlayedSuite(played: Played): Promise<PlayedSuite> {
-  const takes = createConsolePaths({ files: await readConsoleFiles() });
-  const serve = connectNodeAdapter({
-    routes: (router) => {
-      router.service(RunService, {
-        listRuns: ({ pageSize, pageToken, states }) =>
-          pageOfRuns(states.length > 0 ? 0 : played.runs, pageSize, pageToken),
-        async *watchRuns(_request, { signal }) {
-          yield { update: { case: "start" as const, value: { nextSequence: 1n } } };
-          await left(signal); // nothing more happens
-        },
-        watchRun: ({ fromSequence }, { signal }) => updatesOfRun(played.deltas, Number(fromSequence ?? 0n), signal),
-      });
-      router.service(ToolCallService, { listToolCalls: () => ({ calls: [] }) });
-      router.service(AuditService, {
-        listAuditEvents: () => ({ events: [] }),
-        async *watchAuditEvents(_request, { signal }) {
-          for (let index = 0; index < played.auditEvents; index++) yield { update: auditUpdate(index) };
-          await left(signal); // nothing more happens
-        },
-      });
-    },
+export function openPlayedSuite(played: Played): Promise<PlayedSuite> {
+  return serveConsole((router) => {
+    router.service(RunService, {
+      listRuns: ({ pageSize, pageToken, states }) =>
+        pageOfRuns(states.length > 0 ? 0 : played.runs, pageSize, pageToken),
+      async *watchRuns(_request, { signal }) {
+        yield { update: { case: "start" as const, value: { nextSequence: 1n } } };
+        await left(signal); // nothing more happens
+      },
+      watchRun: ({ fromSequence }, { signal }) => updatesOfRun(played.deltas, Number(fromSequence ?? 0n), signal),
+    });
+    router.service(ToolCallService, { listToolCalls: () => ({ calls: [] }) });
+    router.service(AuditService, {
+      listAuditEvents: () => ({ events: [] }),
+      async *watchAuditEvents(_request, { signal }) {
+        for (let index = 0; index < played.auditEvents; index++) yield { update: auditUpdate(index) };
+        await left(signal); // nothing more happens
+      },
+    });
   });
+}
+
+/** Serves the console's files, and behind them what is played. */
+export async function serveConsole(routes: (router: ConnectRouter) => void): Promise<PlayedSuite> {
+  const takes = createConsolePaths({ files: await readConsoleFiles() });
+  const serve = connectNodeAdapter({ routes });
   const server = createServer((request, response) => {
     if (!takes(request, response, request)) serve(request, response);
   });
@@ -61,13 +65,13 @@ export async function openPlayedSuite(played: Played): Promise<PlayedSuite> {
 }
 
 /** Resolves when the page has gone. */
-function left(signal: AbortSignal): Promise<void> {
+export function left(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 const startMs = Date.now();
 
-function pageOfRuns(count: number, pageSize: number, pageToken: string) {
+export function pageOfRuns(count: number, pageSize: number, pageToken: string) {
   const first = Number(pageToken || 0);
   const last = Math.min(count, first + pageSize);
   const runs = Array.from({ length: last - first }, (_, index) =>

@@ -25,6 +25,8 @@ export function KeyForm() {
             type="password"
             autocomplete="current-password"
             required
+            pattern="\s*[!-~]+\s*"
+            title="A key has letters, digits and signs of ASCII, and no space within"
             aria-describedby="key-help"
             value={text.value}
             onInput={(event) => {

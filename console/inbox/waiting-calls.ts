@@ -1,15 +1,15 @@
-import { computed, signal } from "@preact/signals";
+import { computed } from "@preact/signals";
 import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { isForPeople } from "#runtime/content/questions.ts";
 import { msOf } from "../parts/words.ts";
-import { clientOf } from "../suite/connection.ts";
+import { clientOf, personalSignal } from "../suite/connection.ts";
 
 /** How often it is asked what waits, in ms: the contract has no watch of it. */
 export const inboxMs = 2_000;
 
 /** What waits for people, as the frame around the screens asked last. */
-export const waitingForPeople = signal<readonly ToolCall[]>([]);
+export const waitingForPeople = personalSignal<readonly ToolCall[]>([]);
 
 /** Since when each run that waits for a person does, in ms of the clock. */
 export const waitingRuns = computed(() => {

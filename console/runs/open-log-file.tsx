@@ -1,11 +1,14 @@
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Fault } from "../parts/notice.tsx";
 import { goTo, linkTo } from "../parts/place.ts";
+import { personalSignal } from "../suite/connection.ts";
 import { eventsFromFile } from "./timeline/log-file.ts";
 
 /** The run's log that was opened last, for as long as the page is. */
-export const openedLog = signal<{ readonly name: string; readonly events: readonly RunEvent[] }>();
+export const openedLog = personalSignal<{ readonly name: string; readonly events: readonly RunEvent[] } | undefined>(
+  undefined,
+);
 
 /** The id that stands for it in addresses; no run's has a ~. */
 export const OPENED = "~file";

@@ -2,7 +2,7 @@
 
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { signal } from "@preact/signals";
+import { effect, type Signal, signal } from "@preact/signals";
 import { type Connection, openConnection } from "../../sdk/typescript/client/connection.ts";
 import { errorOf, isPassing } from "../../sdk/typescript/client/error.ts";
 
@@ -11,6 +11,15 @@ const KEY = "toolbus-key";
 
 /** Whether the suite has refused to answer without a key, or with the one given; holds what it said. */
 export const refusedKey = signal<string>();
+
+/** What a page holds of whoever uses it, which is forgotten when a key is asked for: the next one may be another's. */
+export function personalSignal<T>(empty: T): Signal<T> {
+  const held = signal(empty);
+  effect(() => {
+    if (refusedKey.value !== undefined) held.value = empty;
+  });
+  return held;
+}
 
 /** Since when the suite has not been reached, in ms of the clock; undefined while it answers. */
 export const unreachableSince = signal<number>();

@@ -73,6 +73,30 @@ it("a login comes back to where the page stood, goes on with later tokens, and i
   await page.context().close();
 });
 
+it("a login that is left while its token is exchanged stays left", async () => {
+  const page = await stage.open("#/agents");
+  const exchanging = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<void>();
+  await page.route(`${issuer.issuer}/token`, async (route) => {
+    if (route.request().postData()?.includes("grant_type=refresh_token")) {
+      exchanging.resolve();
+      await left.promise;
+    }
+    await route.continue();
+  });
+  await page.getByRole("button", button()).click();
+  await exchanging.promise;
+  await page.getByRole("button", { name: "leave" }).click();
+  await page.getByLabel("Your key").waitFor();
+  const exchanged = page.waitForResponse(`${issuer.issuer}/token`);
+  left.resolve();
+  await (await exchanged).finished();
+  await page.evaluate(() => fetch("/console/login.json")); // what the page does with the answer is done by then
+  expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toBe("{}");
+  expect(await page.getByLabel("Your key").count()).toBe(1);
+  await page.context().close();
+});
+
 it("what the issuer refuses is told, and what this tab has not asked for is passed over", async () => {
   const page = await stage.open("");
   await page.goto(`${stage.suite.url}/?code=made-up&state=made-up#/runs`);

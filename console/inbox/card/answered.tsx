@@ -1,7 +1,7 @@
-import { signal } from "@preact/signals";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { isAt, linkTo } from "../../parts/place.ts";
 import { clockOf } from "../../parts/words.ts";
+import { personalSignal } from "../../suite/connection.ts";
 
 export type AnswerKind = "answered" | "declined";
 
@@ -15,7 +15,7 @@ interface AnsweredCall {
 const keptAnswers = 5;
 
 /** What was answered in this page, latest first: what waited is gone from the list, and what came of it is to be seen. */
-const answered = signal<readonly AnsweredCall[]>([]);
+const answered = personalSignal<readonly AnsweredCall[]>([]);
 
 export function noteAnswered(call: ToolCall, kind: AnswerKind): void {
   answered.value = [{ call, kind, atMs: Date.now() }, ...answered.value].slice(0, keptAnswers);

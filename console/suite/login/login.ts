@@ -86,6 +86,7 @@ function follow(tokens: Tokens): void {
       .then(({ exchangeTokens }) => exchangeTokens(tokens))
       .then(
         (next) => {
+          if (stored(TOKENS) === undefined) return; // left meanwhile
           take(next);
           follow(next);
         },

@@ -1,0 +1,63 @@
+// Keys that a page is given, one after the other (ORCH-12).
+
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { left } from "../../../bench/console/played-suite.ts";
+import { openPlayedStage, quietRuns } from "./stage.ts";
+
+describe("a key", () => {
+  it("that no request can carry is refused in words", async () => {
+    await using stage = await openPlayedStage((router) => {
+      router.service(ToolCallService, {
+        listToolCalls: () => {
+          throw new ConnectError("a key is needed", Code.Unauthenticated);
+        },
+      });
+      router.service(RunService, { listRuns: () => ({}), watchRuns: quietRuns });
+    });
+    const page = await stage.open("runs");
+    await page.getByLabel("Your key").fill("“the-key”");
+    await page.getByRole("button", { name: "enter" }).click();
+    const isRefused = () =>
+      page.getByLabel("Your key").evaluate((input: HTMLInputElement) => input.validity.patternMismatch);
+    await expect.poll(isRefused).toBe(true);
+  });
+
+  it("SEC-2 of another principal shows nothing of what the last one was asked, or has answered", async () => {
+    const call = { callId: "call_1", tool: "confirm_of_ann", agent: "shop", state: ToolCallState.WAITING };
+    let isAnswered = false;
+    await using stage = await openPlayedStage((router) => {
+      router.service(ToolCallService, {
+        async listToolCalls(_request, { requestHeader, signal }) {
+          if (requestHeader.get("authorization") !== "Bearer ann") await left(signal); // it is busy
+          const waiting = { ...call, executionType: ExecutionType.SPACE };
+          return { calls: isAnswered ? [{ ...waiting, callId: "call_2", tool: "second_of_ann" }] : [waiting] };
+        },
+      });
+      router.service(SpaceService, {
+        answerToolCall() {
+          isAnswered = true;
+          return {};
+        },
+      });
+    });
+    const page = await stage.open("inbox");
+    await page.evaluate(() => sessionStorage.setItem("toolbus-key", "ann"));
+    await page.reload();
+    await page.getByLabel("Answer").fill("1");
+    await page.getByRole("button", { name: "answer" }).click();
+    await page.getByText(/^answered · confirm_of_ann/).waitFor();
+    await page.getByRole("link", { name: "Inbox 1" }).waitFor();
+    await page.getByRole("button", { name: "leave" }).click();
+    await page.getByLabel("Your key").fill("bob");
+    await page.getByRole("button", { name: "enter" }).click();
+    await page.getByRole("heading", { name: "Inbox" }).waitFor();
+    expect(await page.locator("body").textContent()).not.toContain("of_ann");
+    expect(await page.locator("nav .count").count(), "nobody has said that something waits for him").toBe(0);
+  });
+});
