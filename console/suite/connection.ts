@@ -66,9 +66,33 @@ export function clientOf<S extends DescService>(service: S): Client<S> {
   return connection.client(service);
 }
 
+let answeredMs = 0;
+let isSilent = false;
+let asking = new AbortController();
+
+/** The signal, which aborts also when the suite falls silent, and when it answers again: what is asked with it may be asked twice. */
+export function untilSilence(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, asking.signal]);
+}
+
+/** Notes that what was asked then has waited for long. A suite that answered nothing else meanwhile is not reached. */
+export function noteSilence(sinceMs: number): void {
+  if (answeredMs >= sinceMs) return;
+  unreachableSince.value ??= sinceMs;
+  askAnew(true);
+}
+
 /** Notes that the suite has answered. */
 export function noteAnswer(): void {
+  answeredMs = Date.now();
   unreachableSince.value = undefined;
+  if (isSilent) askAnew(false); // streams may be held by a gateway that is silent still
+}
+
+function askAnew(silent: boolean): void {
+  isSilent = silent;
+  asking.abort();
+  asking = new AbortController();
 }
 
 /** Notes what was thrown instead of an answer, and gives its words; nothing for what passes by itself, which is told once for all. */

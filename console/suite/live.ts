@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
-import { isPassing } from "../../sdk/typescript/client/error.ts";
-import { noteAnswer, noteFailure } from "./connection.ts";
+import { errorOf, isPassing } from "../../sdk/typescript/client/error.ts";
+import { noteAnswer, noteFailure, untilSilence } from "./connection.ts";
 import { createFrames } from "./frames.ts";
 
 /** What a stream keeps up to date. */
@@ -13,7 +13,8 @@ export interface Followed<T> {
 }
 
 /**
- * Follows a stream for as long as its component is shown, however often it breaks. The component is rendered once a frame at
+ * Follows a stream while its component is shown and its tab is looked at, however often it breaks: a browser has six connections to a
+ * gateway for all of its tabs, and a stream holds one. The component is rendered once a frame at
  * most, so that a stream that tells thousands of things a second does not outrun it. A new `id` begins anew.
  */
 export function useFollowed<T, M extends Followed<T>>(
@@ -25,20 +26,33 @@ export function useFollowed<T, M extends Followed<T>>(
   const model = useMemo(create, [id]);
   useEffect(() => {
     fault.value = undefined;
-    const closing = new AbortController();
+    let closing = new AbortController();
     const frames = createFrames(() => {
       version.value += 1;
     });
-    void follow(model, closing.signal, frames.request, (text) => {
-      fault.value = text;
-    });
+    const followInSight = () => {
+      closing.abort();
+      closing = new AbortController();
+      if (document.hidden) return;
+      void follow(model, closing.signal, frames.request, (text) => {
+        fault.value = text;
+      });
+    };
+    followInSight();
+    document.addEventListener("visibilitychange", followInSight);
     return () => {
+      document.removeEventListener("visibilitychange", followInSight);
       closing.abort();
       frames.cancel();
     };
   }, [model]);
   version.value; // read, so that the component is rendered again when it changes
   return { model, fault: fault.value };
+}
+
+/** A share of the gateway that is used up has room again a little later. */
+function isResumed(error: unknown): boolean {
+  return isPassing(error) || errorOf(error).reason === "SHARE_EXCEEDED";
 }
 
 async function follow<T>(
@@ -49,14 +63,19 @@ async function follow<T>(
 ): Promise<void> {
   async function* opened() {
     try {
-      yield* model.open(signal);
+      yield* model.open(untilSilence(signal));
     } catch (error) {
       if (!signal.aborted) noteFailure(error);
       throw error;
     }
   }
   try {
-    for await (const message of resumed({ open: opened, isPassing, patienceMs: Number.POSITIVE_INFINITY, signal })) {
+    for await (const message of resumed({
+      open: opened,
+      isPassing: isResumed,
+      patienceMs: Number.POSITIVE_INFINITY,
+      signal,
+    })) {
       noteAnswer();
       model.take(message);
       changed();

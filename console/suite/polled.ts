@@ -1,6 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { noteAnswer, noteFailure } from "./connection.ts";
+import { noteAnswer, noteFailure, noteSilence, untilSilence } from "./connection.ts";
+
+/** For how long an answer is waited for before the suite counts as one that may not be reached, in ms. */
+const silentMs = 10_000;
 
 export interface Polled<T> {
   readonly value: T | undefined;
@@ -29,8 +32,10 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
       if (isAsking || signal.aborted) return;
       isAsking = true;
+      const askedMs = Date.now();
+      const silence = setTimeout(() => noteSilence(askedMs), silentMs);
       try {
-        const answer = await ask(signal);
+        const answer = await ask(untilSilence(signal));
         noteAnswer();
         if (signal.aborted) return;
         value.value = answer;
@@ -38,6 +43,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
       } catch (error) {
         if (!signal.aborted) fault.value = noteFailure(error);
       } finally {
+        clearTimeout(silence);
         isAsking = false;
       }
       if (everyMs > 0 && !document.hidden && !signal.aborted) timer = setTimeout(askOnce, everyMs);
