@@ -45,13 +45,17 @@ export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false
 
   const first = Math.max(0, Math.floor(top.value / rowHeight) - spareRows);
   const last = Math.min(rows.length, Math.ceil((top.value + height.value) / rowHeight) + spareRows);
-  const onScroll = () => {
+  const look = () => {
     const element = box.current;
     if (!element) return;
-    top.value = element.scrollTop;
     const left = element.scrollHeight - element.scrollTop - element.clientHeight;
     isAtEnd.current = left < rowHeight;
     if (left < rowHeight * spareRows) onEnd?.();
+  };
+  useEffect(onEnd ? look : () => {}); // rows that fill no box are not scrolled
+  const onScroll = () => {
+    top.value = box.current?.scrollTop ?? 0;
+    look();
   };
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard

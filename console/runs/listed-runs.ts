@@ -25,8 +25,8 @@ export interface ListedRuns extends Followed<WatchRunsResponse> {
   readonly isWhole: boolean;
   /** Whether the latest ones were listed. */
   readonly hasBegun: boolean;
-  /** Asks for the next page of older ones. */
-  more(): Promise<void>;
+  /** Asks for the next page of older ones; gives whether one came. */
+  more(): Promise<boolean>;
 }
 
 export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns {
@@ -80,13 +80,16 @@ export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns
       return nextPage !== undefined;
     },
     async more() {
-      if (isAsking || nextPage === undefined || nextPage === "") return;
+      const asked = nextPage;
+      if (isAsking || asked === undefined || asked === "") return false;
       isAsking = true;
       try {
-        const { runs, nextPageToken } = await ask(nextPage);
+        const { runs, nextPageToken } = await ask(asked);
+        if (nextPage !== asked) return true; // listed anew meanwhile: this page is not the next one
         nextPage = nextPageToken;
         oldestMs = Math.min(oldestMs, startOf(runs.at(-1)));
         take(runs);
+        return true;
       } finally {
         isAsking = false;
       }

@@ -28,12 +28,11 @@ export function RunsScreen() {
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const shown = words === "" ? listed.runs : listed.runs.filter((run) => matches(run, words));
   const more = () => {
-    const before = listed.runs.length;
     void listed.more().then(
-      () => {
-        if (listed.runs.length > before) drawn.value += 1;
+      (isMore) => {
+        if (isMore) drawn.value += 1;
       },
-      () => {}, // asked for again when one scrolls; the stream tells what is wrong
+      () => {}, // asked for again when the list is drawn; the stream tells what is wrong
     );
   };
   const toggle = (id: string) => {
@@ -66,12 +65,15 @@ export function RunsScreen() {
       </div>
       <ChosenRuns
         runs={shown.filter(({ id }) => chosen.value.has(id))}
-        onDone={() => {
-          chosen.value = new Set();
+        onDone={(id) => {
+          const next = new Set(chosen.value);
+          next.delete(id);
+          chosen.value = next;
         }}
       />
       <Fault text={fault} />
-      {listed.hasBegun && shown.length === 0 && (
+      {listed.hasBegun && !listed.isWhole && shown.length === 0 && <p class="quiet">Looking through older runs …</p>}
+      {listed.isWhole && shown.length === 0 && (
         <Empty>
           No runs here. Start one: <code>toolbus run AGENT "…"</code>
         </Empty>

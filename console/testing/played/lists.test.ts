@@ -1,0 +1,55 @@
+// Lists of more runs than are shown at first (ORCH-12).
+
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { pageOfRuns } from "../../../bench/console/played-suite.ts";
+import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
+
+describe("a list of runs", () => {
+  it("finds words among runs that are older than its first page, and says meanwhile that it looks", async () => {
+    let pages = 0;
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        watchRuns: quietRuns,
+        async listRuns({ pageSize, pageToken }) {
+          pages += 1;
+          return pageOfRuns(1_000, pageSize, pageToken);
+        },
+      });
+    });
+    const page = await stage.open("runs?words=Question+950");
+    await page.locator(".run-row", { hasText: "Question 950," }).waitFor();
+    await page.goto(page.url().replace("950", "nobody asked"));
+    await page.getByText("No runs here").waitFor();
+    expect(pages, "no page is asked for twice").toBeLessThanOrEqual(10);
+  });
+
+  it("runs each again once, though an answer was lost and another refused", async () => {
+    const keys: string[] = [];
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        watchRuns: quietRuns,
+        listRuns: ({ pageSize, pageToken }) => pageOfRuns(3, pageSize, pageToken),
+        forkRun({ runId, idempotencyKey }) {
+          const isFirst = keys.length < 3;
+          keys.push(`${runId} ${idempotencyKey}`);
+          if (isFirst && runId === "run_1") throw new ConnectError("cut off after it was stored", Code.Internal);
+          return { run: { id: "run_new", state: RunState.QUEUED } };
+        },
+      });
+    });
+    const page = await stage.open("runs");
+    for (const id of ["run_0", "run_1", "run_2"]) await page.getByLabel(`choose run ${id}`).check();
+    await page.getByRole("button", { name: "run again" }).click();
+    await page.getByRole("alert").getByText("cut off").waitFor();
+    await page.getByText("1 run chosen").waitFor();
+    await page.getByRole("button", { name: "run again" }).click();
+    await expect.poll(() => keys.length).toBe(4);
+    expect(keys[3], "the same is asked again under the same key").toMatch(/^run_1 .+/);
+    expect(keys[3]).toBe(keys.find((key) => key.startsWith("run_1")));
+  });
+});
