@@ -43,8 +43,9 @@ export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false
     if (element && isFollowing && isAtEnd.current) element.scrollTop = element.scrollHeight;
   }, [rows.length, isFollowing]);
 
-  const first = Math.max(0, Math.floor(top.value / rowHeight) - spareRows);
-  const last = Math.min(rows.length, Math.ceil((top.value + height.value) / rowHeight) + spareRows);
+  const shownFrom = Math.min(top.value, Math.max(0, rows.length * rowHeight - height.value)); // there may be fewer rows than there were
+  const first = Math.max(0, Math.floor(shownFrom / rowHeight) - spareRows);
+  const last = Math.min(rows.length, Math.ceil((shownFrom + height.value) / rowHeight) + spareRows);
   const look = () => {
     const element = box.current;
     if (!element) return;

@@ -27,6 +27,24 @@ describe("a list of runs", () => {
     expect(pages, "no page is asked for twice").toBeLessThanOrEqual(10);
   });
 
+  it("shows what the words leave of it, however far it was scrolled", async () => {
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        watchRuns: quietRuns,
+        listRuns: ({ pageSize, pageToken }) => pageOfRuns(150, pageSize, pageToken),
+      });
+    });
+    const page = await stage.open("runs");
+    await page.locator(".run-row").first().waitFor();
+    await page.locator(".rows").evaluate((box) => {
+      box.scrollTop = box.scrollHeight;
+    });
+    await page.locator(".run-row", { hasText: "Question 149," }).waitFor();
+    await page.getByLabel("Words").fill("Question 3,");
+    await page.locator(".run-row", { hasText: "Question 3," }).waitFor();
+  });
+
   it("runs each again once, though an answer was lost and another refused", async () => {
     const keys: string[] = [];
     await using stage = await openPlayedStage((router) => {
