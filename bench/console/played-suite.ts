@@ -40,7 +40,8 @@ export function openPlayedSuite(played: Played): Promise<PlayedSuite> {
     router.service(AuditService, {
       listAuditEvents: () => ({ events: [] }),
       async *watchAuditEvents(_request, { signal }) {
-        for (let index = 0; index < played.auditEvents; index++) yield { update: auditUpdate(index) };
+        for (let index = 0; index < played.auditEvents; index++)
+          yield { update: { case: "event" as const, value: auditEvent(index) } };
         await left(signal); // nothing more happens
       },
     });
@@ -117,15 +118,14 @@ function eventUpdate(sequence: number, event: Happened): WatchRunResponse {
   return create(WatchRunResponseSchema, { update: { case: "event", value } });
 }
 
-function auditUpdate(index: number) {
-  const value = create(AuditEventSchema, {
+export function auditEvent(index: number) {
+  return create(AuditEventSchema, {
     sequence: BigInt(index),
     kind: AuditKind.PERMITTED,
     createTime: timestampFromMs(startMs),
     tool: "echo",
     rule: "in tools.allowed",
-    callId: `call_${index}`,
+    callId: `call_${`${index}`.padStart(7, "0")}`,
     runId: "run_0",
   });
-  return { case: "event", value } as const;
 }

@@ -52,6 +52,12 @@ export function AuditScreen() {
         </label>
       </div>
       <Fault text={fault} />
+      {model.isCut && (
+        <p class="quiet">
+          The latest are shown; <code>toolbus audit</code> shows older ones, too.
+        </p>
+      )}
+      {!model.hasBegun && !fault && <p class="quiet">The trail is being listed …</p>}
       {model.hasBegun && shown.length === 0 && <Empty>Nothing of this kind is stored.</Empty>}
       <div class="two">
         <Rows

@@ -1,5 +1,10 @@
+import { create } from "@bufbuild/protobuf";
 import type { AuditEvent, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { AuditService, type WatchAuditEventsResponse } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import {
+  AuditService,
+  type WatchAuditEventsResponse,
+  WatchAuditEventsResponseSchema,
+} from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { clientOf } from "../suite/connection.ts";
 import type { Followed } from "../suite/live.ts";
@@ -7,25 +12,57 @@ import type { Followed } from "../suite/live.ts";
 /** Events that a page holds; older ones make room. */
 const heldEvents = 50_000;
 
+/** Pages of older events that are asked for: each may hold few, where few are wanted. */
+const listedPages = 50;
+
 export interface FollowedAudit extends Followed<WatchAuditEventsResponse> {
   readonly events: readonly AuditEvent[];
   readonly hasBegun: boolean;
+  /** Older events are stored, and not shown. */
+  readonly isCut: boolean;
 }
 
-/** The audit trail from the first event that is stored on; of some kinds, or all. */
+/** The audit trail as it goes on, and what came before it, latest first; of some kinds, or all. */
 export function followAudit(kinds: readonly AuditKind[]): FollowedAudit {
   const events: AuditEvent[] = [];
-  let fromSequence = 0n;
-  let hasBegun = false;
+  const filter = { kinds: [...kinds] };
+  let fromSequence: bigint | undefined;
+  let followedFrom = 0n;
+  let pageToken: string | undefined;
+  let pageCount = 0;
+
+  const isListed = () => pageToken === "" || pageCount === listedPages || events.length >= heldEvents;
+
+  async function listOlder(signal: AbortSignal): Promise<void> {
+    const page = await clientOf(AuditService).listAuditEvents(
+      { filter, pageSize: 1_000, pageToken: pageToken ?? "" },
+      { signal },
+    );
+    pageToken = page.nextPageToken;
+    pageCount += 1;
+    events.unshift(...page.events.filter(({ sequence }) => sequence < followedFrom).reverse());
+  }
+
   return {
     events,
     get hasBegun() {
-      return hasBegun;
+      return pageCount > 0;
     },
-    open: (signal) =>
-      clientOf(AuditService).watchAuditEvents({ filter: { kinds: [...kinds] }, fromSequence }, { signal }),
+    get isCut() {
+      return isListed() && pageToken !== "";
+    },
+    async *open(signal) {
+      const place = fromSequence === undefined ? {} : { fromSequence };
+      for await (const message of clientOf(AuditService).watchAuditEvents({ filter, ...place }, { signal })) {
+        yield message;
+        while (!isListed()) {
+          await listOlder(signal);
+          yield create(WatchAuditEventsResponseSchema); // has the page drawn
+        }
+      }
+    },
     take({ update }) {
-      hasBegun = true;
+      if (fromSequence === undefined && update.case === "start") followedFrom = update.value.nextSequence;
       fromSequence = placeAfterUpdate(update, fromSequence);
       if (update.case !== "event") return;
       events.push(update.value);
