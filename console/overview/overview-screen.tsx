@@ -14,7 +14,12 @@ import { McpServers, Services } from "./suite-health.tsx";
 export function OverviewScreen() {
   const { model, fault } = useFollowed("overview", followOverview);
   useClock(1_000);
-  if (!model.hasBegun) return <Screen title="Overview">{<Fault text={fault} />}</Screen>;
+  if (!model.hasBegun)
+    return (
+      <Screen title="Overview">
+        {fault ? <Fault text={fault} /> : <p class="quiet">The runs are being listed …</p>}
+      </Screen>
+    );
   const [open, failed] = [[...model.openRuns.values()], [...model.failed.values()].reverse()];
   const inState = (state: RunState) =>
     open.filter((run) => run.state === state && waitsSinceMs(run) === undefined).length;

@@ -193,12 +193,12 @@ function WaitsFor({ runId, timeline: { sessionId, required } }: { runId: string;
     async (signal) => (await listWaitingCalls(signal, sessionId)).filter((call) => call.runId === runId),
     1_500,
   );
-  if (fault) return <Fault text={fault} />;
   const calls = value ?? [];
-  if (calls.length === 0 && required.length === 0) return null;
+  if (calls.length === 0 && required.length === 0) return <Fault text={fault} />;
   return (
     <section class="section">
       <h2>Waits for</h2>
+      <Fault text={fault} />
       <div class="cards">
         {calls.map((call) => (
           <WaitingCall key={call.callId} call={call} onAnswered={again} />

@@ -72,7 +72,7 @@ export function RunsScreen() {
         }}
       />
       <Fault text={fault} />
-      {listed.hasBegun && !listed.isWhole && shown.length === 0 && <p class="quiet">Looking through older runs …</p>}
+      {!listed.isWhole && shown.length === 0 && !fault && <p class="quiet">The runs are being looked through …</p>}
       {listed.isWhole && shown.length === 0 && (
         <Empty>
           No runs here. Start one: <code>toolbus run AGENT "…"</code>
@@ -105,7 +105,7 @@ function RunRow({ run, isChosen, onToggle }: { run: Run; isChosen: boolean; onTo
         <span class="grow clip wide-only">{run.inputText}</span>
         <span class="grow quiet clip">{said || (run.endReason ? wordFrom(RunEndReason, run.endReason) : run.id)}</span>
         <span class="quiet cell">{run.turnCount > 0 ? counted(run.turnCount, "turn") : ""}</span>
-        <span class="quiet cell wide-only">{usageText(run.usage)}</span>
+        <span class="quiet cell usage wide-only">{usageText(run.usage)}</span>
         <span class="quiet cell">{durationOf((end ?? Date.now()) - start)}</span>
         <time class="quiet cell">{clockOf(start)}</time>
       </a>
