@@ -51,7 +51,7 @@ function LiveRun({ runId }: { runId: string }) {
   const clockMs = useClock(250, isGoing);
   const nowMs = isGoing ? Math.max(clockMs, timeline.lastMs) : timeline.lastMs;
   const run = { id: runId, state: timeline.state };
-  const parkedMs = timeline.spans.findLast(({ id }) => id === "parked")?.startMs;
+  const parkedMs = timeline.spans.findLast(({ kind }) => kind === "waiting")?.startMs;
   return (
     <Screen
       title={timeline.agent ? `Run of ${timeline.agent}` : "Run"}

@@ -129,6 +129,29 @@ describe("a run as spans (ORCH-12)", () => {
     expect(required({ ...answered, 50: { case: "ended", value: { state: RunState.CANCELED } } })).toEqual([]);
   });
 
+  it("each wait for its client is a span of its own", () => {
+    const park = (callId: string) => ({ case: "parked", value: { calls: [{ callId, name: "ask_me" }] } }) as const;
+    const { timeline } = read(
+      eventsAt({
+        0: { case: "accepted", value: {} },
+        10: { case: "claimed", value: {} },
+        20: { case: "turnCommitted", value: { turn: 1, items: [call("f", "ask_me")] } },
+        30: park("f"),
+        40: { case: "callFinished", value: { callId: "f", result: { outputJson: "1" } } },
+        50: { case: "claimed", value: {} },
+        60: { case: "turnCommitted", value: { turn: 2, items: [call("g", "ask_me")] } },
+        70: park("g"),
+      }),
+    );
+    const ids = timeline.spans.map(({ id }) => id);
+    expect([...new Set(ids)]).toEqual(ids);
+    const waits = timeline.spans.filter(({ kind }) => kind === "waiting");
+    expect(waits.map(({ startMs, endMs }) => [startMs, endMs])).toEqual([
+      [30, 50],
+      [70, undefined],
+    ]);
+  });
+
   it("says what the run was asked last, and from where it goes on", () => {
     const said = (role: Role, value: string) =>
       create(ItemSchema, {

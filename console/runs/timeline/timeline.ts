@@ -212,7 +212,8 @@ export class TimelineReader {
 
   #parked({ calls }: RunParked): void {
     const span = this.#spans.add("parked", "waiting", `waits for ${calls.map(({ name }) => name).join(", ")}`);
-    span.input = calls.map(({ name, argumentsJson }) => `${name} ${argumentsJson}`).join("\n");
+    const input = calls.map(({ name, argumentsJson }) => `${name} ${argumentsJson}`).join("\n");
+    Object.assign(span, { id: `parked-${this.timeline.lastSequence}`, input });
     Object.assign(this.timeline, { state: RunState.REQUIRES_ACTION, required: calls });
   }
 
