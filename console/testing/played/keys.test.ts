@@ -28,6 +28,25 @@ describe("a key", () => {
     await expect.poll(isRefused).toBe(true);
   });
 
+  it("of one call that was cut off is refused in words, and can be given anew", async () => {
+    await using stage = await openPlayedStage((router) => {
+      router.service(ToolCallService, {
+        getToolCall: () => {
+          throw new ConnectError("the key of one call does not hold", Code.Unauthenticated);
+        },
+        listToolCalls: () => {
+          throw new ConnectError("a key is needed", Code.Unauthenticated);
+        },
+      });
+      router.service(RunService, { listRuns: () => ({}), watchRuns: quietRuns });
+    });
+    const page = await stage.open("runs");
+    await page.getByLabel("Your key").fill("call.v1.eyJjYWxs");
+    await page.getByRole("button", { name: "enter" }).click();
+    await page.getByRole("alert").getByText("does not hold").waitFor();
+    await page.getByLabel("Your key").waitFor();
+  });
+
   it("SEC-2 of another principal shows nothing of what the last one was asked, or has answered", async () => {
     const call = { callId: "call_1", tool: "confirm_of_ann", agent: "shop", state: ToolCallState.WAITING };
     let isAnswered = false;
