@@ -26,7 +26,7 @@ export function Sessions({ agents }: { agents: readonly string[] }) {
         label="Open sessions, latest first"
         rows={sessions}
         rowHeight={48}
-        narrowRowHeight={88}
+        narrowRowHeight={124}
         keyOf={({ id }) => id}
         render={(session) => <SessionLine session={session} agents={agents} onDone={again} />}
       />
