@@ -1,6 +1,5 @@
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
-import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { nameFrom } from "../../sdk/typescript/client/error.ts";
 
 /** A value of an enum of the contract, as one says it: `in progress`. */
@@ -43,47 +42,6 @@ export function textOf(content: readonly ContentPart[]): string {
       return part.case === "file" ? `[file ${part.value.filename || part.value.mediaType}]` : "";
     })
     .join("\n");
-}
-
-/** As `1,204 tokens in · 380 out · 0.0123 EUR`; empty where nothing was used. */
-export function usageText(usage: Usage | undefined): string {
-  if (!usage) return "";
-  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } = usage;
-  const parts: string[] = [];
-  if (inputTokens > 0n || outputTokens > 0n)
-    parts.push(
-      `${inputTokens.toLocaleString()} tokens in${apart(cachedInputTokens, "cached")}`,
-      `${outputTokens.toLocaleString()} out${apart(reasoningTokens, "reasoning")}`,
-    );
-  if (cost && cost.micros > 0n)
-    parts.push(`${(Number(cost.micros) / 1e6).toFixed(6).replace(/00$/, "")} ${cost.currencyCode}`);
-  return parts.join(" · ");
-}
-
-const apart = (count: bigint, of: string) => (count > 0n ? ` (${count.toLocaleString()} ${of})` : "");
-
-const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[{\]},:]|\s+/g;
-
-/** JSON as one reads it, with the numbers that it was written with; the text itself where it is none. */
-export function prettyJson(text: string): string {
-  try {
-    JSON.parse(text);
-  } catch {
-    return text;
-  }
-  let line = "\n";
-  return text.replace(JSON_TOKENS, (token) => {
-    if (token.startsWith('"')) return JSON.stringify(JSON.parse(token));
-    if (token === ",") return token + line;
-    if (token === ":") return ": ";
-    if (token === "{" || token === "[") {
-      line += "  ";
-      return token + line;
-    }
-    if (token !== "}" && token !== "]") return token.trim() && `${token[0]}${token.at(-1)}`;
-    line = line.slice(0, -2);
-    return line + token;
-  });
 }
 
 /** As `1 turn`, `3 turns`. */

@@ -5,10 +5,11 @@ import { type ListToolsResponse, type ModelTool, ToolService } from "#gen/toolbu
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { Badge, Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
+import { prettyJson } from "../parts/pretty-json.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Facts, Screen, Section } from "../parts/screen.tsx";
 import { TextBlock } from "../parts/text-block.tsx";
-import { prettyJson, wordFrom } from "../parts/words.ts";
+import { wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
 import { Explained } from "./explained.tsx";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
+import { prettyJson } from "../../parts/pretty-json.ts";
 import { TextBlock } from "../../parts/text-block.tsx";
-import { prettyJson } from "../../parts/words.ts";
 
 /** Characters of a text that is read as a sentence. */
 const shortCharacters = 500;

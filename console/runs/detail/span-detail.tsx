@@ -1,6 +1,8 @@
+import { prettyJson } from "../../parts/pretty-json.ts";
 import { Facts } from "../../parts/screen.tsx";
 import { TextBlock } from "../../parts/text-block.tsx";
-import { clockOf, durationOf, prettyJson, usageText } from "../../parts/words.ts";
+import { usageText } from "../../parts/usage-text.ts";
+import { clockOf, durationOf } from "../../parts/words.ts";
 import type { Span } from "../timeline/spans.ts";
 
 /** What one span was given, what came of it, what it took. */

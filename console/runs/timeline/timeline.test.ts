@@ -130,7 +130,10 @@ describe("a run as spans (ORCH-12)", () => {
   });
 
   it("each wait for its client is a span of its own", () => {
-    const park = (callId: string) => ({ case: "parked", value: { calls: [{ callId, name: "ask_me" }] } }) as const;
+    const park = (callId: string): Happening => ({
+      case: "parked",
+      value: { calls: [{ callId, name: "ask_me" }] },
+    });
     const { timeline } = read(
       eventsAt({
         0: { case: "accepted", value: {} },
