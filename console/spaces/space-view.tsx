@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { type SpaceMessage, type ToolMessage, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
@@ -99,16 +100,13 @@ function ToolCard({ message, tool }: { message: SpaceMessage; tool: ToolMessage 
 function SendForm({ spaceId }: { spaceId: string }) {
   const { isBusy, fault, run } = useActing();
   const text = useSignal("");
-  const messageId = useSignal(randomName());
+  const messageId = useMemo(randomName, [text.value]); // what is sent again is the same message, with other words another one
   const send = async (event: Event) => {
     event.preventDefault();
     const content = [{ part: { case: "text", value: text.value } as const }];
-    const isSent = await run(() =>
-      clientOf(SpaceService).sendMessage({ spaceId, content, messageId: messageId.value }),
-    );
+    const isSent = await run(() => clientOf(SpaceService).sendMessage({ spaceId, content, messageId }));
     if (!isSent) return;
     text.value = "";
-    messageId.value = randomName();
   };
   return (
     <form class="form" onSubmit={send}>

@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { randomName } from "../../../sdk/typescript/client/connection.ts";
@@ -11,7 +12,7 @@ import { clientOf } from "../../suite/connection.ts";
 export function ForkForm({ runId, atSequence }: { runId: string; atSequence: number }) {
   const { isBusy, fault, run } = useActing();
   const text = useSignal("");
-  const key = useSignal(randomName());
+  const idempotencyKey = useMemo(randomName, [text.value]); // what is asked again is the same fork
   const fork = async (event: Event) => {
     event.preventDefault();
     await run(async () => {
@@ -20,9 +21,8 @@ export function ForkForm({ runId, atSequence }: { runId: string; atSequence: num
         runId,
         atSequence,
         input: text.value === "" ? [] : [{ item: { case: "message", value: said } }],
-        idempotencyKey: key.value,
+        idempotencyKey,
       });
-      key.value = randomName();
       goTo(linkTo("runs", response.run?.id));
     });
   };

@@ -1,14 +1,17 @@
-// Answers that a person is writing, while the suite refuses what the page asks beside (ORCH-12).
+// What a person writes, while the suite refuses what the page asks beside, or its answer is lost (ORCH-12).
 
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
-import { openPlayedStage, queuedRun } from "./stage.ts";
+import { left } from "../../../bench/console/played-suite.ts";
+import { noCalls, openPlayedStage, queuedRun } from "./stage.ts";
 
-it("stand as they are typed when a poll is refused", async () => {
+it("an answer stands as it is typed when a poll is refused", async () => {
   let isRefused = false;
   await using stage = await openPlayedStage((router) => {
     router.service(RunService, { watchRun: queuedRun });
@@ -29,4 +32,35 @@ it("stand as they are typed when a poll is refused", async () => {
   isRefused = false;
   await expect.poll(() => page.getByRole("alert").count()).toBe(0);
   expect(await page.getByLabel("Answer").inputValue()).toBe("half an ans");
+});
+
+it("a message whose answer was lost is the same when it is sent again, and another with other words", async () => {
+  const sent: string[][] = [];
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(SpaceService, {
+      listSpaces: () => ({ spaces: [{ id: "desk", title: "The desk" }] }),
+      async *watchSpace(_request, { signal }) {
+        yield { update: { case: "start" as const, value: { nextSequence: 1n } } };
+        await left(signal);
+      },
+      sendMessage({ messageId, content }) {
+        sent.push([messageId, String(content[0]?.part.value)]);
+        if (sent.length <= 2) throw new ConnectError("cut off after it was stored", Code.Internal);
+        return {};
+      },
+    });
+  });
+  const page = await stage.open("spaces/desk");
+  const send = async (text: string) => {
+    const count = sent.length;
+    await page.getByLabel("Say something here").fill(text);
+    await page.getByRole("button", { name: "send" }).click();
+    await expect.poll(() => sent.length).toBe(count + 1);
+  };
+  for (const text of ["yes", "yes", "no"]) await send(text);
+  const [ids, texts] = [sent.map(([id]) => id), sent.map(([, text]) => text)];
+  expect(texts).toEqual(["yes", "yes", "no"]);
+  expect(ids[1]).toBe(ids[0]);
+  expect(ids[2]).not.toBe(ids[0]);
 });
