@@ -4,7 +4,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Fault } from "../parts/notice.tsx";
-import { prettyJson } from "../parts/pretty-json.ts";
+import { prettyJson } from "../parts/text/pretty-json.ts";
 import { TextBlock } from "../parts/text-block.tsx";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";

@@ -8,7 +8,7 @@ import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Facts, Screen } from "../parts/screen.tsx";
-import { usageText } from "../parts/usage-text.ts";
+import { usageText } from "../parts/text/usage-text.ts";
 import { clockOf, durationOf, wordFrom } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";

@@ -5,7 +5,7 @@ import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Screen } from "../parts/screen.tsx";
-import { usageText } from "../parts/usage-text.ts";
+import { usageText } from "../parts/text/usage-text.ts";
 import { clockOf, counted, durationOf, msOf, wordFrom } from "../parts/words.ts";
 import { useFollowed } from "../suite/live.ts";
 import { ChosenRuns } from "./chosen-runs.tsx";

@@ -6,7 +6,7 @@ import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Badge, Fault, type Tone } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
-import { prettyJson } from "../parts/pretty-json.ts";
+import { prettyJson } from "../parts/text/pretty-json.ts";
 import { TextBlock } from "../parts/text-block.tsx";
 import { clockOf, msOf, textOf, wordFrom } from "../parts/words.ts";
 import { resultText } from "../runs/timeline/item-text.ts";

@@ -5,9 +5,9 @@ import { type ListToolsResponse, type ModelTool, ToolService } from "#gen/toolbu
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { Badge, Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
-import { prettyJson } from "../parts/pretty-json.ts";
 import { Rows } from "../parts/rows.tsx";
 import { Facts, Screen, Section } from "../parts/screen.tsx";
+import { prettyJson } from "../parts/text/pretty-json.ts";
 import { TextBlock } from "../parts/text-block.tsx";
 import { wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";

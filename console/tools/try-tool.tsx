@@ -3,7 +3,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { type CallToolResult, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Fault } from "../parts/notice.tsx";
-import { prettyJson } from "../parts/pretty-json.ts";
+import { prettyJson } from "../parts/text/pretty-json.ts";
 import { TextBlock } from "../parts/text-block.tsx";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";

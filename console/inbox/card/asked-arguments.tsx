@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { prettyJson } from "../../parts/pretty-json.ts";
+import { prettyJson } from "../../parts/text/pretty-json.ts";
 import { TextBlock } from "../../parts/text-block.tsx";
 
 /** Characters of a text that is read as a sentence. */

@@ -1,7 +1,7 @@
-import { prettyJson } from "../../parts/pretty-json.ts";
 import { Facts } from "../../parts/screen.tsx";
+import { prettyJson } from "../../parts/text/pretty-json.ts";
+import { usageText } from "../../parts/text/usage-text.ts";
 import { TextBlock } from "../../parts/text-block.tsx";
-import { usageText } from "../../parts/usage-text.ts";
 import { clockOf, durationOf } from "../../parts/words.ts";
 import type { Span } from "../timeline/spans.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { durationOf } from "../words.ts";
 import { prettyJson } from "./pretty-json.ts";
-import { durationOf } from "./words.ts";
 
 describe("JSON as one reads it", () => {
   it("is laid out as usual", () => {
