@@ -5,6 +5,9 @@ import { noteAnswer, noteFailure, noteSilence, untilSilence } from "./connection
 /** For how long an answer is waited for before the suite counts as one that may not be reached, in ms. */
 const silentMs = 10_000;
 
+/** How long what is asked once waits for a suite that was not reached, in ms. */
+const missedMs = 2_000;
+
 export interface Polled<T> {
   readonly value: T | undefined;
   readonly fault: string | undefined;
@@ -32,6 +35,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
       if (isAsking || signal.aborted) return;
       isAsking = true;
+      let isMissed = false;
       const askedMs = Date.now();
       const silence = setTimeout(() => noteSilence(askedMs), silentMs);
       try {
@@ -42,11 +46,13 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
         fault.value = undefined;
       } catch (error) {
         if (!signal.aborted) fault.value = noteFailure(error);
+        isMissed = fault.value === undefined;
       } finally {
         clearTimeout(silence);
         isAsking = false;
       }
-      if (everyMs > 0 && !document.hidden && !signal.aborted) timer = setTimeout(askOnce, everyMs);
+      const waitMs = everyMs || (isMissed ? missedMs : 0);
+      if (waitMs > 0 && !document.hidden && !signal.aborted) timer = setTimeout(askOnce, waitMs);
     }
 
     wake.current = () => void askOnce();

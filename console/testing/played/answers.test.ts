@@ -64,3 +64,20 @@ it("a message whose answer was lost is the same when it is sent again, and anoth
   expect(ids[1]).toBe(ids[0]);
   expect(ids[2]).not.toBe(ids[0]);
 });
+
+it("what is asked once is asked again when the suite was not reached", async () => {
+  let asked = 0;
+  await using stage = await openPlayedStage((router) => {
+    const call = { callId: "c", spaceId: "desk", tool: "confirm", state: ToolCallState.WAITING };
+    const executionType = ExecutionType.SPACE;
+    router.service(ToolCallService, { listToolCalls: () => ({ calls: [{ ...call, executionType }] }) });
+    router.service(SpaceService, {
+      getSpace() {
+        if (asked++ === 0) throw new ConnectError("cut off", Code.Unavailable);
+        return { space: { id: "desk", title: "The desk" } };
+      },
+    });
+  });
+  const page = await stage.open("inbox");
+  await page.getByRole("link", { name: "The desk" }).waitFor();
+});
