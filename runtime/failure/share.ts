@@ -11,12 +11,15 @@ export interface UsedShare {
   readonly remedy?: string;
 }
 
-/** SEC-6: a principal has its share, so that none is without room because of another. Says which share, and when to try again. */
-export function refuseShare(principal: string, { of, share, limit, retryMs, remedy }: UsedShare): never {
+/**
+ * SEC-6: a principal, or the address of a stranger, has its share, so that none is without room because of another. Says which share,
+ * and when to try again.
+ */
+export function refuseShare(sender: string, { of, share, limit, retryMs, remedy }: UsedShare): never {
   const retryAfterMs = String(Math.max(1, Math.ceil(retryMs)));
   return refuse(
     "resource_exhausted",
-    `${JSON.stringify(principal)} has its share of ${of}: ${limit} ${share}; ${remedy === undefined ? "" : `${remedy}, or `}try again after ${retryAfterMs} ms`,
+    `${JSON.stringify(sender.replace("\0", ""))} has its share of ${of}: ${limit} ${share}; ${remedy === undefined ? "" : `${remedy}, or `}try again after ${retryAfterMs} ms`,
     { reason: "SHARE_EXCEEDED", metadata: { share, limit: String(limit), retry_after_ms: retryAfterMs } },
   );
 }

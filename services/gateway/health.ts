@@ -1,9 +1,10 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 
 /** Whether an instance of a bus service answers. */
-export type IsServing = (process: string, signal: AbortSignal) => Promise<boolean>;
+export type IsServing = (process: string) => Promise<boolean>;
 
 export interface HealthOptions {
   services: readonly DescService[];
@@ -21,22 +22,21 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth({ services, processOf, isServing, storageFault, intervalMs }: HealthOptions) {
   const stores = () => storageFault() === undefined;
   const names = new Set(["", ...services.map((service) => service.typeName)]);
-  const look = async (service: string, signal: AbortSignal) =>
-    stores() && (service === "" || (await isServing(processOf({ typeName: service }), signal)));
+  /** SEC-5: all who ask at once, strangers too, are answered by one question. */
+  const asked = new Map<string, Promise<boolean>>();
+  const ask = (process: string) =>
+    getOrInsertComputed(asked, process, () => isServing(process).finally(() => asked.delete(process)));
+  const look = async (service: string) =>
+    stores() && (service === "" || (await ask(processOf({ typeName: service }))));
 
   return {
     /** The empty name asks for the gateway itself. Throws `not_found` for a service that is not of the contract. */
-    async check(service: string, signal: AbortSignal): Promise<boolean> {
+    async check(service: string): Promise<boolean> {
       if (!names.has(service)) refuse("not_found", `there is no service "${service}"`, { reason: "SERVICE_NOT_FOUND" });
-      return look(service, signal);
+      return look(service);
     },
-    async list(signal: AbortSignal): Promise<Map<string, boolean>> {
-      const processes = new Map<string, Promise<boolean>>();
-      for (const process of new Set(services.map(processOf))) processes.set(process, isServing(process, signal));
-      const entries = services.map(
-        async (service) =>
-          [service.typeName, stores() && ((await processes.get(processOf(service))) ?? false)] as const,
-      );
+    async list(): Promise<Map<string, boolean>> {
+      const entries = services.map(async ({ typeName }) => [typeName, await look(typeName)] as const);
       return new Map([["", stores()], ...(await Promise.all(entries))]);
     },
     /** How it stands now, then each change. A service that nobody knows is `undefined`. */
@@ -44,10 +44,10 @@ export function createHealth({ services, processOf, isServing, storageFault, int
       if (!names.has(service)) yield undefined;
       let last: boolean | undefined;
       while (!signal.aborted) {
-        const current = names.has(service) ? await look(service, signal) : undefined;
+        const current = names.has(service) ? await look(service) : undefined;
         if (current !== last) yield current;
         last = current;
-        await delay(intervalMs, signal);
+        await delay(intervalMs - (Date.now() % intervalMs), signal); // at the same time as all others
       }
     },
   };

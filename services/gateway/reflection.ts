@@ -2,6 +2,7 @@ import { createRegistry, type DescFile, type DescService, type MessageInitShape,
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import type { ServerReflectionRequest, ServerReflectionResponseSchema } from "#gen/grpc/reflection/v1/reflection_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 
 type Answer = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
@@ -18,13 +19,13 @@ export function createReflection(services: readonly DescService[]): AnswerReflec
   for (const service of services) collectFile(service.file, files);
   const registry = createRegistry(...files.values());
 
-  const filesOfSymbol = (symbol: string): DescFile | undefined => {
-    for (const name of namesAround(symbol)) {
-      const found = registry.get(name);
-      if (found !== undefined) return found.file;
-    }
-    return undefined;
-  };
+  const answers = new Map<DescFile, Answer>();
+  const answerOfFile = (file: DescFile | undefined, fault: string) =>
+    file === undefined ? errorAnswer(Code.NotFound, fault) : getOrInsertComputed(answers, file, withImports);
+
+  /** A method or field is found by the type that holds it. */
+  const fileOfSymbol = (symbol: string): DescFile | undefined =>
+    (registry.get(symbol) ?? registry.get(symbol.slice(0, Math.max(symbol.lastIndexOf("."), 0))))?.file;
 
   const answer = (request: ServerReflectionRequest["messageRequest"]): Answer => {
     switch (request.case) {
@@ -36,7 +37,7 @@ export function createReflection(services: readonly DescService[]): AnswerReflec
       case "fileByFilename":
         return answerOfFile(files.get(request.value), `no file "${request.value}"`);
       case "fileContainingSymbol":
-        return answerOfFile(filesOfSymbol(request.value), `no symbol "${request.value}"`);
+        return answerOfFile(fileOfSymbol(request.value), `no symbol "${request.value}"`);
       case "fileContainingExtension": {
         const { containingType, extensionNumber } = request.value;
         const message = registry.getMessage(containingType);
@@ -68,14 +69,7 @@ function collectFile(file: DescFile, files: Map<string, DescFile>): void {
   for (const dependency of file.dependencies) collectFile(dependency, files);
 }
 
-/** The symbol and what encloses it: a method, field or enum value is found by the type that holds it. */
-function* namesAround(symbol: string): Iterable<string> {
-  const parts = symbol.split(".");
-  for (let length = parts.length; length > 0; length--) yield parts.slice(0, length).join(".");
-}
-
-function answerOfFile(file: DescFile | undefined, fault: string): Answer {
-  if (file === undefined) return errorAnswer(Code.NotFound, fault);
+function withImports(file: DescFile): Answer {
   const files = new Map<string, DescFile>();
   collectFile(file, files);
   const fileDescriptorProto = [...files.values()].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));

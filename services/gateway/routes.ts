@@ -42,11 +42,11 @@ function reflectionRoutes<Q, A>(answer: (request: Q) => A) {
 
 function healthRoutes(health: Health) {
   return {
-    async check({ service }: { service: string }, { signal }: HandlerContext) {
-      return { status: statusFrom(await health.check(service, signal)) };
+    async check({ service }: { service: string }) {
+      return { status: statusFrom(await health.check(service)) };
     },
-    async list(_request: object, { signal }: HandlerContext) {
-      const entries = [...(await health.list(signal))].map(([name, up]) => [name, { status: statusFrom(up) }] as const);
+    async list() {
+      const entries = [...(await health.list())].map(([name, up]) => [name, { status: statusFrom(up) }] as const);
       return { statuses: Object.fromEntries(entries) };
     },
     async *watch({ service }: { service: string }, { signal }: HandlerContext) {

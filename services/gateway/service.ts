@@ -113,7 +113,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       readMaxBytes: config.maxRequestBytes,
       connectionsOfAddress: config.shares.connections,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
-      admit: createAdmission(enter),
+      admit: createAdmission(enter, shares, queue),
       fallback: createPlainPaths({
         enter,
         storageFault,

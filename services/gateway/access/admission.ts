@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { requireAccess, requireWholeKey } from "#runtime/rpc/access/rules.ts";
-import { type HttpRequest, type HttpResponse, sentBy, sinkOf } from "#runtime/rpc/http/messages.ts";
+import { type HttpRequest, type HttpResponse, senderOf, sentBy, sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
@@ -64,12 +64,18 @@ export function createEnterAgain(authenticate: Authenticate, shares: Shares, que
 
 /**
  * Lets a call in by its head: with its caller's identity, if its principal has room and the method's rule allows it, or without one
- * where none is needed.
+ * where none is needed. There, an address has the share of a principal, and waits for its turn as one.
  */
-export function createAdmission(enter: Enter): Admit {
+export function createAdmission(enter: Enter, shares: Shares, queue: FairQueue): Admit {
   return async (request, method, response) => {
     const values = createContextValues();
-    if (isOpen(method.parent) && !bearsCallKey(request)) return values;
+    if (isOpen(method.parent) && !bearsCallKey(request)) {
+      const stranger = senderOf(request);
+      const whenAnswered = atEndOf(response);
+      whenAnswered(shares.take(stranger, kindOf(method)));
+      whenAnswered(await queue.seat(stranger));
+      return values;
+    }
     const caller = await enter(request, response, method);
     if (method === CallerService.method.watchCaller) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     return values.set(callerKey, caller);

@@ -2,6 +2,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -101,4 +102,20 @@ it("SEC-6 paths of plain HTTP have their share, too, and say so as 429", async (
   const again = new AbortController();
   await until(async () => (await watch(mallory, again.signal)).status === 200);
   again.abort();
+});
+
+it("SEC-6 strangers of one address have the share of a principal at what is open to them, and nobody else's", async () => {
+  const transport = createConnectTransport({ baseUrl: url, httpVersion: "2" });
+  const health = createClient(Health, transport);
+  const leaving = new AbortController();
+  const watch = () => health.watch({}, { signal: leaving.signal })[Symbol.asyncIterator]().next();
+  expect((await Promise.all([watch(), watch()])).map(({ done }) => done)).toEqual([false, false]);
+  const refused = await watch().catch(failureFromConnectError);
+  expect(refused).toMatchObject({
+    reason: "SHARE_EXCEEDED",
+    message: expect.stringMatching(/^"[\d.:a-f]+" has its share of this gateway: 2 streams in flight/),
+  });
+  await createClient(AgentService, transport).listAgents({}, { headers: { "x-api-key": "a-key-of-some-length" } });
+  expect((await health.check({})).status).toBe(ServingStatus.SERVING);
+  leaving.abort();
 });

@@ -143,8 +143,8 @@ function checkHealth(): SuiteTool {
     inputSchema: { type: "object", properties: {}, additionalProperties: false },
     effect: { readOnlyHint: true },
   };
-  return toolFrom(described, async ({ health, options }) => {
-    const services = [...(await health.list(options.signal))].map(([name, isServing]) => [
+  return toolFrom(described, async ({ health }) => {
+    const services = [...(await health.list())].map(([name, isServing]) => [
       name || "gateway",
       isServing,
     ]);
