@@ -26,8 +26,7 @@ export function createHealth({ services, processOf, isServing, storageFault, int
   const asked = new Map<string, Promise<boolean>>();
   const ask = (process: string) =>
     getOrInsertComputed(asked, process, () => isServing(process).finally(() => asked.delete(process)));
-  const look = async (service: string) =>
-    stores() && (service === "" || (await ask(processOf({ typeName: service }))));
+  const look = async (service: string) => stores() && (service === "" || (await ask(processOf({ typeName: service }))));
 
   return {
     /** The empty name asks for the gateway itself. Throws `not_found` for a service that is not of the contract. */

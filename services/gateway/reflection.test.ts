@@ -10,7 +10,8 @@ function containing(symbol: string): ServerReflectionRequest {
   return create(ServerReflectionRequestSchema, { messageRequest: { case: "fileContainingSymbol", value: symbol } });
 }
 
-const casesOf = (symbols: readonly string[]) => symbols.map((symbol) => answer(containing(symbol)).messageResponse?.case);
+const casesOf = (symbols: readonly string[]) =>
+  symbols.map((symbol) => answer(containing(symbol)).messageResponse?.case);
 
 it("BUS-3 services, messages, methods and fields are found, and nothing below them", () => {
   const known = ["RunService", "RunService.GetRun", "Run", "Run.id"].map((name) => `toolbus.run.v1.${name}`);

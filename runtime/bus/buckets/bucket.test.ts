@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { refuse } from "../../failure/failure.ts";
+import { withPrincipal } from "../../rpc/identity.ts";
 import { until } from "../../time/until.ts";
 import type { BusStatus } from "../bus.ts";
 import { type Change, type Codec, codecOf } from "./bucket.ts";
@@ -26,6 +27,24 @@ beforeAll(async () => {
   bus = await openTestBus({ onStatus: (status) => statuses.push(status) });
 });
 afterAll(() => bus[Symbol.asyncDispose]());
+
+test("SEC-5 a principal has one list at a time, since each is held whole, and keeps nobody else from theirs", async () => {
+  const bucket = createBucket(bus, { ...place, prefix: "held." });
+  await Promise.all(Array.from({ length: 300 }, (_, n) => bucket.create(`n${n}`, n)));
+  const seen: string[] = [];
+  const list = (name: string) =>
+    withPrincipal(name.slice(0, -1), () =>
+      Array.fromAsync(bucket.list({ where: () => (seen.at(-1) === name ? true : seen.push(name) > 0) })),
+    );
+  const lists = await Promise.all(["mallory1", "mallory2", "mallory3", "alice1"].map(list));
+  expect(lists.map(({ length }) => length)).toEqual([300, 300, 300, 300]);
+  expect(seen.filter((name) => name !== "alice1").filter((name, n, all) => name !== all[n - 1])).toEqual([
+    "mallory1",
+    "mallory2",
+    "mallory3",
+  ]);
+  expect(seen.indexOf("alice1")).toBeLessThan(seen.indexOf("mallory2"));
+});
 
 describe("compare-and-set", () => {
   test("a key is created once, changed from what stands, removed, and created again", async () => {

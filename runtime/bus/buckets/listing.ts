@@ -1,3 +1,5 @@
+import { FairQueue } from "../../collections/fair-queue.ts";
+import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { firstSince } from "../streams/append.ts";
 import { lastSequenceOf, type ReadOptions, readSubject, type StoredMessage } from "../streams/read.ts";
@@ -25,14 +27,26 @@ export async function* standingMessages(
   }
 }
 
+/** A list is held whole: a principal has one at a time. */
+const turns = new FairQueue(Number.POSITIVE_INFINITY);
+
 export async function* listValues<T>(
   bus: Bus,
   place: Place<T>,
   subjects: string,
-  { since, containing, where = () => true, signal }: Part<T>,
+  part: Part<T>,
 ): AsyncGenerator<Found<T>> {
+  yield* await turns.run(currentPrincipal() ?? place.bucket, () => valuesOf(bus, place, subjects, part), part.signal);
+}
+
+async function valuesOf<T>(
+  bus: Bus,
+  place: Place<T>,
+  subjects: string,
+  { since, containing, where = () => true, signal }: Part<T>,
+): Promise<Iterable<Found<T>>> {
   const first = since && (await firstSince(bus, subjects, since, { signal }));
-  if (first === null) return;
+  if (first === null) return [];
   const standing = new Map<string, Found<T>>();
   for await (const message of standingMessages(bus, subjects, { fromSequence: first?.seq, signal })) {
     const isPart = containing === undefined || isRemoval(message.headers) || holds(message.data, containing);
@@ -44,7 +58,7 @@ export async function* listValues<T>(
       standing.set(key, { key, value, revision, writtenAt: message.time });
     } else standing.delete(change.key);
   }
-  yield* standing.values();
+  return standing.values();
 }
 
 function holds({ buffer, byteOffset, length }: Uint8Array, part: Uint8Array): boolean {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
+import { withPrincipal } from "../../rpc/identity.ts";
 import { appendMany, text, textsOf } from "../testing/texts.ts";
-import { readSubject } from "./read.ts";
+import { appendFenced } from "./append.ts";
+import { lastSequenceOf, readSubject } from "./read.ts";
 
 let bus: TestBus;
 
@@ -21,5 +23,30 @@ describe("reading a subject", () => {
     for await (const message of readSubject(bus, "toolbus.run.read-a", from)) tail.push(text(message));
     expect(tail).toEqual(["590", "591", "592", "593", "594", "595", "596", "597", "598", "599"]);
     expect(await textsOf(bus, "toolbus.run.nothing")).toEqual([]);
+  });
+
+  test("SEC-5 who reads much at once does not cost the connection, and keeps nobody else from reading", async () => {
+    const subject = "toolbus.run.read-c";
+    const payload = new Uint8Array(500_000);
+    for (let count = 0; count < 20; count += 1)
+      await appendFenced(bus, { subject, payload, expectedLastSequence: await lastSequenceOf(bus, subject) });
+    await appendMany(bus, "toolbus.run.read-d", 1);
+    const cuts: string[] = [];
+    const following = bus.connection.status();
+    void (async () => {
+      for await (const { type } of following) if (type === "disconnect") cuts.push(type);
+    })();
+    const read = async (name: string) => {
+      let bytes = 0;
+      for await (const { data } of readSubject(bus, `toolbus.run.${name}`)) bytes += data.length;
+      return bytes;
+    };
+    const ended: string[] = [];
+    const reads = Array.from({ length: 20 }, () => withPrincipal("mallory", () => read("read-c")));
+    const mallorys = Promise.all(reads).then((bytes) => ended.push(String(bytes)));
+    const alices = withPrincipal("alice", () => read("read-d")).then((bytes) => ended.push(String(bytes)));
+    await Promise.all([mallorys, alices]);
+    expect(ended).toEqual(["1", String(reads.map(() => 10_000_000))]);
+    expect(cuts).toEqual([]);
   });
 });

@@ -1,5 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
+import { FairQueue } from "../../collections/fair-queue.ts";
+import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { retryOnBus } from "../link/link.ts";
@@ -22,8 +25,14 @@ export interface ReadOptions {
 }
 
 const batchMessages = 256;
-const batchBytes = 8 * 1024 * 1024;
+const batchBytes = 2 * 1024 * 1024;
 const batchMs = 10_000;
+
+/**
+ * nats-server cuts a connection for which 64 MiB wait, with all that goes on over it: no more batches than these are on their way at
+ * once. What takes more than one is long, and each principal reads one of those at a time.
+ */
+const turns = new FairQueue(16);
 
 /**
  * What stands under a subject, in order, up to the last message that was acknowledged when the reading began, or as far as told. Never
@@ -36,9 +45,11 @@ export async function* readSubject(
 ): AsyncGenerator<StoredMessage> {
   const { signal, toSequence } = options;
   const last = toSequence ?? (await lastSequenceOf(bus, subject, signal));
-  let next = options.fromSequence ?? 1;
+  const first = options.fromSequence ?? 1;
+  let next = first;
   while (next <= last) {
-    const batch = await readBatch(bus, subject, next, signal);
+    const turn = next === first ? randomUUID() : (currentPrincipal() ?? subject);
+    const batch = await turns.run(turn, () => readBatch(bus, subject, next, signal), signal);
     const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
     for (const message of messages) {
       if (message === null) return; // what stood there has been removed meanwhile

@@ -144,10 +144,7 @@ function checkHealth(): SuiteTool {
     effect: { readOnlyHint: true },
   };
   return toolFrom(described, async ({ health }) => {
-    const services = [...(await health.list())].map(([name, isServing]) => [
-      name || "gateway",
-      isServing,
-    ]);
+    const services = [...(await health.list())].map(([name, isServing]) => [name || "gateway", isServing]);
     return { serving: Object.fromEntries(services) };
   });
 }
