@@ -2,7 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FairQueue } from "./fair-queue.ts";
 
 beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 
 /** Asks so many times at once; what is given tells who has a seat by now. */
 function asking(queue: FairQueue, principal: string, count: number) {
@@ -38,6 +41,25 @@ test("SEC-5 a request that takes long keeps nobody waiting", async () => {
   const queue = new FairQueue();
   asking(queue, "alice", 1);
   const mallorys = asking(queue, "mallory", 12);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(mallorys).toHaveLength(8);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(mallorys).toHaveLength(12);
+});
+
+test("SEC-5 a request that takes long because this process is busy keeps its seat, for a while", async () => {
+  const queue = new FairQueue();
+  const clock = performance.now.bind(performance);
+  let busyMs = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => clock() + busyMs);
+  asking(queue, "alice", 1);
+  const mallorys = asking(queue, "mallory", 12);
+  for (let looks = 0; looks < 8; looks += 1) {
+    busyMs += 50;
+    await vi.advanceTimersByTimeAsync(10);
+    expect(mallorys).toHaveLength(4);
+  }
+  busyMs += 50;
   await vi.advanceTimersByTimeAsync(10);
   expect(mallorys).toHaveLength(8);
   await vi.advanceTimersByTimeAsync(10);

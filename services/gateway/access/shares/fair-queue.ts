@@ -4,6 +4,8 @@ import { startTimer } from "#runtime/time/timer.ts";
 const SEATS = 4;
 /** A request that is not answered by then waits for something else, and leaves its seat. */
 const SEAT_MS = 10;
+/** Where this process is too busy to look in time, the request may wait for it alone: it is looked at again, so often at most. */
+const MOST_LATE_LOOKS = 8;
 /** Who has asked so lately is one of those who ask. */
 const ACTIVE_MS = 1_000;
 
@@ -30,7 +32,17 @@ export class FairQueue {
       isSeated = false;
       stop();
     };
-    const stop = startTimer(SEAT_MS, leave, { isBackground: true });
+    let stop = () => {};
+    const wait = (lateLooks: number) => {
+      const lookAt = performance.now() + SEAT_MS;
+      const look = () => {
+        const isLate = performance.now() - lookAt > SEAT_MS;
+        if (isLate && lateLooks < MOST_LATE_LOOKS) wait(lateLooks + 1);
+        else leave();
+      };
+      stop = startTimer(SEAT_MS, look, { isBackground: true });
+    };
+    wait(0);
     return leave;
   }
 
