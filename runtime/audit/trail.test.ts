@@ -5,6 +5,7 @@ import { giveWay } from "#runtime/bus/room/give-way.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { openSlices } from "../rpc/handling/messages/slices.ts";
+import { withPrincipal } from "../rpc/identity.ts";
 import { until } from "../time/until.ts";
 import {
   AUDIT_SHARES,
@@ -223,4 +224,19 @@ test("SEC-5 however much is read of the past at once, what else has to be done w
   const median = lateMs.toSorted((a, b) => a - b)[Math.floor(lateMs.length / 2)];
   expect(lateMs.length).toBeGreaterThan(30); // 400 ms of work, in slices of 6
   expect(median).toBeLessThan(20);
+});
+
+test("SEC-5 who reads much of the past at once keeps nobody else waiting for more than a slice of it", async () => {
+  const ended: string[] = [];
+  const work = async (principal: string, steps: number) => {
+    const nextStep = openSlices();
+    for (let step = 0; step < steps; step += 1) {
+      await nextStep();
+      busy(2);
+    }
+    ended.push(principal);
+  };
+  const mallorys = Array.from({ length: 10 }, () => withPrincipal("mallory", () => work("mallory", 12)));
+  await Promise.all([...mallorys, withPrincipal("alice", () => work("alice", 12))]);
+  expect(ended.indexOf("alice")).toBe(0);
 });

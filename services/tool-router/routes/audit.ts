@@ -1,8 +1,9 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { FairQueue } from "#runtime/collections/fair-queue.ts";
 import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
-import { callerOf, isServiceItself } from "#runtime/rpc/identity.ts";
+import { callerOf, isServiceItself, principalOf } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -16,6 +17,9 @@ export interface AuditRoutes {
 }
 
 export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }: AuditRoutes): void {
+  /** SEC-5: each reads through the trail, and a principal has one of them read at a time. */
+  const pages = new FairQueue(Number.POSITIVE_INFINITY);
+
   /** O4; refuses a session of somebody else that is asked for by name. */
   async function rightOf(context: HandlerContext, filter: AuditFilter | undefined): Promise<MayRead | undefined> {
     const caller = callerOf(context);
@@ -41,7 +45,8 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }
       const beforeSequence = Number(placeFromToken(list, pageToken) || 0);
       const mayRead = await rightOf(context, filter);
       const request = { filter, pageSize: sizeOfPage(pageSize), beforeSequence, mayRead };
-      const { events, nextBefore } = await readPage(audit, request, context.signal);
+      const read = () => readPage(audit, request, context.signal);
+      const { events, nextBefore } = await pages.run(principalOf(callerOf(context)), read, context.signal);
       return { events, nextPageToken: tokenFromPlace(list, nextBefore === 0 ? "" : String(nextBefore)) };
     },
   });

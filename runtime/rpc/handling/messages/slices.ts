@@ -1,20 +1,17 @@
-import { setImmediate } from "node:timers/promises";
+import { ownTurn } from "../../../collections/own-turn.ts";
+import { currentPrincipal } from "../../identity.ts";
 
 const SLICE_MS = 5;
 
-/** When the last of all who wait may go on. */
-let last: Promise<unknown> = Promise.resolve();
-
 /**
  * For work of many steps that would hold up what else this thread has to do: what it gives is awaited before each step. After 5 ms
- * of them everything else comes first, and of all the work that is done so, one goes on in a turn of the event loop.
+ * of them all else has as long, and then they go on when it is their principal's turn.
  */
 export function openSlices(): () => Promise<void> {
   let endsAt = performance.now() + SLICE_MS;
   return async () => {
     if (performance.now() < endsAt) return;
-    last = last.then(() => setImmediate());
-    await last;
+    await ownTurn({ sender: currentPrincipal() ?? "" });
     endsAt = performance.now() + SLICE_MS;
   };
 }
