@@ -34,6 +34,7 @@ import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
 import { FairQueue } from "./access/shares/fair-queue.ts";
 import { Shares } from "./access/shares/shares.ts";
+import { UnreadAnswers } from "./access/shares/unread-answers.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createComponents } from "./console/components.ts";
 import { createConsolePaths, readConsoleFiles } from "./console/console-files.ts";
@@ -87,7 +88,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const heldTokens = wanted && new HeldTokens(createBucket(bus, subjectTokens), wanted.view, onFault);
   const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust });
   const queue = new FairQueue();
-  const enter = createEnter(authenticate, shares, queue);
+  const enter = createEnter(authenticate, { shares, queue, unread: new UnreadAnswers(4 * config.maxRequestBytes) });
   const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
   const transportTo = (process: string, before = interceptors) =>
     transportOnBus(bus, { process, interceptors: before, caller: nobody, sendsExpiry: false });

@@ -10,6 +10,7 @@ import { type Authenticate, bearsCallKey } from "./authentication/authentication
 import { isOpen } from "./open-services.ts";
 import type { FairQueue } from "./shares/fair-queue.ts";
 import type { Shares } from "./shares/shares.ts";
+import type { UnreadAnswers } from "./shares/unread-answers.ts";
 
 /** What is entered: a method, or a door that is none, with what a request of it counts as. */
 export type Entered = DescMethod | "calls" | "streams";
@@ -20,13 +21,17 @@ export type Entered = DescMethod | "calls" | "streams";
  */
 export type Enter = (request: HttpRequest, response: HttpResponse, entered: Entered) => Promise<Caller>;
 
-export function createEnter(authenticate: Authenticate, shares: Shares, queue: FairQueue): Enter {
+export function createEnter(
+  authenticate: Authenticate,
+  { shares, queue, unread }: { shares: Shares; queue: FairQueue; unread: UnreadAnswers },
+): Enter {
   return async (request, response, entered) => {
     const caller = await authenticate(request);
     const principal = principalOf(caller);
     sentBy(request, principal);
     const whenAnswered = atEndOf(response);
     whenAnswered(shares.take(principal, kindOf(entered)));
+    whenAnswered(unread.track(principal, sinkOf(response)));
     if (typeof entered === "string") requireWholeKey(THIS_DOOR, caller);
     else requireAccess(entered, caller);
     whenAnswered(await queue.seat(principal));

@@ -1,9 +1,12 @@
+import { once } from "node:events";
+import { connect } from "node:http2";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
-import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { AgentService, ListAgentsRequestSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
@@ -12,7 +15,12 @@ import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
+import { framed, protocols } from "./http-probe.ts";
 
+const protocolsOf = [
+  ["Connect", { type: "application/proto", isFramed: false }],
+  ["gRPC", { type: "application/grpc", isFramed: true }],
+] as const;
 const stack = new AsyncDisposableStack();
 const gate = Promise.withResolvers<void>();
 let url = "";
@@ -35,7 +43,7 @@ beforeAll(async () => {
             waiting += 1;
             if (pageSize === 1) await gate.promise;
             waiting -= 1;
-            return {};
+            return { nextPageToken: "x".repeat(pageSize === 2 ? 100_000 : 0) };
           },
         });
       },
@@ -45,6 +53,7 @@ beforeAll(async () => {
   const env = {
     ...{ NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS: credentials, TOOLBUS_HTTP_PORT: "0" },
     TOOLBUS_API_KEYS: "alice:a-key-of-some-length,mallory:another-key-of-some-length",
+    TOOLBUS_MAX_REQUEST_BYTES: String(64 * 1024),
     TOOLBUS_SHARE_CALLS: "5",
     TOOLBUS_SHARE_STREAMS: "2",
   };
@@ -119,3 +128,29 @@ it("SEC-6 strangers of one address have the share of a principal at what is open
   expect((await health.check({})).status).toBe(ServingStatus.SERVING);
   leaving.abort();
 });
+
+it.each(protocolsOf)(
+  "SEC-6 what a principal leaves unread of its answers is bounded, and nobody else's is cut: %s",
+  async (_, protocol) => {
+    const path = `/${AgentService.typeName}/ListAgents`;
+    const message = toBinary(ListAgentsRequestSchema, create(ListAgentsRequestSchema, { pageSize: 2 }));
+    const ask = (key: string) => {
+      const session = connect(url, { settings: { initialWindowSize: 0 } });
+      const request = session.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": protocol.type,
+        "x-api-key": key,
+      });
+      request.on("error", () => {});
+      request.end(protocol.isFramed ? framed(protocols.gRPC, message) : message);
+      return { session, isCut: () => request.closed, isAnswered: once(request, "response") };
+    };
+    const mallorys = Array.from({ length: 5 }, () => ask("another-key-of-some-length"));
+    const alices = Array.from({ length: 2 }, () => ask("a-key-of-some-length"));
+    await Promise.all(alices.map(({ isAnswered }) => isAnswered));
+    await until(() => mallorys.filter(({ isCut }) => isCut()).length === 3, { what: "the cut of three" });
+    expect(alices.map(({ isCut }) => isCut())).toEqual([false, false]);
+    for (const { session } of [...mallorys, ...alices]) session.destroy();
+  },
+);
