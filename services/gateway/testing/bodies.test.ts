@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { connect } from "node:http2";
+import { setImmediate } from "node:timers/promises";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -93,6 +94,27 @@ describe.each(doors)("%s over HTTP/%s", (_, version, protocol) => {
       message: expect.stringContaining("did not come in time"),
     });
     expect(served).toBe(0);
+  });
+
+  it("SEC-5 a body in hundreds of parts is served, unless these are of a few bytes", async () => {
+    const url = await serve();
+    const sendIn = async (length: number) => {
+      const body = framed(protocol, bytesValue(300 * length));
+      const request = open(url, version, headOf(protocol));
+      for (let from = 0; from < body.length; from += length) {
+        request.write(body.subarray(from, from + length));
+        await setImmediate();
+      }
+      return request;
+    };
+    using tiny = await sendIn(1);
+    expect(outcomeOf(await tiny.answer).reason).toBe("DEADLINE_EXCEEDED");
+    expect(served).toBe(0);
+    if (protocol.method === "WatchAgents") return; // its answer goes on
+    using small = await sendIn(64);
+    small.end();
+    expect(outcomeOf(await small.answer).reason).toBeUndefined();
+    expect(served).toBe(1);
   });
 
   it("SEC-5 a body that comes drop by drop is slower than is allowed", async () => {

@@ -137,7 +137,8 @@ function throwGone(cause?: unknown): never {
 }
 
 function tooSlow(): Error {
-  const text = "the body of the request did not come in time: send it whole, and faster";
+  const text =
+    "the body of the request did not come in time, or came in parts of a few bytes: send it whole, and faster";
   return connectError("deadline_exceeded", text, { reason: "DEADLINE_EXCEEDED" });
 }
 
