@@ -10,6 +10,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { detailOf, nameFromReason } from "#runtime/failure/error-detail.ts";
 import { type HttpServer, type HttpServerOptions, serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { until } from "#runtime/time/until.ts";
 import { bytesValue, openIdleStreams, resetStreams, sendHalf } from "./floods.ts";
 import {
@@ -110,6 +111,11 @@ describe.each(doors)("%s over HTTP/%s", (_, version, protocol) => {
     using tiny = await sendIn(1);
     expect(outcomeOf(await tiny.answer).reason).toBe("DEADLINE_EXCEEDED");
     expect(served).toBe(0);
+    const sendingOn = setInterval(() => {
+      for (let part = 0; part < 100; part += 1) tiny.write(new Uint8Array(1));
+    }, 5);
+    const cut = comesWithin(4_000, tiny.closed); // whoever sends nothing has 5 s
+    expect(await cut.finally(() => clearInterval(sendingOn))).toBe(true);
     if (protocol.method === "WatchAgents") return; // its answer goes on
     using small = await sendIn(64);
     small.end();

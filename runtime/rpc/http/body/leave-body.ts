@@ -3,6 +3,8 @@ import { bodyOfRequest, type HttpRequest } from "../messages.ts";
 
 /** What is passed over of a body that nobody reads any more, so that its client takes the answer before it is cut off. */
 const MOST_BYTES = 1024 * 1024;
+/** As so long a part counts, however short it is. */
+const LEAST_PART_BYTES = 1024;
 const LINGER_MS = 5_000;
 
 /** For a request that is answered before all of it has come: passes over a rest that is short, and then ends it. */
@@ -18,7 +20,7 @@ export function leaveBody(request: HttpRequest): void {
   source.resume();
 
   function onData(chunk: Uint8Array): void {
-    bytes += chunk.length;
+    bytes += Math.max(chunk.length, LEAST_PART_BYTES);
     if (bytes > MOST_BYTES) cut();
   }
   function cut(): void {
