@@ -1,11 +1,10 @@
 // The short form of `npm run faults -- loop`: real processes, a few points with each kind of fault, one seed.
 
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { runCampaign } from "./loop/campaign.ts";
 import { nameOf, type Pair } from "./loop/plan/points.ts";
-import { withouts } from "./loop/plan/without.ts";
 import type { TrialOutcome } from "./loop/trial.ts";
-import { openTreeCopy, type Tree } from "./processes/tree.ts";
+import { openTreeCopy } from "./processes/tree.ts";
 
 /** Seconds, unless the machine is busy. */
 const minutes = 8;
@@ -28,15 +27,10 @@ const pairs: Pair[] = [
   { point: "terminal written, not sent", fault: "lost acknowledgement" },
 ];
 
-let tree: Tree;
-beforeAll(async () => {
-  tree = await openTreeCopy();
-});
-afterAll(() => tree[Symbol.asyncDispose]());
-
 it("LOOP-13 LOOP-14 struck at its points, no run is lost, none ends twice, effects are as promised, clients see the record", {
   timeout: (minutes + 1) * 60_000,
 }, async () => {
+  await using tree = await openTreeCopy();
   const told: string[] = [];
   const onOutcome = ({ trial, violations }: TrialOutcome) => {
     for (const { rule, what } of violations) told.push(`${nameOf(trial.pair)}: ${rule}: ${what}`);
@@ -46,11 +40,3 @@ it("LOOP-13 LOOP-14 struck at its points, no run is lost, none ends twice, effec
   expect(result.violations).toEqual([]);
   expect(result.missed).toEqual([]);
 });
-
-it.each(Object.entries(withouts))(
-  "the part %s can still be taken away in a copy of the tree",
-  async (_name, { edits }) => {
-    await using changed = await openTreeCopy({ edits });
-    expect(changed.directory).not.toBe(tree.directory);
-  },
-);

@@ -1,34 +1,20 @@
 // The short form of `npm run faults -- router`: real processes, a few kills and one freeze.
 
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { openTreeCopy, type Tree } from "./processes/tree.ts";
+import { expect, it } from "vitest";
+import { openTreeCopy } from "./processes/tree.ts";
 import { type Figure, figuresFrom, isBroken } from "./router/check/report.ts";
 import { runRouterFaults } from "./router/run.ts";
-import { withouts } from "./router/without.ts";
 
 const quick = { seed: 5, minutes: 0.2, calls: 200, kills: 3 };
 
 /** One that is so busy that watchers come too late loses some calls of few, with their reason. */
 const onBusyMachine = ({ metric }: Figure) => (metric === "calls_with_result" ? { least: 50 } : {});
 
-let tree: Tree;
-beforeAll(async () => {
-  tree = await openTreeCopy();
-});
-afterAll(() => tree[Symbol.asyncDispose]());
-
 it("TOOL-6 TOOL-7 TOOL-8 TOOL-9 LOOP-14 routers are killed and frozen: each call has one result, or an error that says why", {
   timeout: 600_000,
 }, async () => {
+  await using tree = await openTreeCopy();
   const result = await runRouterFaults({ ...quick, tree: tree.directory, onProgress: () => {} });
   expect(result.violations).toEqual([]);
   expect(figuresFrom(result, quick).filter((figure) => isBroken({ ...figure, ...onBusyMachine(figure) }))).toEqual([]);
 });
-
-it.each(Object.entries(withouts))(
-  "the part %s can still be taken away in a copy of the tree",
-  async (_name, { edits }) => {
-    await using changed = await openTreeCopy({ edits });
-    expect(changed.directory).not.toBe(tree.directory);
-  },
-);
