@@ -36,12 +36,14 @@ type Kind = keyof typeof kinds;
 
 const serviceOfKind: Partial<Record<Kind, string>> = { mcp: "mcp-bridge", worker: "worker-pool" };
 
-const { without, console: isInConsole } = new Command("demo")
+const { without = [], console: isInConsole } = new Command("demo")
   .description("Run an agent through tools of all kinds, and check what each answered")
-  .addOption(new Option("--without <kind>", "take this provider away, to see it missed").choices(Object.keys(kinds)))
+  .addOption(
+    new Option("--without <kind...>", "take these providers away, to see them missed").choices(Object.keys(kinds)),
+  )
   .option("--console", "be the person yourself: watch the run in the console, and answer there")
   .parse()
-  .opts<{ without?: Kind; console?: true }>();
+  .opts<{ without?: Kind[]; console?: true }>();
 
 process.exitCode = (await play()) ? 0 : 1;
 
@@ -50,7 +52,7 @@ async function play(): Promise<boolean> {
   await using stack = new AsyncDisposableStack();
   const leaving = new AbortController();
   const orders = stack.use(await openOrderServer());
-  if (without === "url") await orders.close();
+  if (without.includes("url")) await orders.close();
   mkdirSync(".toolbus", { recursive: true });
   const directory = mkdtempSync(join(".toolbus", "demo-"));
   let isWhole = false;
@@ -63,7 +65,7 @@ async function play(): Promise<boolean> {
     await openSuite({
       directory,
       port: 0,
-      services: listServices().filter((service) => without === undefined || service !== serviceOfKind[without]),
+      services: listServices().filter((service) => !without.some((kind) => serviceOfKind[kind] === service)),
       env: {
         TOOLBUS_AGENTS: here("agents"),
         TOOLBUS_TOOLS: isInConsole ? await copyWithoutTimeouts(here("tools"), directory) : here("tools"),
@@ -107,8 +109,8 @@ async function runThrough(
   await connection.client(SpaceService).createSpace({ spaceId: "demo", title: "Demo" });
   const { session } = await connection.client(SessionService).createSession({ agent: "demo" });
   const sessionId = session?.id ?? "";
-  if (without !== "caller") await attachCaller(connection, sessionId, signal);
-  const isPlayed = without !== "person" && !isInConsole;
+  if (!without.includes("caller")) await attachCaller(connection, sessionId, signal);
+  const isPlayed = !without.includes("person") && !isInConsole;
   if (isPlayed) void playPerson(connection, "demo", signal).catch(reportUnlessLeaving(signal));
 
   const runs = connection.client(RunService);
