@@ -63,8 +63,8 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
     for (const count of served) expect(count / all).toBeGreaterThanOrEqual(0.25);
   });
 
-  it.each([0, 1])("number %i is killed in mid-load: only the calls in its hands fail", async (index) => {
-    const victim = pairOf(service)[index];
+  it("one is killed in mid-load: only the calls in its hands fail", async () => {
+    const [, victim] = pairOf(service);
     const pid = await until(() => victim?.pid, { what: "the victim to run" });
     const load = startLoad(call, inFlight);
     await load.reach(300);
@@ -96,10 +96,9 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
 });
 
 describe("two gateways", () => {
-  it.each([0, 1])("number %i is killed in mid-load: its clients' calls end, the other's go on", async (index) => {
-    const victim = pairOf("gateway")[index];
-    const urls = gatewayUrls.slice(-2);
-    const agents = urls.map((url) => openConnection({ url, apiKey: suite.apiKey }).client(AgentService));
+  it("one is killed in mid-load: its clients' calls end, the other's go on", async () => {
+    const [victim] = pairOf("gateway");
+    const agents = gatewayUrls.map((url) => openConnection({ url, apiKey: suite.apiKey }).client(AgentService));
     const loads = agents.map((client) => startLoad(() => client.listAgents({}), inFlight / 2));
     await Promise.all(loads.map((load) => load.reach(200)));
     const count = gatewayUrls.length;
@@ -116,7 +115,6 @@ describe("two gateways", () => {
       expect([Code.Unavailable, Code.Aborted, Code.Canceled]).toContain(ConnectError.from(error).code);
     }
     await until(() => gatewayUrls.length > count, { timeoutMs: 30_000, what: "the victim to be started again" });
-    gatewayUrls.push(urls[survivor] ?? "");
   });
 });
 
