@@ -83,7 +83,6 @@ describe("BUS-4 services are started one by one, before NATS", () => {
   const orders = {
     "in the order of their names": listServices(),
     "in the reverse order": listServices().reverse(),
-    "in an order without order": shuffled(listServices(), 7),
   };
 
   it.each(Object.entries(orders))("%s: each waits for what it needs", async (_title, services) => {
@@ -166,16 +165,4 @@ async function expectRunEndsWell(connection: Connection, text: string): Promise<
   const run = await runToEnd(connection, { agent: "whole", text });
   const outputText = `I heard ${text}, Echo: ${text} and ${text}.`;
   expect(run).toMatchObject({ state: RunState.COMPLETED, error: "", outputText });
-}
-
-/** The same order every time, which nobody chose. */
-function shuffled<T>(items: readonly T[], seed: number): T[] {
-  const order = [...items];
-  let state = seed;
-  for (let index = order.length - 1; index > 0; index--) {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    const other = state % (index + 1);
-    [order[index], order[other]] = [order[other] as T, order[index] as T];
-  }
-  return order;
 }
