@@ -67,7 +67,7 @@ function openHttp2(url: string, request: Omit<ProbeRequest, "body">): OpenReques
   const session = connect(url);
   session.on("error", () => {}); // its streams tell
   const opened = openStream(session, request);
-  return { ...opened, [Symbol.dispose]: () => session.close() };
+  return { ...opened, [Symbol.dispose]: () => session.destroy() };
 }
 
 /** On a connection that others may share. */
