@@ -42,7 +42,7 @@ async function freshAgent(name: string): Promise<void> {
 
 const toolbus = (...args: string[]) => runCommand(["--url", suite.url, ...args]);
 
-describe("ORCH-6 with an empty cache", () => {
+describe.concurrent("ORCH-6 with an empty cache", () => {
   it("the first `tools` waits for the server and says what it does", { timeout: FETCHING_MS }, async () => {
     await freshAgent("lister");
     const { stdout, stderr } = await toolbus("tools", "--agent", "lister");
