@@ -18,8 +18,8 @@ import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/messages/assembly.ts
 import type { BodyLimits } from "./body/request-body.ts";
 import type { RequestListener } from "./messages.ts";
 import { type ConnectOptions, createRequestListener, type RequestListenerOptions } from "./request-listener.ts";
-import { ConnectionShares } from "./sockets/connection-shares.ts";
-import { Connections } from "./sockets/connections.ts";
+import { ConnectionShares } from "./sockets/connections/connection-shares.ts";
+import { Connections } from "./sockets/connections/connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
 
 export type { HttpRequest, HttpResponse, RequestListener } from "./messages.ts";

@@ -68,7 +68,7 @@ const pins = testsOf("services/tool-router/testing/catalogue/pins.service.test.t
 const turncoat = testsOf("test/system/security/turncoat.test.ts");
 const bodies = testsOf("services/gateway/testing/bodies.test.ts");
 
-const connectionShares = testsOf("runtime/rpc/http/sockets/connection-shares.test.ts");
+const connectionShares = testsOf("runtime/rpc/http/sockets/connections/connection-shares.test.ts");
 const turns = testsOf("runtime/rpc/http/sockets/turns.test.ts");
 const attack = testsOf("test/attack/attack.test.ts");
 

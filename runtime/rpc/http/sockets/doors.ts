@@ -8,7 +8,8 @@ import {
 } from "node:http2";
 import type { Server, Socket } from "node:net";
 import type { RequestListener } from "../messages.ts";
-import type { Connections } from "./connections.ts";
+import { BrokenSessions } from "./connections/broken-sessions.ts";
+import type { Connections } from "./connections/connections.ts";
 import { tellVersion } from "./first-bytes.ts";
 import { asksForWebSocket, serveUpgrades } from "./upgrades.ts";
 
@@ -40,7 +41,8 @@ const HTTP1_OPTIONS = {
 /** HTTP/1.1 and h2c, told apart by the first bytes. */
 export function createPlainDoor(listener: RequestListener, connections: Connections): Server {
   const http2 = createHttp2Server(HTTP2_OPTIONS, listener);
-  http2.on("session", (session) => openSession(session, connections));
+  const broken = new BrokenSessions();
+  http2.on("session", (session) => openSession(session, connections, broken));
   http2.on("sessionError", () => {}); // a peer that breaks the protocol is disconnected, and nothing more
 
   // The server that listens is the one of HTTP/1.1, which needs that for its timeouts; it gets its connections from here.
@@ -55,7 +57,7 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
       connections.trackVersion(socket, version);
       if (version === "http2") {
         socket.allowHalfOpen = false; // a peer that has ended its side is gone: its calls end with it
-        http2.emit("connection", socket);
+        broken.begin(socket, () => http2.emit("connection", socket));
         return;
       }
       for (const serve of serveHttp1) Reflect.apply(serve, http1, [socket]);
@@ -70,15 +72,25 @@ export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connecti
   const server = createSecureServer({ ...options, ...tls }, listener);
   serveUpgrades(server, listener);
   server.on("connection", (socket: Socket) => connections.trackSocket(socket));
+  const broken = new BrokenSessions();
+  const serveSecure = server.listeners("secureConnection");
+  server.removeAllListeners("secureConnection");
   server.on("secureConnection", (socket) => {
-    connections.trackVersion(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+    const serve = () => {
+      for (const each of serveSecure) Reflect.apply(each, server, [socket]);
+    };
+    const version = socket.alpnProtocol === "h2" ? "http2" : "http1";
+    connections.trackVersion(socket, version);
+    if (version === "http2") broken.begin(socket, serve);
+    else serve();
   });
-  server.on("session", (session) => openSession(session, connections));
+  server.on("session", (session) => openSession(session, connections, broken));
   server.on("sessionError", () => {}); // as above
   return server;
 }
 
-function openSession(session: ServerHttp2Session, connections: Connections): void {
+function openSession(session: ServerHttp2Session, connections: Connections, broken: BrokenSessions): void {
+  broken.watch(session);
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
   connections.trackSession(session);
 }

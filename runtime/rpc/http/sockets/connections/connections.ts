@@ -1,9 +1,9 @@
 import { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import type { HttpRequest, HttpResponse } from "../messages.ts";
+import type { HttpRequest, HttpResponse } from "../../messages.ts";
+import type { HttpVersion } from "../first-bytes.ts";
 import { type ConnectionShares, peerOf } from "./connection-shares.ts";
-import type { HttpVersion } from "./first-bytes.ts";
 
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
 type Speech = { version: HttpVersion; answers: Set<ServerResponse> };

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
-import { refuseShare } from "../../../failure/share.ts";
-import { type HttpRequest, type HttpResponse, sinkOf } from "../messages.ts";
-import { answerThrown } from "../refusal.ts";
+import { refuseShare } from "../../../../failure/share.ts";
+import { type HttpRequest, type HttpResponse, sinkOf } from "../../messages.ts";
+import { answerThrown } from "../../refusal.ts";
 
 /** How long a connection beyond the share may take to ask something, and to read why it is refused. */
 const SURPLUS_MS = 5_000;
@@ -58,7 +58,7 @@ export class ConnectionShares {
 
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
-function addressOf({ remoteAddress = "" }: Peer): string {
+export function addressOf({ remoteAddress = "" }: Peer): string {
   return remoteAddress;
 }
 

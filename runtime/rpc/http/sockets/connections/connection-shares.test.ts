@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { until } from "#runtime/time/until.ts";
-import { bytes, echo, openRaw, openServer, textOf } from "../testing/echo-server.ts";
-import { createSelfSigned } from "../testing/self-signed.ts";
+import { bytes, echo, openRaw, openServer, textOf } from "../../testing/echo-server.ts";
+import { createSelfSigned } from "../../testing/self-signed.ts";
 
 test.each(["1.1", "2"] as const)(
   "SEC-6 on a connection beyond its address' share, the first request is told so: HTTP/%s",
