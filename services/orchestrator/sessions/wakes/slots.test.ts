@@ -6,19 +6,23 @@ function fill(slots: Slots, principal: string, most = Number.POSITIVE_INFINITY):
   const held: Disposable[] = [];
   while (slots.free > 0 && held.length < most) {
     slots.take();
-    if (slots.isFullFor(principal)) {
+    const place = slots.begin(principal);
+    if (place === undefined) {
       slots.giveBack();
       break;
     }
-    const place = slots.hold(principal);
-    held.push({
-      [Symbol.dispose]: () => {
-        place[Symbol.dispose]();
-        slots.giveBack();
-      },
-    });
+    held.push(withSlot(slots, place));
   }
   return held;
+}
+
+function withSlot(slots: Slots, place: Disposable): Disposable {
+  return {
+    [Symbol.dispose]: () => {
+      place[Symbol.dispose]();
+      slots.giveBack();
+    },
+  };
 }
 
 test("SEC-6 one principal gets all slots but the last eighth, which others find free", () => {
@@ -56,4 +60,52 @@ test("SEC-6 a run that has lent its slot counts for nobody", () => {
 test("SEC-6 fewer than eight slots have no part that is left free", () => {
   expect(fill(new Slots(1), "mallory")).toHaveLength(1);
   expect(fill(new Slots(7), "mallory")).toHaveLength(7);
+});
+
+test("SEC-6 runs that may have no slot get the next ones in the order in which they came, and no slot stands idle", async () => {
+  const slots = new Slots(8);
+  const held = fill(slots, "mallory");
+  const begun: string[] = [];
+  const wait = async (name: string, principal: string) => {
+    slots.take();
+    const place = await slots.beginInTurn(principal, new AbortController().signal);
+    begun.push(name);
+    return withSlot(slots, place as Disposable);
+  };
+  const waiting = ["first", "second", "third"].map((name) => wait(name, "mallory"));
+  expect(slots.free, "who waits has none").toBe(1);
+  for (const name of ["first", "second", "third"]) {
+    held.shift()?.[Symbol.dispose]();
+    await waiting.shift();
+    expect([begun.at(-1), slots.free]).toEqual([name, 1]);
+  }
+  expect(fill(slots, "alice")).toHaveLength(1);
+  const [hers, his] = [wait("hers", "mallory"), wait("his", "bob")];
+  held.shift()?.[Symbol.dispose]();
+  await his;
+  expect(begun.at(-1), "who has no part goes first").toBe("his");
+  held.shift()?.[Symbol.dispose]();
+  held.shift()?.[Symbol.dispose]();
+  await hers;
+});
+
+test("SEC-6 as many wait as there are slots, and who waits no longer has its slot as before", async () => {
+  const slots = new Slots(8);
+  const held = fill(slots, "mallory");
+  const leaving = new AbortController();
+  const waiting = Array.from({ length: 8 }, () => {
+    slots.take();
+    return slots.beginInTurn("mallory", leaving.signal).catch((error: unknown) => error);
+  });
+  expect(slots.isFullFor("mallory"), "one slot is left").toBe(false);
+  slots.take();
+  expect([slots.isFullFor("mallory"), slots.isFullFor("alice")]).toEqual([true, false]);
+  expect(await slots.beginInTurn("mallory", leaving.signal)).toBeUndefined();
+  slots.giveBack();
+  leaving.abort(new Error("left"));
+  expect(await Promise.all(waiting)).toEqual(Array(8).fill(leaving.signal.reason));
+  expect(slots.free).toBe(-7);
+  for (const _ of waiting) slots.giveBack();
+  for (const place of held) place[Symbol.dispose]();
+  expect(slots.free).toBe(8);
 });

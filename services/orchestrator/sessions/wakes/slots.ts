@@ -1,12 +1,19 @@
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+
 /**
- * How many wake-ups a process works on at a time. Of the last eighth of the slots, a principal gets none while its runs have an equal
- * part of all: what others bring begins at once, however many runs it has.
+ * How many wake-ups a process works on at a time.
+ *
+ * slots-1  Of the last eighth of the slots, a principal gets none while its runs have an equal part of all, that of one principal more
+ *     than have runs at work: what others bring begins at once, however many runs one has.
+ * slots-2  A run that may have no slot waits in hand, without one, and gets the next that is for its principal: in the order of waiting.
+ * slots-3  As many wait as there are slots: each is kept alive at the broker. Further ones are put back.
  */
 export class Slots {
   readonly #count: number;
   #free: number;
   #whenFree = Promise.withResolvers<void>();
   readonly #heldBy = new Map<string, number>();
+  readonly #waiting = new Map<() => void, string>();
 
   constructor(count: number) {
     this.#count = count;
@@ -25,21 +32,47 @@ export class Slots {
 
   giveBack(): void {
     this.#free += 1;
+    this.#admit();
     if (this.#free > 0) this.#whenFree.resolve();
   }
 
-  /** For a wake-up that has a slot, and whose run is this principal's. The equal part is one of a principal more than have runs at work. */
+  /** For a wake-up that has a slot: whether it could neither begin nor wait for its principal's turn. */
   isFullFor(principal: string): boolean {
-    const held = this.#heldBy.get(principal);
-    return (
-      held !== undefined && this.#free < Math.floor(this.#count / 8) && held >= this.#count / (this.#heldBy.size + 1)
-    );
+    return this.#waiting.size >= this.#count && this.#hasPart(principal, this.#free);
   }
 
-  /** Counts a slot that was taken as the principal's, until it is disposed. */
+  /** Counts the slot of a wake-up as the principal's, until it is disposed; undefined for a principal that has its part. */
+  begin(principal: string): Disposable | undefined {
+    return this.#hasPart(principal, this.#free) ? undefined : this.hold(principal);
+  }
+
+  /**
+   * The same in the principal's turn (slots-2); undefined where too many wait (slots-3). Rejects with the signal's reason, and the
+   * wake-up has a slot then as before.
+   */
+  async beginInTurn(principal: string, signal: AbortSignal): Promise<Disposable | undefined> {
+    if (this.#waiting.size >= this.#count) return undefined;
+    const turn = Promise.withResolvers<Disposable>();
+    const begin = () => turn.resolve(this.hold(principal));
+    this.#waiting.set(begin, principal);
+    this.giveBack();
+    try {
+      return await unlessAborted(turn.promise, signal);
+    } catch (error) {
+      if (this.#waiting.delete(begin)) this.take();
+      else (await turn.promise)[Symbol.dispose]();
+      throw error;
+    }
+  }
+
   hold(principal: string): Disposable {
     this.#add(principal, 1);
-    return { [Symbol.dispose]: () => this.#add(principal, -1) };
+    return {
+      [Symbol.dispose]: () => {
+        this.#add(principal, -1);
+        this.#admit();
+      },
+    };
   }
 
   /**
@@ -59,6 +92,24 @@ export class Slots {
 
   async untilFree(): Promise<void> {
     while (this.#free <= 0) await this.#whenFree.promise;
+  }
+
+  /** slots-2 */
+  #admit(): void {
+    for (const [begin, principal] of this.#waiting) {
+      if (this.#free <= 0) return;
+      if (this.#hasPart(principal, this.#free - 1)) continue;
+      this.#waiting.delete(begin);
+      this.take();
+      begin();
+    }
+  }
+
+  /** slots-1, where so many slots are left beside that of the run. */
+  #hasPart(principal: string, left: number): boolean {
+    const held = this.#heldBy.get(principal);
+    if (held === undefined || left >= Math.floor(this.#count / 8)) return false;
+    return held >= this.#count / (this.#heldBy.size + 1);
   }
 
   #add(principal: string, slots: number): void {

@@ -5,12 +5,6 @@ export type WakeOutcome = { kind: "done" } | { kind: "leave" } | { kind: "kept" 
 
 export const redeliverSoon: WakeOutcome = { kind: "later", delayMs: 500 };
 
-/** worker-12: the longer it has waited, the longer again, so that thousands that wait cost little. */
-export function redeliverToFull(deliveryCount: number): WakeOutcome {
-  const waitMs = Math.min(500 * 2 ** (deliveryCount - 1), 15_000);
-  return { kind: "later", delayMs: Math.round(waitMs * (0.8 + 0.2 * Math.random())) };
-}
-
 export function settleWake(wake: Wake, wakeOutcome: WakeOutcome): void {
   if (wakeOutcome.kind === "later") wake.later(wakeOutcome.delayMs);
   else if (wakeOutcome.kind !== "kept") wake[wakeOutcome.kind]();

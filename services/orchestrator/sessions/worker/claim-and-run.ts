@@ -2,20 +2,27 @@
 
 import { openEnding } from "#runtime/time/ending.ts";
 import { type ClaimedRun, claimRun, Superseded } from "../../log/claim.ts";
+import type { FoldedRun } from "../../log/state/fold.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun } from "../queue.ts";
 import type { HeldElsewhere } from "../wakes/held-elsewhere.ts";
-import { type Hold, redeliverToFull, type WakeOutcome } from "../wakes/wake-outcome.ts";
+import type { Hold, WakeOutcome } from "../wakes/wake-outcome.ts";
 import { onParked } from "./wake/on-idle.ts";
 import type { WorkerOptions } from "./worker-options.ts";
+
+/** Too many runs wait for their principal's turn. */
+export interface Full {
+  readonly kind: "full";
+  readonly principal: string;
+}
 
 /** An outcome if another process answers for the session; undefined to look at the session again. */
 export async function claimAndRun(
   options: WorkerOptions & { readonly elsewhere: HeldElsewhere },
   active: ActiveRun,
   hold: Hold,
-): Promise<WakeOutcome | undefined> {
-  const { elsewhere, instance, slots } = options;
+): Promise<WakeOutcome | Full | undefined> {
+  const { elsewhere, instance } = options;
   const { journal, state } = active;
   const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
   if (holder !== undefined && holder !== instance) {
@@ -23,13 +30,40 @@ export async function claimAndRun(
     if (wakeOutcome !== undefined) return wakeOutcome;
   }
   if (options.handover.aborted) return { kind: "later", delayMs: 0 };
-  const { principal } = state.accepted;
-  if (state.cancel === undefined && slots.isFullFor(principal)) return redeliverToFull(hold.wake.deliveryCount); // worker-12
-  using _ = slots.hold(principal);
+  const begun = await beginInTurn(options, active, hold);
+  if (!("place" in begun)) return begun.outcome;
+  using _ = begun.place;
   const run = await claimRun(journal, instance); // worker-4
   const outcome = run && (await turn(options, run, active, hold));
   if (outcome === "handed_over") return { kind: "later", delayMs: 0 };
   return outcome === "parked" ? onParked(options, active) : undefined;
+}
+
+/** worker-12. A run that is canceled or ends while it waits is looked at again. */
+async function beginInTurn(
+  { slots, handover }: WorkerOptions,
+  { journal, state }: ActiveRun,
+  hold: Hold,
+): Promise<{ place: Disposable } | { outcome: WakeOutcome | Full | undefined }> {
+  const { principal } = state.accepted;
+  const waits = (seen: FoldedRun | undefined) => seen?.phase.kind === "queued" && seen.cancel === undefined;
+  const place = waits(state) ? slots.begin(principal) : slots.hold(principal);
+  if (place !== undefined) return { place };
+  using ending = openEnding(handover);
+  hold.notify = () => {
+    const look = journal.refresh().then((seen) => waits(seen) || ending.end());
+    look.catch(() => {}); // its claim meets the same
+  };
+  if (hold.isNotified) hold.notify(); // they came meanwhile
+  try {
+    const inTurn = await slots.beginInTurn(principal, ending.signal);
+    return inTurn === undefined ? { outcome: { kind: "full", principal } } : { place: inTurn };
+  } catch (error) {
+    if (!ending.signal.aborted) throw error;
+    return { outcome: handover.aborted ? { kind: "later", delayMs: 0 } : undefined };
+  } finally {
+    hold.notify = () => {};
+  }
 }
 
 async function turn(

@@ -16,7 +16,7 @@ export interface WorkerOptions {
   readonly timers: Timers;
   /** Runs that were accepted in this process; without it, all are found in the log. */
   readonly acceptedHere?: Pick<AcceptedHere, "take">;
-  readonly slots: Pick<Slots, "isFullFor" | "hold">;
+  readonly slots: Pick<Slots, "isFullFor" | "begin" | "beginInTurn" | "hold">;
   /** This process in claims: never the same for two processes, nor for two lives of one. */
   readonly instance: string;
   readonly clock: Clock;

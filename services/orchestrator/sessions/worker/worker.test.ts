@@ -340,3 +340,53 @@ describe("an inbox that cannot be read when a run ends", () => {
     expect([asked.at(-1), second.settleWake, fourth.settleWake]).toEqual(["s4", "done", "done"]);
   });
 });
+
+test("SEC-6 a run that waits for its principal's turn ends at once when it is canceled, and goes to another process with the wake-up", async () => {
+  const slots = new Slots(8);
+  const full = Array.from({ length: 7 }, () => {
+    slots.take();
+    return slots.begin("");
+  });
+  expect(full).not.toContain(undefined);
+  const handover = new AbortController();
+  const ends: WorkerOptions["turnLoop"] = async (run) => {
+    started.push(run.state.runId);
+    await run.end({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
+    return "ended";
+  };
+  const started: string[] = [];
+  const { worker, accept } = openWorker({ slots, handover: handover.signal, turn: ends });
+  const journal = await accept("first");
+  const [wake, ofCancel] = [wakeOf(1, { runId: "first" }), wakeOf(2, { runId: "first" })];
+  slots.take();
+  const working = worker.work(wake);
+  await until(() => slots.free === 1, { what: "the run to wait without a slot" });
+  await journal.append(() => ({ case: "cancelRequested", value: {} }));
+  await worker.work(ofCancel);
+  await working;
+  expect([started, wake.settleWake, ofCancel.settleWake]).toEqual([["first"], "done", "done"]);
+
+  await accept("second");
+  const again = wakeOf(3, { runId: "second" });
+  const workingAgain = worker.work(again);
+  await until(() => slots.free === 1, { what: "the next one to wait" });
+  handover.abort();
+  await workingAgain;
+  expect([started, again.settleWake]).toEqual([["first"], "later"]);
+});
+
+test("SEC-6 a run that had begun goes on, however many of its principal wait", async () => {
+  const slots = new Slots(8);
+  const full = Array.from({ length: 7 }, () => {
+    slots.take();
+    return slots.begin("");
+  });
+  expect(full).not.toContain(undefined);
+  slots.take();
+  const { worker, accept, started, letGo } = openWorker({ slots });
+  await claimRun(await accept("first"), "gone");
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  await until(() => started.includes("first"), { what: "the run to be taken over" });
+  letGo();
+  await working;
+});

@@ -36,14 +36,16 @@
  *     the session's runs each time would cost more the longer they are.
  * worker-11  What was open for an ended run alone is closed before the wake-up is settled: if the process dies in between, the wake-up
  *     comes again.
- * worker-12  Where few slots are left, the run of a principal that has its part of them is put back (`../wakes/slots.ts`), before its
- *     session's first run and between two of them. A canceled one is not: it ends at once.
+ * worker-12  Where few slots are left, a run of a principal that has its part of them does not begin: it waits in its turn
+ *     (`../wakes/slots.ts`), or is put back where too many wait, and is not read again for nothing when it comes. Runs that have begun,
+ *     and canceled ones, go on at once.
  */
 
 import type { RunJournal } from "../../log/journal.ts";
 import { type FoldedRun, isRunnable } from "../../log/state/fold.ts";
 import { findActiveRun } from "../queue.ts";
 import { createHeldElsewhere } from "../wakes/held-elsewhere.ts";
+import { createWaitingForSlots } from "../wakes/waiting-for-slots.ts";
 import { againMs, type HolderAnswer, type Wake } from "../wakes/wake.ts";
 import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
 import { claimAndRun } from "./claim-and-run.ts";
@@ -59,6 +61,7 @@ export function createSessionWorker(given: WorkerOptions) {
   const options = { ...given, elsewhere, lookIntoInbox: createInboxLook(given) };
   const { log, queues, clock, logger } = options;
   const releaseOnce = createReleasedRuns(given.releaseRun ?? (async () => {}));
+  const waitingForSlots = createWaitingForSlots(given.slots);
   const holdsBySession = new Map<string, Hold>();
 
   /** worker-2: answers for a session, and looks again if it is held here. */
@@ -84,6 +87,8 @@ export function createSessionWorker(given: WorkerOptions) {
 
   async function decide(wake: Wake, kept: Wake[]): Promise<WakeOutcome> {
     const { sessionId } = wake.message;
+    const waiting = waitingForSlots.find(wake);
+    if (waiting !== undefined) return waiting; // worker-12
     let known = await findAcceptedHere(options, wake);
     if (known === undefined && !(await areEventsStored(options, wake))) return { kind: "later", delayMs: againMs }; // worker-3
     const answered = holdsBySession.has(sessionId) ? undefined : await elsewhere.askAgain(sessionId, wake.id); // worker-10
@@ -110,6 +115,7 @@ export function createSessionWorker(given: WorkerOptions) {
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
         const wakeOutcome = await (hasWork ? claimAndRun(options, active, hold) : onIdle(options, active, sessionId));
+        if (wakeOutcome?.kind === "full") return waitingForSlots.putBack(wake, wakeOutcome.principal);
         if (wakeOutcome === undefined || (wakeOutcome.kind === "done" && hold.isNotified)) continue;
         if (releasing.length > 0) await Promise.all(releasing.splice(0));
         if (wakeOutcome.kind === "done" && hold.isNotified) continue; // they came meanwhile
