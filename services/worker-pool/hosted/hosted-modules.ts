@@ -28,17 +28,15 @@ import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer } from "../calls/answer.ts";
 import { openDirectoryWatch } from "../files/directory-watch.ts";
+import { type BackoffTimes, refuseBackedOff } from "../pool/crash-backoff.ts";
 import type { Permits } from "../pool/permits.ts";
 import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
   createPlace,
   fileFromPlace,
   type ModuleFile,
-  noteAnswer,
-  noteCrash,
   type Place,
   reasonWithWayOut,
-  refuseBackedOff,
   startOfModule,
 } from "./module-place.ts";
 import type { HostedCall } from "./process/host.ts";
@@ -46,12 +44,10 @@ import { ModuleProcess } from "./process/module-process.ts";
 import type { ProcessOptions } from "./process/start-process.ts";
 import { HostedRegistry } from "./registry.ts";
 
-interface HostedModulesOptions extends Omit<ProcessOptions, "file" | "path" | "onLine"> {
+interface HostedModulesOptions extends Omit<ProcessOptions, "file" | "path" | "onLine">, BackoffTimes {
   directory: string;
   /** One for each call. */
   permits: Permits;
-  backoffMs: number;
-  maxBackoffMs: number;
   onLine: (source: string, line: Parameters<ProcessOptions["onLine"]>[0]) => void;
   logger: Pick<Logger, "info" | "warn">;
 }
@@ -106,8 +102,8 @@ export class HostedModules implements AsyncDisposable {
   }
 
   /**
-   * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition` and reason MODULE_BACKED_OFF mean that
-   * nothing was started, reason DEADLINE_EXCEEDED or WORKER_CRASHED that the outcome is unknown.
+   * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition`, and `unavailable` with reason
+   * WORKER_BACKED_OFF mean that nothing was started, reason DEADLINE_EXCEEDED or WORKER_CRASHED that the outcome is unknown.
    */
   async call(file: string, call: HostedCall): Promise<Answer> {
     this.#placeOf(file);
@@ -123,7 +119,7 @@ export class HostedModules implements AsyncDisposable {
       void running.ended.then(release);
       place.callsTotal += 1;
       const answer = await running.answer;
-      noteAnswer(place);
+      place.crashes.reset();
       return answer;
     } finally {
       if (!running) release();
@@ -181,7 +177,7 @@ export class HostedModules implements AsyncDisposable {
       if (state.kind === "ready" && state.process.isLost) await state.process.ended;
       const standing = this.#placeOf(place.file);
       if (standing !== place) return this.#processOf(standing); // removed, and there again
-      refuseBackedOff(place);
+      refuseBackedOff(`the module ${place.file}`, place.retryAtMs);
       place.loading = this.#replace(place, true);
     }
   }
@@ -206,7 +202,7 @@ export class HostedModules implements AsyncDisposable {
   #load(file: string): Promise<void> {
     const place = this.#places.get(file) ?? createPlace(file, this.#options);
     this.#places.set(file, place);
-    place.crashes = 0;
+    place.crashes.reset();
     place.loading = place.loading.then(() => this.#replace(place)).then(() => this.#rest(place));
     return place.loading;
   }
@@ -278,7 +274,7 @@ export class HostedModules implements AsyncDisposable {
   }
 
   #noteCrash(place: Place, reason: string): void {
-    noteCrash(place);
+    place.retryAtMs = place.crashes.noteCrash() ?? 0;
     this.#options.logger.warn({ file: place.file }, `the module ${place.file} was ended: ${reason}`);
   }
 

@@ -1,5 +1,5 @@
-import { refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
+import { type BackoffTimes, CrashBackoff } from "../pool/crash-backoff.ts";
 import type { DescribedTool } from "./process/messages.ts";
 import type { ModuleProcess } from "./process/module-process.ts";
 
@@ -22,40 +22,28 @@ export interface Place {
   callsTotal: number;
   /** Calls that wait for a process. */
   callers: number;
-  crashes: number;
-  backoff: Backoff;
+  crashes: CrashBackoff;
+  /** When a module that keeps ending may be started again. */
   retryAtMs: number;
+  /** Waits between the tries of a module that is refused. */
+  backoff: Backoff;
   /** Ends the wait for the next try of a module that is refused. */
   endRetry: () => void;
   loading: Promise<void>;
 }
 
-/** So many ends in a row, with no answer between them, are met by starting again at once. */
-const FREE_CRASHES = 2;
-
-export function createPlace(file: string, times: { backoffMs: number; maxBackoffMs: number }): Place {
+export function createPlace(file: string, times: BackoffTimes): Place {
   return {
     file,
     state: { kind: "loading" },
     callsTotal: 0,
     callers: 0,
-    crashes: 0,
-    backoff: createBackoff({ initialMs: times.backoffMs, maxMs: times.maxBackoffMs }),
+    crashes: new CrashBackoff(times),
     retryAtMs: 0,
+    backoff: createBackoff({ initialMs: times.backoffMs, maxMs: times.maxBackoffMs }),
     endRetry() {},
     loading: Promise.resolve(),
   };
-}
-
-/** What ended before is over. */
-export function noteAnswer(place: Place): void {
-  place.crashes = 0;
-  place.backoff.reset();
-}
-
-export function noteCrash(place: Place): void {
-  place.crashes += 1;
-  place.retryAtMs = place.crashes > FREE_CRASHES ? Date.now() + place.backoff.next() : 0;
 }
 
 export function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
@@ -69,15 +57,6 @@ export function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
 /** Which start of the module it is: when its process was started, 0 without one. */
 export function startOfModule(module: ModuleFile): number {
   return module.kind === "offered" ? (module.process?.startedAtMs ?? 0) : 0;
-}
-
-/** Throws `unavailable` while a module that keeps ending waits for its next start. */
-export function refuseBackedOff({ file, retryAtMs }: Place): void {
-  const leftMs = retryAtMs - Date.now();
-  if (leftMs <= 0) return;
-  refuse("unavailable", `the module ${file} keeps ending and is started again in ${leftMs} ms`, {
-    reason: "WORKER_BACKED_OFF",
-  });
 }
 
 /** A module that Node took for CommonJS fails at its first `import` or `export`, and not by its author's fault. */

@@ -7,11 +7,11 @@
 
 import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { PoolTimes } from "../config.ts";
 import type { OfferedFile } from "../files/tool-file.ts";
 import type { Worker } from "../worker/worker.ts";
+import { CrashBackoff, refuseBackedOff } from "./crash-backoff.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
 
 export type PlaceState =
@@ -34,9 +34,6 @@ export interface PlaceOptions {
   isCrowded: () => boolean;
 }
 
-/** So many crashes in a row, with no answer between them, are met by starting again at once. */
-const FREE_CRASHES = 2;
-
 export class Place {
   readonly source: string;
   readonly file: string;
@@ -49,8 +46,7 @@ export class Place {
   callsTotal = 0;
   state: PlaceState = { kind: "stopped" };
   readonly #options: PlaceOptions;
-  readonly #backoff: Backoff;
-  #crashes = 0;
+  readonly #crashes: CrashBackoff;
   #endIdling: () => void = () => {};
 
   constructor(options: PlaceOptions) {
@@ -58,8 +54,7 @@ export class Place {
     this.source = options.source;
     this.file = options.file;
     this.permits = createPermits(options.calls, `places on the worker ${options.source}`, options.line);
-    const { backoffMs, maxBackoffMs } = options.times;
-    this.#backoff = createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs });
+    this.#crashes = new CrashBackoff(options.times);
   }
 
   /** The worker that takes calls for this version of the file, started if there is none. */
@@ -77,8 +72,7 @@ export class Place {
 
   /** A worker answered: what crashed before is over. */
   noteAnswer(): void {
-    this.#crashes = 0;
-    this.#backoff.reset();
+    this.#crashes.reset();
   }
 
   /** The worker is in use. */
@@ -166,7 +160,8 @@ export class Place {
   }
 
   #start(file: OfferedFile): void {
-    if (this.state.kind === "backed_off" && this.state.digest === file.digest) refuseBackedOff(this.state);
+    if (this.state.kind === "backed_off" && this.state.digest === file.digest)
+      refuseBackedOff("it", this.state.retryAtMs, this.state.reason);
     this.starts += 1;
     const start = this.starts;
     const abort = new AbortController();
@@ -205,24 +200,14 @@ export class Place {
   }
 
   #noteCrash(end: { reason: string; detail: string }, digest: string): void {
-    this.#crashes += 1;
+    const retryAtMs = this.#crashes.noteCrash();
     this.#options.onCrash(end.detail);
     if (this.state.kind === "ready" || this.state.kind === "starting") return; // another has taken its place already
-    if (this.#crashes <= FREE_CRASHES) return;
-    this.state = { kind: "backed_off", digest, retryAtMs: Date.now() + this.#backoff.next(), ...end };
+    if (retryAtMs !== undefined) this.state = { kind: "backed_off", digest, retryAtMs, ...end };
   }
 
   #startIdling(): void {
     this.#endIdling();
     this.#endIdling = startTimer(this.#options.times.idleMs, () => void this.endIdle(), { isBackground: true });
   }
-}
-
-function refuseBackedOff({ retryAtMs, reason }: { retryAtMs: number; reason: string }): void {
-  const leftMs = retryAtMs - Date.now();
-  if (leftMs <= 0) return;
-  throw new Failure("unavailable", `it keeps failing and is started again in ${leftMs} ms; last: ${reason}`, {
-    reason: "WORKER_BACKED_OFF",
-    metadata: { retry_in_ms: String(leftMs) },
-  });
 }

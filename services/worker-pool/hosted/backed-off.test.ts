@@ -1,0 +1,27 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
+import { openTestWorkers } from "../testing/workers.ts";
+
+const failureOf = (call: Promise<unknown>) =>
+  call.then(() => expect.fail("the call succeeded"), failureFromConnectError);
+
+const LEAVES = "export default { tools: [{ name: 'leaves', run() { process.exit(3); } }] };";
+
+test("WORK-12 a call to a module that keeps ending is told when it is started again", async () => {
+  await using workers = await openTestWorkers({}, { TOOLBUS_WORKER_BACKOFF: "30s" });
+  const hosted = join(workers.directory, "hosted");
+  await mkdir(hosted, { recursive: true });
+  await writeFile(join(hosted, "bad.mjs"), LEAVES);
+  const isOffered = async () =>
+    (await workers.provider.getProvidedTools({})).sources.some(({ available }) => available);
+  await until(isOffered, { timeoutMs: 20_000 });
+  for (let count = 0; count < 3; count += 1)
+    expect((await failureOf(workers.call("bad.leaves"))).reason).toBe("WORKER_CRASHED");
+  const refused = await failureOf(workers.call("bad.leaves"));
+  expect(refused).toMatchObject({ code: "unavailable", reason: "WORKER_BACKED_OFF" });
+  expect(refused.message).toMatch(/^the module bad\.mjs keeps failing and is started again in \d+ ms$/);
+  expect(refused.metadata).toEqual({ retry_in_ms: expect.stringMatching(/^\d+$/) });
+}, 60_000);
