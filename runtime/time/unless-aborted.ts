@@ -17,3 +17,8 @@ export async function unlessAborted<T>(
     for (const signal of ends) signal.removeEventListener("abort", onAbort);
   }
 }
+
+/** As `unlessAborted`; a signal that had aborted before goes before a promise that had resolved. */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return signal.aborted ? Promise.reject(signal.reason) : unlessAborted(promise, signal);
+}

@@ -13,7 +13,7 @@ import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { ACCESS } from "../access.ts";
-import { createBuiltins } from "./builtins/builtins.ts";
+import { createBuiltIns } from "./built-ins/built-ins.ts";
 import type { WorkerLimits, WorkerPoolConfig } from "./config.ts";
 import { createInspect } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
@@ -132,8 +132,8 @@ export async function openWorkers(
     installAhead(files().filter(({ file }) => changed.includes(file)));
   });
   const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker), confinement };
-  const builtins = stack.use(
-    createBuiltins({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
+  const builtIns = stack.use(
+    createBuiltIns({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
   );
   const hasFile = (file: string) => directory.find(file) !== undefined;
   const { instance } = config;
@@ -144,7 +144,7 @@ export async function openWorkers(
       const endings = [directory.onChange(listener), hosted.onChange(listener)];
       return () => endings.forEach((end) => void end());
     },
-    calls: new ToolCalls(createExecution({ pool, builtins, hosted, host, secrets, logs, hasFile, callMs })),
+    calls: new ToolCalls(createExecution({ pool, builtIns, hosted, host, secrets, logs, hasFile, callMs })),
     part: {
       async list() {
         const found = { files: files(), modules: hosted.files() };

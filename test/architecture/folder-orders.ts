@@ -68,7 +68,7 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
     "files",
     "worker",
     "pool",
-    "builtins",
+    "built-ins",
     "hosted",
     "provider",
     "subscriptions",

@@ -3,19 +3,18 @@ import { type Progress, ProtocolError } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { InputKind, type InputRequired, type InputResponses } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure, messageFromUnknown, refuse, refuseRequest } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
-import { parseExactly } from "#runtime/schema/exact-json.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { parseToolArguments } from "#runtime/schema/tool-arguments.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome/outcome.ts";
 import { heldIn } from "../link/outcome/shown-answers.ts";
 import type { ReadyPhase } from "../link/phase/phase.ts";
 import { followTask } from "../link/tasks/follow-task.ts";
 import { type Task, taskIn } from "../link/tasks/tasks.ts";
-import { orAborted } from "../servers/changes.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";
@@ -56,7 +55,7 @@ export interface Execution extends Call {
  */
 export async function execute(execution: Execution): Promise<Executed> {
   const { server, tool, time, abandoned } = execution;
-  const parsed = parseArguments(execution.argumentsJson);
+  const parsed = parseToolArguments(execution.argumentsJson);
   if (methodOfTool(tool) === undefined && !isOffered(tool, server.allowedTools)) {
     refuse("permission_denied", `${nameOf(execution)} is not among the server's allowed tools`, {
       reason: "TOOL_NOT_ALLOWED",
@@ -209,20 +208,6 @@ function refuseNotStarted(execution: Execution, error: unknown): never {
   return refuse("deadline_exceeded", `${nameOf(execution)} was not started: its server was not ready in time`, {
     reason: "CALL_NOT_STARTED",
   });
-}
-
-function parseArguments(argumentsJson: string): Record<string, unknown> {
-  let parsed: unknown;
-  try {
-    parsed = argumentsJson === "" ? {} : parseExactly(argumentsJson);
-  } catch (error) {
-    refuseRequest(`the arguments are no JSON: ${messageFromUnknown(error)}`, {
-      field: "arguments_json",
-      message: "is no JSON text",
-    });
-  }
-  if (isObject(parsed)) return parsed;
-  return refuseRequest("the arguments are no JSON object", { field: "arguments_json", message: "is no JSON object" });
 }
 
 function progressFrom({ progress, total = 0, message = "" }: Progress) {

@@ -1,9 +1,7 @@
-import { create } from "@bufbuild/protobuf";
-import { z } from "zod";
-import { Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { refuseRequest } from "#runtime/failure/failure.ts";
+import type { z } from "zod";
+import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ResultStore } from "#runtime/results/store/store.ts";
-import { inForm } from "#runtime/schema/zod-form.ts";
+import { type BuiltInDefinition, builtInArguments, builtInTool } from "#runtime/schema/built-in-tool.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Memory } from "../memory/memory.ts";
 import type { Messages } from "../messages/messages.ts";
@@ -39,41 +37,17 @@ export interface BuiltIn {
   run(rooms: Rooms, call: BuiltInCall, argumentsJson: string): Promise<unknown>;
 }
 
-interface Definition<A extends z.ZodObject> {
-  name: string;
-  description: string;
-  effect: Effect;
+interface Definition<A extends z.ZodObject> extends BuiltInDefinition<A> {
   endsRun?: boolean;
-  arguments: A;
   run: (rooms: Rooms, call: BuiltInCall, given: z.infer<A>) => Promise<unknown>;
 }
 
 export function defineBuiltIn<A extends z.ZodObject>(definition: Definition<A>): BuiltIn {
-  const tool = create(ToolSchema, {
-    name: definition.name,
-    description: definition.description,
-    inputSchemaJson: JSON.stringify(z.toJSONSchema(definition.arguments, { io: "input" })),
-    executionType: ExecutionType.BUILTIN,
-    visible: false,
-    effect: definition.effect,
-  });
   return {
-    tool,
+    tool: builtInTool(definition),
     endsRun: definition.endsRun ?? false,
-    run: async (rooms, call, json) => definition.run(rooms, call, parseArguments(definition.arguments, json)),
+    run: async (rooms, call, json) => definition.run(rooms, call, builtInArguments(definition.arguments, json)),
   };
-}
-
-/** The router has validated them; this is for whoever calls without it. */
-function parseArguments<A extends z.ZodObject>(schema: A, json: string): z.infer<A> {
-  let value: unknown;
-  try {
-    value = JSON.parse(json === "" ? "{}" : json);
-  } catch (cause) {
-    const fault = { field: "arguments_json", message: "is no JSON text" };
-    return refuseRequest("the arguments are no JSON text", fault, cause);
-  }
-  return inForm(schema, value);
 }
 
 export const pure = Effect.PURE;

@@ -34,7 +34,7 @@ import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { parseBounded } from "#runtime/schema/json-size.ts";
-import type { Builtins } from "../builtins/builtins.ts";
+import type { BuiltIns } from "../built-ins/built-ins.ts";
 import type { Answer } from "../calls/answer.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
@@ -59,7 +59,7 @@ export type Execute = (request: ExecuteToolRequest, context: ExecutionContext) =
 
 export interface ExecutionParts {
   pool: Pool;
-  builtins: Builtins;
+  builtIns: BuiltIns;
   hosted: HostedModules;
   /** What calls on workers reach through the service. */
   host: Host;
@@ -76,7 +76,7 @@ export interface ExecutionParts {
  * policy is for, or the hosted tool of that name.
  */
 export function createExecution(parts: ExecutionParts): Execute {
-  const { pool, builtins, hosted, secrets, logs } = parts;
+  const { pool, builtIns, hosted, secrets, logs } = parts;
 
   function createListener({ tool, callId, scope }: ExecuteToolRequest, { source, traceId, tell }: Given): CallListener {
     const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
@@ -129,7 +129,7 @@ export function createExecution(parts: ExecutionParts): Execute {
     const { source, tool, builtinPolicy: policy } = request;
     if (source) return callFile(request, source, context);
     const module = hosted.registry.get(tool)?.module;
-    if (policy || !module) return builtins.call({ tool, policy, argumentsJson, timeoutMs, signal });
+    if (policy || !module) return builtIns.call({ tool, policy, argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
     return callModule(request, module.file, { ...context, configJson, secretsJson: "{}", source: "" });
   };

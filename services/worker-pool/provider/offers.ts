@@ -8,7 +8,7 @@ import {
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { loadBuiltins } from "../builtins/builtins.ts";
+import { loadBuiltIns } from "../built-ins/built-ins.ts";
 import type { ToolDirectory } from "../files/tool-directory.ts";
 import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
@@ -61,11 +61,11 @@ export function createOffers({
   }
 
   async function ownOffers() {
-    const { builtinTools } = await loadBuiltins();
+    const { builtInTools } = await loadBuiltIns();
     const python = directory.files().map((file) => ownOffer(sourceFromFile(file.file), file));
     const taken = new Set(python.map(({ status }) => status.source));
     const modules = hosted.files().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
-    const described = { tools: builtinTools.map((tool) => ({ source: "", tool })), status: undefined };
+    const described = { tools: builtInTools.map((tool) => ({ source: "", tool })), status: undefined };
     return [...python, ...modules.filter(({ status }) => !taken.has(status.source)), described];
   }
 

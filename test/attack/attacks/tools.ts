@@ -3,8 +3,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { escapesFrom } from "../../../services/worker-pool/builtins/testing/escapes.ts";
-import { SECRET as FILE_SECRET } from "../../../services/worker-pool/builtins/testing/file-tree.ts";
+import { escapesFrom } from "../../../services/worker-pool/built-ins/testing/escapes.ts";
+import { SECRET as FILE_SECRET } from "../../../services/worker-pool/built-ins/testing/file-tree.ts";
 import { projectRoot } from "../../architecture/source-files.ts";
 import { programFolder } from "../../harness/programs.ts";
 import { gatewayAt } from "../../system/access/world.ts";

@@ -15,7 +15,7 @@ import { readEnvironment } from "#runtime/config/environment.ts";
 import { tryConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import { until } from "#runtime/time/until.ts";
 import { issueProviderKey } from "../../../cli/suite/keys/provider-key.ts";
-import { writeFileTree } from "../../../services/worker-pool/builtins/testing/file-tree.ts";
+import { writeFileTree } from "../../../services/worker-pool/built-ins/testing/file-tree.ts";
 import { writeFiles } from "../../harness/agents/write-files.ts";
 import { startCommand } from "../../harness/commands/command.ts";
 import { gatewayAt, keys, openWorld } from "../../system/access/world.ts";

@@ -1,5 +1,5 @@
 import { Builtin, type BuiltinPolicy, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { BUILTIN_NAMES, builtinName } from "#runtime/agent-file/builtin-name.ts";
+import { builtInName, POLICY_BUILT_IN_NAMES } from "#runtime/agent-file/built-in-name.ts";
 import { PROVIDER_BY_KIND } from "../../tools/tool-set/executor.ts";
 
 /** What is wrong with a tool of the catalogue that a provider of the suite runs (ORCH-9, WORK-12); each fault with its path. */
@@ -13,7 +13,8 @@ export function faultsOfProvided(tool: Tool): string[] {
 }
 
 function faultsOfPolicy({ builtin, allowedPaths, allowedCommands }: BuiltinPolicy): string[] {
-  if (builtinName({ builtin }) === undefined) return [`builtinPolicy.name: must be one of ${BUILTIN_NAMES.join(", ")}`];
+  if (builtInName({ builtin }) === undefined)
+    return [`builtinPolicy.name: must be one of ${POLICY_BUILT_IN_NAMES.join(", ")}`];
   const paths = allowedPaths.flatMap((path, index) =>
     path.startsWith("/") && !path.includes("\0")
       ? []

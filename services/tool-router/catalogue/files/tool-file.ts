@@ -1,7 +1,7 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { form as toolForm } from "#gen/forms/tool-form.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { BUILTIN_NAMES } from "#runtime/agent-file/builtin-name.ts";
+import { POLICY_BUILT_IN_NAMES } from "#runtime/agent-file/built-in-name.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { NAME_WORDS, TOOL_NAME, toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -30,7 +30,7 @@ function withoutOmitted(file: JsonObject): JsonObject {
 
 function toolFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Tool {
   const { $schema: _, name = "", inputSchema = { type: "object" }, builtinPolicy: policy, ...rest } = file;
-  const ownName = BUILTIN_NAMES.includes(String(name)) && { name };
+  const ownName = POLICY_BUILT_IN_NAMES.includes(String(name)) && { name };
   const builtinPolicy = isObject(policy) ? { ...ownName, ...policy } : policy;
   const spelled = { name, inputSchema, ...(builtinPolicy !== undefined && { builtinPolicy }), ...rest };
   return fromJson(ToolSchema, contractJson(ToolSchema, spelled as JsonObject, toolSpelling), options);

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { type CallExecution, CallExecutionSchema, ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { builtinName } from "#runtime/agent-file/builtin-name.ts";
+import { builtInName } from "#runtime/agent-file/built-in-name.ts";
 
 /** Who runs a tool. */
 export type Executor =
@@ -55,7 +55,7 @@ export function executorOfCatalogueTool(tool: Tool): Executor {
   }
   const provider = PROVIDER_BY_KIND.get(tool.executionType);
   if (provider === undefined) return { kind: "outside" };
-  return { kind: "provider", provider, source: undefined, tool: builtinName(tool.builtinPolicy) ?? tool.name };
+  return { kind: "provider", provider, source: undefined, tool: builtInName(tool.builtinPolicy) ?? tool.name };
 }
 
 /** What is told of who executes a call. */

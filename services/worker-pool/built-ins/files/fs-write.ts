@@ -3,10 +3,11 @@ import { constants } from "node:fs";
 import { type FileHandle, link, mkdir, open, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { z } from "zod";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import { type Allowed, type HeldPlace, openAllowed } from "../allowed.ts";
-import { defineBuiltin } from "../builtin.ts";
+import { defineBuiltIn } from "../built-in.ts";
 import { codeOf, failureFromFileError, refuseUnlessFile } from "../file-errors.ts";
 
 // A file is replaced by another one that takes its name, so that no reader sees a part. If the service is killed in between, a
@@ -25,11 +26,11 @@ interface Target extends AsyncDisposable {
   standing: HeldPlace | undefined;
 }
 
-export const fsWrite = defineBuiltin({
+export const fsWrite = defineBuiltIn({
   name: "fs_write",
   description:
     "Writes a file. It is replaced as a whole: whoever reads it sees the old content or the new one, never a part. A relative path counts from the first allowed directory.",
-  effect: "at_most_once",
+  effect: Effect.AT_MOST_ONCE,
   arguments: z.strictObject({
     path: z.string().min(1).describe("The file, absolute or relative to the first allowed directory."),
     content: z.string().describe("What to write, in the form that `encoding` names."),

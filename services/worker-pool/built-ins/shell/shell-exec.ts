@@ -18,6 +18,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
@@ -25,7 +26,7 @@ import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-pr
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { openAllowed } from "../allowed.ts";
-import { type BuiltinCall, defineBuiltin } from "../builtin.ts";
+import { type BuiltInCall, defineBuiltIn } from "../built-in.ts";
 import { type Captured, createCaptured } from "./captured.ts";
 
 const DEFAULT_OUTPUT_BYTES = 64 * 1024;
@@ -35,11 +36,11 @@ const MAX_ARGUMENT_BYTES = 96 * 1024;
 /** A command that writes more is ended: reading it costs the service its time. */
 const FLOOD_BYTES = 64 * 1024 * 1024;
 
-export const shellExec = defineBuiltin({
+export const shellExec = defineBuiltIn({
   name: "shell_exec",
   description:
     "Runs a command and gives its exit code and output. There is no shell: every element of argv is one argument as it stands, and pipes, wildcards and variables mean nothing. An exit code other than 0 is an answer, not an error.",
-  effect: "at_most_once",
+  effect: Effect.AT_MOST_ONCE,
   arguments: z.strictObject({
     argv: z
       .array(z.string())
@@ -107,7 +108,7 @@ function createSupervision() {
     get stopped() {
       return stopped;
     },
-    begin(started: ChildProcess, { policy, timeoutMs, signal }: BuiltinCall): Disposable {
+    begin(started: ChildProcess, { policy, timeoutMs, signal }: BuiltInCall): Disposable {
       child = started;
       const onAbort = () => stop({ kind: "left" });
       const limitMs = Math.min(msFromDuration(policy.timeout) ?? Number.POSITIVE_INFINITY, timeoutMs);
@@ -151,7 +152,7 @@ interface WorkingDirectory extends AsyncDisposable {
 }
 
 /** A confined command writes below the allowed directories, or into the one of its own. */
-function writableFor(place: WorkingDirectory, { policy }: BuiltinCall): readonly string[] {
+function writableFor(place: WorkingDirectory, { policy }: BuiltInCall): readonly string[] {
   return policy.allowedPaths.length > 0 ? policy.allowedPaths : [place.link];
 }
 

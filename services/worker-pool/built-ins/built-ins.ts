@@ -1,16 +1,16 @@
 import type { BuiltinPolicy } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { builtinName } from "#runtime/agent-file/builtin-name.ts";
+import { builtInName } from "#runtime/agent-file/built-in-name.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { Permits } from "../pool/permits.ts";
-import type { CommandSettings } from "./builtin.ts";
+import type { CommandSettings } from "./built-in.ts";
 
 /** Loaded when somebody first asks for them: what their arguments are described with takes 10 MB. */
-export const loadBuiltins = () => import("./tools.ts");
+export const loadBuiltIns = () => import("./tools.ts");
 
-interface BuiltinRequest {
+interface BuiltInRequest {
   tool: string;
   policy: BuiltinPolicy | undefined;
   argumentsJson: string;
@@ -19,16 +19,16 @@ interface BuiltinRequest {
   signal: AbortSignal;
 }
 
-export type Builtins = ReturnType<typeof createBuiltins>;
+export type BuiltIns = ReturnType<typeof createBuiltIns>;
 
-interface BuiltinsOptions {
+interface BuiltInsOptions {
   commands: CommandSettings;
   callMs: number;
   /** One for each call. */
   permits: Permits;
 }
 
-export function createBuiltins(options: BuiltinsOptions) {
+export function createBuiltIns(options: BuiltInsOptions) {
   const closing = new AbortController();
 
   /** A place, and what is left of the call's time by then. */
@@ -51,13 +51,13 @@ export function createBuiltins(options: BuiltinsOptions) {
 
   return {
     /** Rejects with a Failure where nothing was started; what the tool refuses or fails at is its error. */
-    async call(request: BuiltinRequest): Promise<Answer> {
+    async call(request: BuiltInRequest): Promise<Answer> {
       const { tool, policy, argumentsJson, timeoutMs = options.callMs, signal } = request;
-      const { builtinByName } = await loadBuiltins();
-      const builtin =
-        builtinByName.get(tool) ??
+      const { builtInByName } = await loadBuiltIns();
+      const builtIn =
+        builtInByName.get(tool) ??
         refuse("not_found", `there is no built-in ${JSON.stringify(tool)}`, { reason: "TOOL_NOT_FOUND" });
-      const named = builtinName(policy);
+      const named = builtInName(policy);
       if (policy === undefined || named !== tool)
         return refuse("failed_precondition", `${tool} is called under a policy for ${named ?? "nothing"}`, {
           reason: "TOOL_NOT_ALLOWED",
@@ -66,7 +66,7 @@ export function createBuiltins(options: BuiltinsOptions) {
       const ends = ending.signal;
       const { release, leftMs } = await takePlace(tool, timeoutMs, ends);
       try {
-        const value = await builtin.run({ policy, timeoutMs: leftMs, signal: ends }, argumentsJson, options.commands);
+        const value = await builtIn.run({ policy, timeoutMs: leftMs, signal: ends }, argumentsJson, options.commands);
         return { kind: "result", resultJson: JSON.stringify(value) };
       } catch (error) {
         if (ends.aborted || !(error instanceof Failure)) throw error;

@@ -1,9 +1,10 @@
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { z } from "zod";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { openAllowed } from "../allowed.ts";
-import { defineBuiltin } from "../builtin.ts";
+import { defineBuiltIn } from "../built-in.ts";
 import { failureFromFileError, refuseUnlessFile } from "../file-errors.ts";
 
 const DEFAULT_BYTES = 64 * 1024;
@@ -11,11 +12,11 @@ const MAX_BYTES = 1024 * 1024;
 
 const size = z.number().int();
 
-export const fsRead = defineBuiltin({
+export const fsRead = defineBuiltIn({
   name: "fs_read",
   description:
     "Reads a file, or a part of it. A relative path counts from the first allowed directory. A long file comes in parts: ask again with the `nextOffset` of the answer.",
-  effect: "pure",
+  effect: Effect.PURE,
   arguments: z.strictObject({
     path: z.string().min(1).describe("The file, absolute or relative to the first allowed directory."),
     offset: size.min(0).default(0).describe("The first byte to read."),
