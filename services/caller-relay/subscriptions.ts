@@ -8,7 +8,7 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { lateRequest } from "./requests/late-requests.ts";
 import type { Attachments } from "./streams/attachments.ts";
-import type { Changes } from "./streams/changes.ts";
+import type { KeyedChanges } from "./streams/keyed-changes.ts";
 import { streamRecord } from "./streams/stream-record.ts";
 import type { Turns } from "./streams/turns.ts";
 import { createBusHolders } from "./subscriptions/bus-holders.ts";
@@ -48,10 +48,10 @@ export const DECLARED = {
 export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "records" | "declared"> {
   attachments: Attachments;
   /** Of streams, by session. */
-  changes: Changes;
+  changes: KeyedChanges;
   turns: Turns;
   /** Likewise. */
-  changesOfDeclarations: Changes;
+  changesOfDeclarations: KeyedChanges;
   onFault: (fault: string) => void;
 }
 

@@ -15,7 +15,7 @@ import { createRequests, keyOfRequest } from "../requests/requests.ts";
 import { attachCaller } from "../streams/attaching.ts";
 import type { Attachment } from "../streams/attachment.ts";
 import { createAttachments } from "../streams/attachments.ts";
-import { createChanges } from "../streams/changes.ts";
+import { createKeyedChanges } from "../streams/keyed-changes.ts";
 import type { StreamRecord } from "../streams/stream-record.ts";
 import { createTurns } from "../streams/turns.ts";
 import { reasonOfCancellation } from "../subscriptions/peers.ts";
@@ -25,7 +25,7 @@ import { type DeliveryParts, deliver, type HeldCall } from "./delivery.ts";
 function openRelay() {
   const clock = createManualClock();
   const attachments = createAttachments();
-  const changes = createChanges();
+  const changes = createKeyedChanges();
   const requests = createRequests();
   const late = createMemoryBucket<LateRequest>();
   const answered = createMemoryBucket<AnsweredRequest>();

@@ -9,7 +9,7 @@ import { type AnswerStores, recordedAnswer, refuseLost } from "../requests/answe
 import type { TellCall } from "../requests/calls.ts";
 import { keyOfRequest } from "../requests/requests.ts";
 import type { Carriage, CarryMode } from "../streams/attachments.ts";
-import type { Changes } from "../streams/changes.ts";
+import type { KeyedChanges } from "../streams/keyed-changes.ts";
 import {
   type CallerStream,
   endStream,
@@ -30,7 +30,7 @@ export interface SendingParts extends AnswerStores {
   /** Tells the stream that nobody waits for a request any more, and why. */
   cancel: (stream: CallerStream, requestId: string, why: unknown) => Promise<void>;
   records: StreamRecords;
-  changes: Changes;
+  changes: KeyedChanges;
   turns: Turns;
   clock: Clock;
   /** Aborts when this instance stops. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import type { Attachments } from "../streams/attachments.ts";
-import { createChanges } from "../streams/changes.ts";
+import { createKeyedChanges } from "../streams/keyed-changes.ts";
 import { createTurns } from "../streams/turns.ts";
 import { createStores, openFollowing } from "../subscriptions.ts";
 
@@ -15,9 +15,9 @@ test("CTR-7 records of streams and declarations that cannot be read end no follo
   await using _following = await openFollowing({
     ...{ records, declared },
     attachments: attachments as Attachments,
-    changes: createChanges(),
+    changes: createKeyedChanges(),
     turns: createTurns(),
-    changesOfDeclarations: createChanges(),
+    changesOfDeclarations: createKeyedChanges(),
     onFault: (fault) => void faults.push(fault),
   });
   const put = (key: string, value: Uint8Array | string) => bus.jetstream.publish(`$KV.${key}`, value);

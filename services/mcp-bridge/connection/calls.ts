@@ -6,10 +6,11 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { boundedEvent } from "#runtime/results/bounded-event.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { type Changes, createChanges, orAborted } from "../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { Ask } from "./input/elicitation.ts";
 import { OpenInput } from "./input/open-input.ts";
 import { parseState } from "./input/required.ts";

@@ -1,10 +1,10 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Ownership } from "#runtime/bus/ownership/ownership.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
-import { createChanges } from "../servers/changes.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import type { Authorization } from "../transport/module.ts";
 import { Connection, type ConnectionOptions, type ConnectionSettings } from "./connection.ts";

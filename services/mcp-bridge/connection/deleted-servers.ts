@@ -1,6 +1,6 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { orAborted } from "../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { AppliedServers } from "../servers/servers.ts";
 import type { Connections } from "./connections.ts";
 

@@ -1,7 +1,8 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { createChanges, orAborted } from "../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { Holder } from "../servers/key.ts";
 
 /** Connections that can be asked for: those of one instance, or of all. An empty session means every session. */

@@ -1,5 +1,5 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { orAborted } from "../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { Connections } from "./connections.ts";
 import type { Part } from "./fleet.ts";
 

@@ -1,8 +1,9 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
-import { createChanges, orAborted } from "../servers/changes.ts";
 import { programOf } from "../servers/start-time.ts";
 import { refuseSampling } from "./input/sampling.ts";
 

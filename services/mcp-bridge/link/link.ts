@@ -25,7 +25,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { orAborted } from "../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import { refusalIn } from "../servers/login-needed.ts";
 import { rootsOf } from "../servers/roots.ts";
 import { type StartTime, textOfLateStart, withWayOut } from "../servers/start-time.ts";

@@ -4,13 +4,14 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { createChanges, orAborted } from "../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer, startingOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";

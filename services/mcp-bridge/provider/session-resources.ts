@@ -1,8 +1,9 @@
+import { createChanges } from "#runtime/collections/changes.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { WatchEvent } from "../link/resources/resource-watches.ts";
-import { createChanges, orAborted } from "../servers/changes.ts";
 import type { Asker, Provider } from "./provider.ts";
 import type { Resource, ResourceOfSession, SessionSources } from "./session-sources.ts";
 

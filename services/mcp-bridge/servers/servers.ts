@@ -2,10 +2,10 @@ import { toJson } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { StoredMcpServer } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import type { Changes } from "#runtime/collections/changes.ts";
 import { faultsOfRunServer, type RunServers } from "#runtime/config/run-servers.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import type { Changes } from "./changes.ts";
 import { parseServer } from "./source.ts";
 
 /** The servers that every agent can use, as stored. */

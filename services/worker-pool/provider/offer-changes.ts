@@ -1,3 +1,4 @@
+import { createChanges } from "#runtime/collections/changes.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /** The offer, first as it is and then after each change; several changes in a row make one answer. */
@@ -6,13 +7,13 @@ export async function* watchOffers<T>(
   onChange: (listener: () => void) => () => void,
   signal: AbortSignal,
 ): AsyncGenerator<T> {
-  let changed = Promise.withResolvers<void>();
-  const stopListening = onChange(() => changed.resolve());
+  const changes = createChanges();
+  const stopListening = onChange(changes.tell);
   try {
     while (!signal.aborted) {
-      changed = Promise.withResolvers<void>();
+      const changed = changes.next();
       yield await offer();
-      await unlessAborted(changed.promise, signal).catch(() => {}); // it ends
+      await unlessAborted(changed, signal).catch(() => {}); // it ends
     }
   } finally {
     stopListening();

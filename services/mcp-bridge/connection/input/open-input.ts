@@ -7,7 +7,7 @@ import {
   type InputResponses,
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { orAborted } from "../../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import { stateFrom } from "./required.ts";
 
 const MOST_ASKED = 100;

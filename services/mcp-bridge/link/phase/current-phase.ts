@@ -1,6 +1,7 @@
+import { createChanges } from "#runtime/collections/changes.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { createChanges, orAborted } from "../../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
 
 const MAX_WORDS = 200;

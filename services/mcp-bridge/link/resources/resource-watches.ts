@@ -1,6 +1,7 @@
+import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import { createChanges, orAborted } from "../../servers/changes.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { ServerSubscriptions } from "./server-subscriptions.ts";
 
 /*

@@ -1,5 +1,3 @@
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-
 /** Tells whoever waits that something is different; what it is, they look up themselves. */
 export interface Changes {
   tell(): void;
@@ -17,9 +15,4 @@ export function createChanges(): Changes {
     },
     next: () => coming.promise,
   };
-}
-
-/** As `unlessAborted`; a signal that had aborted before goes before a promise that had resolved. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return signal.aborted ? Promise.reject(signal.reason) : unlessAborted(promise, signal);
 }

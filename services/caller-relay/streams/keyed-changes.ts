@@ -1,7 +1,7 @@
-export type Changes = ReturnType<typeof createChanges>;
+export type KeyedChanges = ReturnType<typeof createKeyedChanges>;
 
 /** Tells those who wait for a key that it changed. What changed they read themselves. */
-export function createChanges() {
+export function createKeyedChanges() {
   const waitersByKey = new Map<string, Set<() => void>>();
 
   function tell(key: string): void {
