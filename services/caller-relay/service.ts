@@ -4,8 +4,8 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { sharesBySession } from "#runtime/bus/room/shares.ts";
-import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
@@ -71,7 +71,7 @@ export async function openService(
     stream.instance === instance
       ? attachments.find(stream.attachmentId) !== undefined
       : peers.isAttachedAt(stream, sessionId);
-  const stopping = new AbortController();
+  const stopping = createStopping();
   const sending = { carry, cancel, records, changes, turns, answered, results, clock, stopping: stopping.signal };
   const held = { ...sending, requests, holders, late };
   const defaultTimeoutMs = config.callerTimeoutMs;
@@ -128,7 +128,6 @@ export async function openService(
     stopping: stopping.signal,
   });
   stack.use(await serveOnBus(bus, { ...served, service: name, routes }));
-  const stops = new Failure("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
-  stack.defer(() => stopping.abort(stops)); // watches and callers' streams would keep the server from draining
+  stack.use(stopping);
   return stack.move();
 }

@@ -8,11 +8,12 @@ import { OtherInstances } from "#runtime/bus/ownership/instances/other-instances
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
@@ -108,7 +109,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const instances = stack.use(await openInstances(bus, name, onError));
   const own = createOwnPart(connections);
   const fleet = createFleet(own, new OtherInstances({ instance, instances, partOf: peers.partOf, logger }));
-  const stopping = new AbortController();
+  const stopping = createStopping();
   const served = {
     instance,
     logger,
@@ -122,10 +123,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance) }));
   stack.defer(() => connections.leave()); // others of this service ask for what they are to take over
   stack.use(await serveOnBus(bus, { ...served, service: name }));
-  // watches would keep the server from draining
-  stack.defer(() =>
-    stopping.abort(new Failure("unavailable", "this bridge stops: watch again", { reason: "INSTANCE_STOPPING" })),
-  );
+  stack.use(stopping);
   return stack.move();
 }
 

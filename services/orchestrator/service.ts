@@ -7,6 +7,7 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { createResultRemoval } from "#runtime/results/store/removal.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -103,7 +104,7 @@ export async function openOrchestrator(
   });
   const answers = { answer: worker.answer, publishSnapshot: texts.publishSnapshot };
   stack.use(await openHolderAnswers(bus, life, answers));
-  const stopping = new AbortController();
+  const stopping = createStopping();
   const retention = createStreamRetention(bus);
   const onTrouble = (what: string, err: unknown) => logger.warn({ err }, what);
   const changes = stack.use(createRunChanges({ log: shared.log, allRuns: createAllRuns(bus), onTrouble }));
@@ -118,7 +119,7 @@ export async function openOrchestrator(
   stack.use(await serveOnBus(bus, { service: name, instance, logger, telemetry: context.telemetry, routes }));
   const kept = { retention, results: createResultRemoval(bus), keptMs: config.retentionMs };
   stack.use(openRetention({ ...shared, ...kept }));
-  stack.defer(() => stopping.abort(stops("watch again")));
+  stack.use(stopping);
   const wakeLoop = { ...shared, queue: wakes, slots, work: worker.work };
   const working = runWakeLoop(wakeLoop, handover.signal);
   stack.defer(() => drain(working, { handover, abandon, drainMs: config.drainMs }));

@@ -1,7 +1,7 @@
 import { openRoom } from "#runtime/bus/buckets/room.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
-import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
@@ -59,7 +59,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
   const fills = "marks of events that wait, or that were seen within the hour";
   stack.use(openRoom(bus, { ...seenMarks(clock), fills, onFault }));
-  const stopping = new AbortController();
+  const stopping = createStopping("watch again from the last sequence");
   stack.use(
     await serveOnBus(bus, {
       service: name,
@@ -69,7 +69,6 @@ export async function openService(config: Config, context: ServiceContext): Prom
       routes: createRoutes({ ...parts, stopping: stopping.signal }),
     }),
   );
-  const stops = "this instance stops: watch again from the last sequence";
-  stack.defer(() => stopping.abort(new Failure("unavailable", stops, { reason: "INSTANCE_STOPPING" }))); // watches would keep the server from draining
+  stack.use(stopping);
   return stack.move();
 }

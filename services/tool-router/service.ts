@@ -15,9 +15,9 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { openCrowding } from "#runtime/bus/room/crowding.ts";
 import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
 import { sharesByHeader } from "#runtime/bus/room/shares.ts";
-import { Failure } from "#runtime/failure/failure.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
+import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
 import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
 import { createCallKeySigner } from "#runtime/rpc/access/tokens/call-keys.ts";
@@ -143,7 +143,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger, ownSources }));
   const answerers = createAnswerers({ spaces, clock });
   const callKeys = createCallKeys({ ...recorded, answerers, sign: createCallKeySigner(bus.login), audit, clock });
-  const stopping = new AbortController();
+  const stopping = createStopping();
   stack.use(
     await serveOnBus(bus, {
       service: name,
@@ -163,8 +163,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
       }),
     }),
   );
-  const stops = new Failure("unavailable", "this router stops: watch again", { reason: "INSTANCE_STOPPING" });
-  stack.defer(() => stopping.abort(stops)); // watches would keep the server from draining
+  stack.use(stopping);
   return stack.move();
 }
 

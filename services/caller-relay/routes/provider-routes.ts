@@ -5,6 +5,7 @@ import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
+import { refusedSources } from "#runtime/rpc/without-sources.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declarations/declaration.ts";
@@ -29,7 +30,7 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
   const { declarations, relay, defaultTimeoutMs, stopping } = parts;
 
   const offer = (declaration: CallerDeclaration | undefined, sources: readonly Source[]) => {
-    if (sources.length > 0) return refusedSources(sources);
+    if (sources.length > 0) return refusedSources("the caller's tools", sources);
     const tools = declaration ? toolsFromDeclaration(declaration, defaultTimeoutMs) : [];
     return { tools: tools.map((tool) => ({ source: "", tool, resumable: true })), sources: [] };
   };
@@ -54,9 +55,4 @@ export function providerRoutes(parts: ProviderRouteParts): ServiceImpl<typeof To
       return { closedCount: await parts.forget(sessionId) };
     },
   };
-}
-
-function refusedSources(sources: readonly Source[]) {
-  const reason = "the caller's tools are offered without a source";
-  return { tools: [], sources: sources.map(({ name }) => ({ source: name, available: false, reason })) };
 }

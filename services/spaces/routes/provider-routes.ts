@@ -2,12 +2,11 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner } from "#runtime/failure/session-owner.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
-import { openEnding } from "#runtime/time/ending.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { untilWatchEnds } from "#runtime/rpc/watching/constant.ts";
+import { refusedSources } from "#runtime/rpc/without-sources.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 
 /** The built-in tools as a provider like any other. They belong to no source and never change. */
@@ -16,9 +15,7 @@ export function providerRoutes(rooms: Rooms, stopping: AbortSignal): ServiceImpl
     getProvidedTools: (request) => offerFor(request.sources),
     async *watchProvidedTools(request, context) {
       yield withEtag(WatchProvidedToolsResponseSchema, await offerFor(request.sources));
-      using ending = openEnding(context.signal, stopping);
-      await untilAborted(ending.signal);
-      if (stopping.aborted) refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
+      await untilWatchEnds(context.signal, stopping);
     },
     async *executeTool(request, context) {
       const { sessionId = "", agent = "", principal = "" } = request.scope ?? {};
@@ -42,10 +39,5 @@ async function offerFor(sources: readonly Source[]) {
     const { builtInTools } = await builtIns();
     return { tools: builtInTools.map((tool) => ({ source: "", tool })), sources: [], sameInAllScopes: true };
   }
-  const reason = "spaces offers its tools without a source";
-  return { tools: [], sources: sources.map(({ name }) => ({ source: name, available: false, reason })) };
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  await unlessAborted(new Promise<never>(() => {}), signal).catch(() => {}); // the end that was waited for
+  return refusedSources("the tools of spaces", sources);
 }
