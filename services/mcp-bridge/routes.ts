@@ -9,7 +9,7 @@ import {
 } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { type Caller, callerOf, SELF, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
@@ -35,7 +35,7 @@ export interface Routes extends OfferWatchParts {
   own: Part;
   fleet: Part;
   /** Whose sessions are whose. */
-  owners: Ownership;
+  owners: SessionOwners;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }

@@ -14,7 +14,7 @@ import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
-import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
+import { createSessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
@@ -99,7 +99,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
 
   const interceptors = clientInterceptors({ telemetry });
   const peers = createPeers(bus, name, interceptors);
-  const owners = createOwnership(sessionReader(bus, { interceptors, defaultTimeoutMs: 10_000 }));
+  const owners = createSessionOwners(sessionReader(bus, { interceptors, defaultTimeoutMs: 10_000 }));
   const hasNotBegun = (error: unknown) =>
     deliveryOf(error) === "NOT_SENT" || failureFromConnectError(error).reason === "OWNER_CHANGED";
   const provider = new Provider({ ...config, connections, applied, hasNotBegun, peerOf: peers.peer });

@@ -19,7 +19,7 @@ import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { openSharedResults } from "#runtime/results/store/shares.ts";
-import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
+import { createSessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { createCallKeySigner } from "#runtime/rpc/access/tokens/call-keys.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
@@ -88,7 +88,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const messages = stack.use(openMessages(spaces, clock, warn));
   const stored = storedSessions(bus);
   const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
-  const ownership = createOwnership(async (id) => (await stored.bucket.read(id))?.value);
+  const ownership = createSessionOwners(async (id) => (await stored.bucket.read(id))?.value);
   const recorded = await openRecordedCalls(stack, bus, {
     ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },
     acknowledgeMs: config.acknowledgeMs,

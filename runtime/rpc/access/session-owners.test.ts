@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { callerNamed, SELF } from "../identity.ts";
-import { createOwnership } from "./session-owners.ts";
+import { createSessionOwners } from "./session-owners.ts";
 
 test("SEC-2 a session that another principal opens between two readings was refused at the first", async () => {
   const owners = new Map<string, string>();
-  const ownership = createOwnership(async (id) => {
+  const ownership = createSessionOwners(async (id) => {
     const principal = owners.get(id);
     return principal === undefined ? undefined : { principal };
   });

@@ -15,7 +15,7 @@ import { createPrincipals } from "./session-principals.ts";
  * A session that does not exist has nothing to protect: the code that reads it refuses. But it may be somebody else's
  * a moment later: what reads it again, waits for it or retries requires that it stands.
  */
-export interface Ownership {
+export interface SessionOwners {
   /** O1; an empty id is no session. */
   requireSession(sessionId: string, caller: Caller): Promise<void>;
   /** O1, and refuses a session that does not exist, to everybody. */
@@ -24,10 +24,10 @@ export interface Ownership {
   isOwnSession(sessionId: string, caller: Caller): Promise<boolean>;
 }
 
-export function createOwnership(
+export function createSessionOwners(
   read: (sessionId: string) => Promise<Pick<Session, "principal"> | undefined>,
   now?: () => number,
-): Ownership {
+): SessionOwners {
   const readStanding = async (id: string) => (await read(id)) ?? refuseMissingSession(id);
   const { findPrincipal: ownerOf } = createPrincipals(readStanding, now);
 

@@ -3,7 +3,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { callerNamed } from "../identity.ts";
-import { createOwnership } from "./session-owners.ts";
+import { createSessionOwners } from "./session-owners.ts";
 import { createPrincipals } from "./session-principals.ts";
 
 const [alice, mallory] = [callerNamed("alice"), callerNamed("mallory")];
@@ -24,7 +24,7 @@ function openStore() {
 test("SEC-2 a session that was forgotten, and opened anew by somebody else, is not its former owner's", async () => {
   const { store, read } = openStore();
   const { clock, owners } = store;
-  const ownership = createOwnership(read, clock.now);
+  const ownership = createSessionOwners(read, clock.now);
   const { findPrincipal } = createPrincipals(async (id) => (await read(id)) ?? refuseMissingSession(id), clock.now);
   for (let n = 0; n < 60; n += 1) {
     await ownership.requireStanding("main", mallory); // who asks again and again is remembered no longer for that
@@ -41,7 +41,7 @@ test("SEC-2 a session that was forgotten, and opened anew by somebody else, is n
 
 test("SEC-2 whose a session is stays known while nobody can be asked, unless there was none any more", async () => {
   const { store, read } = openStore();
-  const ownership = createOwnership(read, store.clock.now);
+  const ownership = createSessionOwners(read, store.clock.now);
   await ownership.requireStanding("main", mallory);
   store.isAway = true;
   await store.clock.advance(60_000);

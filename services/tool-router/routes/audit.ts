@@ -2,7 +2,7 @@ import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { FairQueue } from "#runtime/collections/fair-queue.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, isServiceItself, principalOf } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
@@ -11,7 +11,7 @@ import { type AuditReader, type MayRead, readPage, watchFrom } from "../catalogu
 
 export interface AuditRoutes {
   audit: AuditReader;
-  ownership: Ownership;
+  ownership: SessionOwners;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type ListToolsRequest, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { type Caller, callerOf } from "#runtime/rpc/identity.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
@@ -22,7 +22,7 @@ export interface CallRoutes {
   catalogue: Catalogue;
   contexts: Contexts;
   sessions: Sessions;
-  ownership: Ownership;
+  ownership: SessionOwners;
   spaces: Spaces;
   leftUnchecked: LeftUnchecked;
 }

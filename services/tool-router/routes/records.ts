@@ -5,7 +5,7 @@ import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -34,7 +34,7 @@ export interface RecordRoutes {
   callKeys: CallKeys;
   cancellation: Cancellation;
   tasks: Tasks;
-  ownership: Ownership;
+  ownership: SessionOwners;
   dispatcher: Dispatcher;
   sessions: Pick<Sessions, "bucket">;
   catalogue: Pick<Catalogue, "tools" | "caughtUp" | "requireTool">;

@@ -1,7 +1,7 @@
 import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { SessionService, WatchSessionResponseSchema } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
@@ -12,7 +12,7 @@ import { type WatchParts, watchSession } from "../sessions/switch/watch.ts";
 import { isDerivedSession } from "./derived-ids.ts";
 
 export interface SessionRoutes extends WatchParts {
-  ownership: Ownership;
+  ownership: SessionOwners;
   catalogue: WatchParts["catalogue"] & Pick<Catalogue, "requireAgent">;
   switching: Pick<Switching, "switchAgent" | "close">;
   /** Aborts when the service stops: watches end then. */

@@ -1,7 +1,7 @@
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
+import { createSessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerKey, callerNamed } from "#runtime/rpc/identity.ts";
 import { routeCalls } from "./calls.ts";
 import { routeSessions } from "./sessions.ts";
@@ -22,7 +22,7 @@ test.each([
   "callTool",
 ])("SEC-2 %s is refused in a session that alice opens a moment later", async (method) => {
   let reads = 0;
-  const ownership = createOwnership(async () => (reads++ === 0 ? undefined : { principal: "alice" }));
+  const ownership = createSessionOwners(async () => (reads++ === 0 ? undefined : { principal: "alice" }));
   const handlers: Record<string, Handler> = {};
   const router = { service: (_: unknown, of: Record<string, Handler>) => Object.assign(handlers, of) };
   const { signal } = new AbortController();

@@ -6,7 +6,7 @@ import { openGivingWay } from "#runtime/bus/room/give-way.ts";
 import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
 import { sharesByHeader } from "#runtime/bus/room/shares.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { createDueWorker } from "../calls/due-work/due-work.ts";
 import { KEPT_MS, mayLeave } from "../calls/due-work/retention.ts";
@@ -34,7 +34,7 @@ export interface RecordedCallParts {
   /** The calls that this router executes. */
   executing: ReadonlySet<string>;
   inFlight: InFlightCalls;
-  ownership: Ownership;
+  ownership: SessionOwners;
   messages: Messages;
   audit: Audit;
   /** Whether the principal may have calls of the external tool. */

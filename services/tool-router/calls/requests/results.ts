@@ -4,7 +4,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import { type ResultStore, sessionOfReference } from "#runtime/results/store/store.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallStore } from "../records/store.ts";
 import { refuseUnknown } from "./open.ts";
@@ -18,7 +18,7 @@ type Part =
 export interface ResultsParts {
   calls: Pick<CallStore, "read">;
   store: Pick<ResultStore, "find" | "read">;
-  ownership: Pick<Ownership, "isOwnSession">;
+  ownership: Pick<SessionOwners, "isOwnSession">;
 }
 
 /** A result as it is read. */

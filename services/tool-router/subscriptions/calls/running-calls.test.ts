@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
+import { createSessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { InFlightCalls } from "../../calls/in-flight.ts";
@@ -15,7 +15,7 @@ const open = async (...executing: string[]) =>
   openRunningCalls(await bus.connect(), {
     isExecuting: (callId) => executing.includes(callId),
     inFlight: new InFlightCalls(),
-    ownership: createOwnership(async () => undefined),
+    ownership: createSessionOwners(async () => undefined),
     onFault: (fault) => expect(fault).toBeUndefined(),
   });
 const signal = new AbortController().signal;

@@ -4,7 +4,7 @@ import { listen } from "#runtime/bus/link/listen.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
-import type { Ownership } from "#runtime/rpc/access/session-owners.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { delay } from "#runtime/time/delay.ts";
 import type { InFlightCalls } from "../../calls/in-flight.ts";
@@ -30,7 +30,7 @@ export interface RunningCallParts {
   /** Whether this router executes the call. */
   isExecuting(callId: string): boolean;
   inFlight: Pick<InFlightCalls, "cancel" | "sessionOf" | "observe">;
-  ownership: Ownership;
+  ownership: SessionOwners;
   onFault(fault: string): void;
 }
 
