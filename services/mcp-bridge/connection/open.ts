@@ -77,7 +77,7 @@ export function createOpener(options: OpenerOptions) {
 }
 
 /** Loaded with the first server: it takes 10 MB. */
-const sdkOfMcp = () => import("../link/link.ts");
+const sdkOfMcp = () => import("../link/open-link.ts");
 
 /** For every transport; HTTP holds each of its connections to it, redirected ones too. */
 async function requireOutside(server: McpServer, guard: AddressGuard): Promise<void> {

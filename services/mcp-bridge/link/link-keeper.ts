@@ -14,7 +14,8 @@ import { loginNeededIn } from "../servers/login-needed.ts";
 import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
-import type { Link, LinkEvents } from "./link.ts";
+import type { Link } from "./link.ts";
+import type { LinkEvents } from "./link-options.ts";
 import type { ListedTools } from "./listing/list-tools.ts";
 import { createRefresh } from "./listing/refresh.ts";
 import type { Outcome } from "./outcome/outcome.ts";
@@ -28,11 +29,11 @@ import type { ResourceWatches } from "./resources/resource-watches.ts";
  *   connecting ──▶ ready ──link ended──▶ connecting, or waiting if it ended soon
  *       └──failed──▶ waiting ──backoff──▶ connecting          any ──dispose──▶ closed
  *
- * N1  At most one link at a time: what is left of one is closed before the next is opened.
- * N2  A listing waits for a fresh attempt only. One that follows a failure is reported as that failure, so that a broken
+ * LINK1  At most one link at a time: what is left of one is closed before the next is opened.
+ * LINK2  A listing waits for a fresh attempt only. One that follows a failure is reported as that failure, so that a broken
  *     server costs its startup timeout once, not at each listing.
- * N3  A call waits for one attempt to end, as long as a start may take; it never cuts the backoff short.
- * N4  A server that asks for a token is connected to again when there is one, and not before.
+ * LINK3  A call waits for one attempt to end, as long as a start may take; it never cuts the backoff short.
+ * LINK4  A server that asks for a token is connected to again when there is one, and not before.
  */
 
 export interface LinkKeeperOptions extends Pick<LinkEvents, "onLog" | "onElicit" | "onSample"> {
@@ -126,12 +127,12 @@ export class LinkKeeper implements AsyncDisposable {
     this.#hasServed = true;
   }
 
-  /** Resolves when there is something to say about the server (N2). */
+  /** Resolves when there is something to say about the server (LINK2). */
   settled(signal: AbortSignal): Promise<void> {
     return this.#current.settled(signal);
   }
 
-  /** Throws `unavailable` when the server is not there in time (N3). */
+  /** Throws `unavailable` when the server is not there in time (LINK3). */
   async whenReady(signal: AbortSignal): Promise<ReadyPhase> {
     const ready = await this.#current.ready(this.#options.startTime.ms, signal, this.#closing.signal);
     if (ready) return ready;
@@ -169,7 +170,7 @@ export class LinkKeeper implements AsyncDisposable {
     }
   }
 
-  /** Resolves when the link has ended and is closed (N1): with why it failed, or with undefined after a sound one. */
+  /** Resolves when the link has ended and is closed (LINK1): with why it failed, or with undefined after a sound one. */
   async #connectAndServe(signal: AbortSignal): Promise<string | undefined> {
     const events: OpeningEvents = {
       onWords: (text) => this.#takeWords(this.#options.redact(text)),

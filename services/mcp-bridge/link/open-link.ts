@@ -1,0 +1,101 @@
+import { Client } from "@modelcontextprotocol/client";
+import { VERSION } from "#runtime/config/version.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { delay } from "#runtime/time/delay.ts";
+import { openEnding } from "#runtime/time/ending.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { refusalIn } from "../servers/login-needed.ts";
+import { type StartTime, textOfLateStart, withWayOut } from "../servers/start-time.ts";
+import { sse } from "../transport/loaded-late.ts";
+import type { OpenTransport } from "../transport/module.ts";
+import { capabilitiesOf, NO_TIMEOUT_MS } from "./client-options.ts";
+import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
+import { createLink, type Link, observeErrors } from "./link.ts";
+import type { LinkOptions } from "./link-options.ts";
+import { textOfError } from "./outcome/outcome.ts";
+import { showAnswers } from "./outcome/shown-answers.ts";
+
+const MODERN_REVISION = "2026-07-28";
+
+/** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
+export function openLink(options: LinkOptions, start: StartTime, signal: AbortSignal): Opening {
+  const closing: Promise<void>[] = [];
+  const time = timeoutSignal(start.ms);
+  const ending = openEnding(signal, time);
+  const limit = ending.signal;
+  const attempt = (era: KnownEra | undefined, over: AbortSignal) =>
+    openOnce(options, { era, signal: over }, start, closing);
+  const isHttp = options.server.transport.case === "http";
+  const link = connectByEra(attempt, { known: options.era, isHttp, start }, limit);
+  const letGo = () => {
+    ending[Symbol.dispose]();
+    time[Symbol.dispose]();
+  };
+  link.then(letGo, letGo);
+  return {
+    link,
+    closed: link.then(
+      () => {},
+      () => Promise.all(closing).then(() => {}),
+    ),
+  };
+}
+
+export interface Opening {
+  link: Promise<Link>;
+  /** Resolves when nothing is left of an opening that failed. */
+  closed: Promise<void>;
+}
+
+async function openOnce(
+  options: LinkOptions,
+  connect: { era: KnownEra | undefined; signal: AbortSignal },
+  start: StartTime,
+  closing: Promise<void>[],
+): Promise<Link> {
+  const { server, context } = options;
+  const { era } = connect;
+  const module = era === "sse" ? sse : options.module;
+  const opened = await module.open(server, context).catch((error: unknown) => {
+    throw withWayOut(error, start);
+  });
+  const { transport } = opened;
+  showAnswers(transport);
+  const close = () =>
+    transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
+  const client = new Client(
+    { name: "toolbus", version: VERSION },
+    {
+      capabilities: { ...capabilitiesOf(server), elicitation: { form: {}, url: {} } },
+      inputRequired: { autoFulfill: false },
+      versionNegotiation: {
+        mode: era === "modern" ? { pin: MODERN_REVISION } : "auto",
+        probe: { timeoutMs: NO_TIMEOUT_MS }, // only an answer decides; the time for starting is kept here
+      },
+    },
+  );
+  const lastError = observeErrors(client, options);
+  try {
+    const connecting = client.connect(transport, {
+      timeout: NO_TIMEOUT_MS,
+      signal: connect.signal,
+      ...((era === "legacy" || era === "sse") && { prior: { kind: "legacy" as const } }),
+    });
+    connecting.catch(() => {}); // when the time is up first, its own end has nobody who waits for it
+    await orAborted(connecting, connect.signal);
+  } catch (error) {
+    const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
+    closing.push(close());
+    const text = isTimeUp ? textOfLateStart(start) : (lastError() ?? refusalIn(error)?.message ?? textOfError(error));
+    const message = [text, await lastWords(opened, closing, isTimeUp)].filter(Boolean).join("; ");
+    throw new Failure("unavailable", message, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
+  }
+  return createLink(options, opened, { client, isSse: era === "sse" }, close);
+}
+
+/** A process that has failed says why as it goes; one that hangs is not waited for. */
+async function lastWords(opened: OpenTransport, closing: Promise<void>[], isTimeUp: boolean): Promise<string> {
+  if (!isTimeUp && opened.describeEnd) await Promise.race([Promise.all(closing), delay(500)]);
+  return opened.describeEnd?.() ?? "";
+}
