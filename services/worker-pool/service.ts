@@ -148,7 +148,7 @@ export async function openWorkers(
     part: {
       async list() {
         const found = { files: files(), modules: hosted.files() };
-        const workers = workersFrom({ ...found, places: pool.places(), instance });
+        const workers = workersFrom({ ...found, slots: pool.slots(), instance });
         return { workers, refusedFiles: refusedFilesFrom(found) };
       },
       async stop(id, force) {

@@ -32,13 +32,13 @@ import { type BackoffTimes, refuseBackedOff } from "../pool/crash-backoff.ts";
 import type { Permits } from "../pool/permits.ts";
 import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
-  createPlace,
-  fileFromPlace,
+  createModuleSlot,
+  fileFromSlot,
   type ModuleFile,
-  type Place,
+  type ModuleSlot,
   reasonWithWayOut,
   startOfModule,
-} from "./module-place.ts";
+} from "./module-slot.ts";
 import type { HostedCall } from "./process/host.ts";
 import { ModuleProcess } from "./process/module-process.ts";
 import type { ProcessOptions } from "./process/start-process.ts";
@@ -63,7 +63,7 @@ export async function openHostedModules(options: HostedModulesOptions): Promise<
 export class HostedModules implements AsyncDisposable {
   readonly registry = new HostedRegistry();
   readonly #options: HostedModulesOptions;
-  readonly #places = new Map<string, Place>();
+  readonly #slots = new Map<string, ModuleSlot>();
   readonly #listeners = new Set<() => void>();
   readonly #leaving = new Set<Promise<void>>();
   #watch: AsyncDisposable | undefined;
@@ -87,13 +87,13 @@ export class HostedModules implements AsyncDisposable {
   }
 
   files(): ModuleFile[] {
-    const places = [...this.#places.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
-    return places.map((place) => fileFromPlace(place));
+    const slots = [...this.#slots.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
+    return slots.map((slot) => fileFromSlot(slot));
   }
 
   find(file: string): ModuleFile | undefined {
-    const place = this.#places.get(file);
-    return place && fileFromPlace(place);
+    const slot = this.#slots.get(file);
+    return slot && fileFromSlot(slot);
   }
 
   onChange(listener: () => void): () => void {
@@ -106,20 +106,20 @@ export class HostedModules implements AsyncDisposable {
    * WORKER_BACKED_OFF mean that nothing was started, reason DEADLINE_EXCEEDED or WORKER_CRASHED that the outcome is unknown.
    */
   async call(file: string, call: HostedCall): Promise<Answer> {
-    this.#placeOf(file);
+    this.#slotOf(file);
     const release = await this.#options.permits.acquire(call.signal);
     let running: ReturnType<ModuleProcess["call"]> | undefined;
     try {
-      const place = this.#placeOf(file); // it may have been removed while the call waited
-      const process = await this.#processFor(place, call.signal);
+      const slot = this.#slotOf(file); // it may have been removed while the call waited
+      const process = await this.#processFor(slot, call.signal);
       if (!process.tools.some(({ name }) => name === call.tool))
         refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
       running = process.call(call);
       call.onBegin();
       void running.ended.then(release);
-      place.callsTotal += 1;
+      slot.callsTotal += 1;
       const answer = await running.answer;
-      place.crashes.reset();
+      slot.crashes.reset();
       return answer;
     } finally {
       if (!running) release();
@@ -130,13 +130,13 @@ export class HostedModules implements AsyncDisposable {
    * Ends a module's process, after its calls unless it is forced; the next call starts another. Gives whether one took calls.
    */
   async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
-    const place = this.#places
+    const slot = this.#slots
       .values()
-      .find((place) => isWanted({ file: place.file, start: startOfModule(fileFromPlace(place)) }));
-    await place?.loading;
-    if (place?.state.kind !== "ready" || !place.state.process.accepts) return false;
-    if (force) await place.state.process.close();
-    else this.#letGo(place.state.process);
+      .find((slot) => isWanted({ file: slot.file, start: startOfModule(fileFromSlot(slot)) }));
+    await slot?.loading;
+    if (slot?.state.kind !== "ready" || !slot.state.process.accepts) return false;
+    if (force) await slot.state.process.close();
+    else this.#letGo(slot.state.process);
     return true;
   }
 
@@ -144,144 +144,144 @@ export class HostedModules implements AsyncDisposable {
     this.#isClosed = true;
     this.#listeners.clear();
     await this.#watch?.[Symbol.asyncDispose]();
-    for (const { endRetry } of this.#places.values()) endRetry();
-    await Promise.all([...this.#places.values()].map(({ loading }) => loading));
+    for (const { endRetry } of this.#slots.values()) endRetry();
+    await Promise.all([...this.#slots.values()].map(({ loading }) => loading));
     await Promise.all([this.registry.shutdown(), ...this.#leaving]);
   }
 
-  #placeOf(file: string): Place {
-    const place = this.#isClosed ? undefined : this.#places.get(file);
+  #slotOf(file: string): ModuleSlot {
+    const slot = this.#isClosed ? undefined : this.#slots.get(file);
     const words = `there is no file ${file} in the directory of hosted modules`;
-    return place ?? refuse("not_found", words, { reason: "WORKER_NOT_FOUND" });
+    return slot ?? refuse("not_found", words, { reason: "WORKER_NOT_FOUND" });
   }
 
-  async #processFor(place: Place, signal: AbortSignal): Promise<ModuleProcess> {
-    place.callers += 1;
+  async #processFor(slot: ModuleSlot, signal: AbortSignal): Promise<ModuleProcess> {
+    slot.callers += 1;
     try {
-      return await unlessAborted(this.#processOf(place), signal);
+      return await unlessAborted(this.#processOf(slot), signal);
     } finally {
-      place.callers -= 1;
+      slot.callers -= 1;
     }
   }
 
   /** The process that takes calls; started again when it ended. */
-  async #processOf(place: Place): Promise<ModuleProcess> {
+  async #processOf(slot: ModuleSlot): Promise<ModuleProcess> {
     for (;;) {
-      const { loading } = place;
+      const { loading } = slot;
       await loading;
-      if (place.loading !== loading) continue;
-      const { state } = place;
+      if (slot.loading !== loading) continue;
+      const { state } = slot;
       if (state.kind === "refused")
-        refuse("failed_precondition", `${place.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
+        refuse("failed_precondition", `${slot.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
       if (state.kind === "ready" && state.process.accepts) return state.process;
       if (state.kind === "ready" && state.process.isLost) await state.process.ended;
-      const standing = this.#placeOf(place.file);
-      if (standing !== place) return this.#processOf(standing); // removed, and there again
-      refuseBackedOff(`the module ${place.file}`, place.retryAtMs);
-      place.loading = this.#replace(place, true);
+      const standing = this.#slotOf(slot.file);
+      if (standing !== slot) return this.#processOf(standing); // removed, and there again
+      refuseBackedOff(`the module ${slot.file}`, slot.retryAtMs);
+      slot.loading = this.#replace(slot, true);
     }
   }
 
   /** What is refused may be good once another file has changed. */
   #refusedFiles(): string[] {
-    return [...this.#places.values()].filter(({ state }) => state.kind === "refused").map(({ file }) => file);
+    return [...this.#slots.values()].filter(({ state }) => state.kind === "refused").map(({ file }) => file);
   }
 
   /** A change of what no module is itself may be a change of each: all are loaded again. */
   async #reload(paths: readonly string[]): Promise<void> {
     const isOfAll = paths.some((path) => !isModuleFileName(path));
-    const named = [...paths.filter(isModuleFileName), ...(isOfAll ? this.#places.keys() : this.#refusedFiles())];
+    const named = [...paths.filter(isModuleFileName), ...(isOfAll ? this.#slots.keys() : this.#refusedFiles())];
     const there = new Set(await readdir(this.#options.directory).catch(() => [])); // gone: so are its modules
     for (const file of [...new Set(named)].sort()) {
-      this.#places.get(file)?.backoff.reset();
+      this.#slots.get(file)?.backoff.reset();
       if (there.has(file)) void this.#load(file);
       else this.#remove(file);
     }
   }
 
   #load(file: string): Promise<void> {
-    const place = this.#places.get(file) ?? createPlace(file, this.#options);
-    this.#places.set(file, place);
-    place.crashes.reset();
-    place.loading = place.loading.then(() => this.#replace(place)).then(() => this.#rest(place));
-    return place.loading;
+    const slot = this.#slots.get(file) ?? createModuleSlot(file, this.#options);
+    this.#slots.set(file, slot);
+    slot.crashes.reset();
+    slot.loading = slot.loading.then(() => this.#replace(slot)).then(() => this.#rest(slot));
+    return slot.loading;
   }
 
   /** H5. */
-  #rest({ state, callers }: Place): void {
+  #rest({ state, callers }: ModuleSlot): void {
     if (state.kind === "ready" && callers === 0 && !state.process.initializes) this.#letGo(state.process);
   }
 
   #remove(file: string): void {
-    const place = this.#places.get(file);
-    this.#places.delete(file);
-    place?.endRetry();
-    if (place) void place.loading.then(() => this.#leave(place));
+    const slot = this.#slots.get(file);
+    this.#slots.delete(file);
+    slot?.endRetry();
+    if (slot) void slot.loading.then(() => this.#leave(slot));
     this.#tellChange();
   }
 
-  #stands(place: Place): boolean {
-    return !this.#isClosed && this.#places.get(place.file) === place;
+  #stands(slot: ModuleSlot): boolean {
+    return !this.#isClosed && this.#slots.get(slot.file) === slot;
   }
 
   /** Loads what the file holds, and lets what was there before finish what it has. Never rejects. */
-  async #replace(place: Place, isRestart = false): Promise<void> {
-    if (!this.#stands(place)) return;
-    place.endRetry();
+  async #replace(slot: ModuleSlot, isRestart = false): Promise<void> {
+    if (!this.#stands(slot)) return;
+    slot.endRetry();
     const { logger } = this.#options;
     try {
-      const process = await this.#open(place);
-      const before = place.state;
+      const process = await this.#open(slot);
+      const before = slot.state;
       await this.registry.initialize(process).catch(async (error: unknown) => {
         await process.close();
         throw error;
       });
-      place.state = { kind: "ready", process };
-      if (!isRestart) place.backoff.reset();
+      slot.state = { kind: "ready", process };
+      if (!isRestart) slot.backoff.reset();
       if (before.kind === "ready") this.#letGo(before.process);
-      logger.info({ file: place.file }, `${place.file} offers ${process.tools.map(({ name }) => name).join(", ")}`);
+      logger.info({ file: slot.file }, `${slot.file} offers ${process.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
       const reason = reasonWithWayOut(messageFromUnknown(error));
-      if (isRestart) return this.#noteCrash(place, reason); // what it offers is known, and has not changed
-      this.#leave(place);
-      const isNews = place.state.kind !== "refused" || place.state.reason !== reason;
-      if (isNews) logger.warn({ file: place.file }, `${place.file} is refused: ${reason}`);
-      place.state = { kind: "refused", reason };
-      if (this.#stands(place)) place.endRetry = startTimer(place.backoff.next(), () => void this.#load(place.file));
+      if (isRestart) return this.#noteCrash(slot, reason); // what it offers is known, and has not changed
+      this.#leave(slot);
+      const isNews = slot.state.kind !== "refused" || slot.state.reason !== reason;
+      if (isNews) logger.warn({ file: slot.file }, `${slot.file} is refused: ${reason}`);
+      slot.state = { kind: "refused", reason };
+      if (this.#stands(slot)) slot.endRetry = startTimer(slot.backoff.next(), () => void this.#load(slot.file));
     }
     this.#tellChange();
   }
 
-  async #open(place: Place): Promise<ModuleProcess> {
+  async #open(slot: ModuleSlot): Promise<ModuleProcess> {
     const { directory, onLine } = this.#options;
-    const path = join(directory, place.file);
+    const path = join(directory, slot.file);
     const [root, target] = await Promise.all([realpath(directory), realpath(path)]);
     if (!target.startsWith(root + sep))
       throw new Failure("failed_precondition", "it is a link that leads out of the directory", {
         reason: "WORKER_INVALID",
       });
-    const source = sourceFromModuleFile(place.file);
+    const source = sourceFromModuleFile(slot.file);
     const process = await ModuleProcess.open({
       ...this.#options,
-      file: place.file,
+      file: slot.file,
       path: target,
       onLine: (line) => onLine(source, line),
     });
     void process.ended.then(({ reason, wasExpected }) => {
-      if (!wasExpected) this.#noteCrash(place, reason);
+      if (!wasExpected) this.#noteCrash(slot, reason);
     });
     return process;
   }
 
-  #noteCrash(place: Place, reason: string): void {
-    place.retryAtMs = place.crashes.noteCrash() ?? 0;
-    this.#options.logger.warn({ file: place.file }, `the module ${place.file} was ended: ${reason}`);
+  #noteCrash(slot: ModuleSlot, reason: string): void {
+    slot.retryAtMs = slot.crashes.noteCrash() ?? 0;
+    this.#options.logger.warn({ file: slot.file }, `the module ${slot.file} was ended: ${reason}`);
   }
 
-  #leave(place: Place): void {
-    if (place.state.kind !== "ready") return;
-    this.registry.unregister(place.state.process);
-    this.#letGo(place.state.process);
+  #leave(slot: ModuleSlot): void {
+    if (slot.state.kind !== "ready") return;
+    this.registry.unregister(slot.state.process);
+    this.#letGo(slot.state.process);
   }
 
   #letGo(process: ModuleProcess): void {

@@ -13,7 +13,7 @@ import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
 import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
-import { Place } from "./place.ts";
+import { SourceSlot } from "./source-slot.ts";
 
 /** A call as the pool runs it. */
 export interface PoolCall extends CallRequest {
@@ -39,7 +39,7 @@ interface PoolOptions extends Pick<WorkerPoolConfig, "worker" | "pool" | "times"
 /** All workers of this process, one for each source that was called lately. */
 export class Pool implements AsyncDisposable {
   readonly #options: PoolOptions;
-  readonly #places = new Map<string, Place>();
+  readonly #slots = new Map<string, SourceSlot>();
   readonly #line: Line;
   readonly #calls: Permits;
   readonly #processes: Permits;
@@ -52,8 +52,8 @@ export class Pool implements AsyncDisposable {
     this.#processes = createPermits(workers, "workers of the pool", this.#line);
   }
 
-  places(): Place[] {
-    return [...this.#places.values()];
+  slots(): SourceSlot[] {
+    return [...this.#slots.values()];
   }
 
   /**
@@ -65,12 +65,12 @@ export class Pool implements AsyncDisposable {
     if (!file.functions.some(({ name }) => name === call.function)) {
       refuse("not_found", `${call.file} offers no function ${call.function}`, { reason: "TOOL_NOT_FOUND" });
     }
-    const place = this.#placeOf(call.source, call.file);
+    const slot = this.#slotOf(call.source, call.file);
     const { callMs } = this.#options.times;
     const time = startCallTime(call.function, call.timeoutMs ?? callMs, call.signal);
     try {
-      const release = await place.permits.acquire(time.signal);
-      return await this.#callOn(place, call, time, release);
+      const release = await slot.permits.acquire(time.signal);
+      return await this.#callOn(slot, call, time, release);
     } finally {
       time.end();
     }
@@ -78,70 +78,70 @@ export class Pool implements AsyncDisposable {
 
   /** Whether the source has a worker, however busy, or one that starts. */
   isWarm(source: string, file: string): boolean {
-    const kind = this.#places.get(JSON.stringify([source, file]))?.state.kind;
+    const kind = this.#slots.get(JSON.stringify([source, file]))?.state.kind;
     return kind === "ready" || kind === "starting";
   }
 
   /** Whether a worker of the source takes one more call at once. */
   hasRoom(source: string, file: string): boolean {
-    const place = this.#places.get(JSON.stringify([source, file]));
-    return place?.state.kind === "ready" && place.state.worker.accepts && !place.permits.isFull && !this.#calls.isFull;
+    const slot = this.#slots.get(JSON.stringify([source, file]));
+    return slot?.state.kind === "ready" && slot.state.worker.accepts && !slot.permits.isFull && !this.#calls.isFull;
   }
 
   /** Files that changed: their workers finish what they have, and the next call starts the other version. */
   renew(files: readonly string[]): void {
-    for (const place of this.#places.values()) if (files.includes(place.file)) void place.renew();
+    for (const slot of this.#slots.values()) if (files.includes(slot.file)) void slot.renew();
   }
 
   /** Ends a worker, by its file and its start; gives whether there is one. */
   async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
-    for (const place of this.places()) {
-      const starts = new Set([...place.workers.values(), place.starts]);
-      const start = starts.values().find((start) => isWanted({ file: place.file, start }));
-      if (start !== undefined) return place.stopStart(start, force);
+    for (const slot of this.slots()) {
+      const starts = new Set([...slot.workers.values(), slot.starts]);
+      const start = starts.values().find((start) => isWanted({ file: slot.file, start }));
+      if (start !== undefined) return slot.stopStart(start, force);
     }
     return false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.places().map((place) => place.stop("the pool stops")));
+    await Promise.all(this.slots().map((slot) => slot.stop("the pool stops")));
   }
 
-  async #callOn(place: Place, call: PoolCall, time: CallTime, release: () => void): Promise<Answer> {
+  async #callOn(slot: SourceSlot, call: PoolCall, time: CallTime, release: () => void): Promise<Answer> {
     const taken = [release];
     const free = () => {
       for (const giveBack of taken) giveBack();
     };
     let isRunning = false;
     try {
-      let worker = await this.#readyWorker(place, call, time);
+      let worker = await this.#readyWorker(slot, call, time);
       taken.push(await this.#calls.acquire(time.signal));
-      while (!worker.accepts) worker = await this.#readyWorker(place, call, time);
+      while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
       const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
-      place.keepAwake();
+      slot.keepAwake();
       time.begin();
       isRunning = true;
       void running.ended.then(free);
       const answer = await running.answer;
-      place.noteAnswer();
+      slot.noteAnswer();
       return answer;
     } finally {
       if (!isRunning) {
         free();
-        place.makeRoom();
+        slot.makeRoom();
       }
     }
   }
 
-  async #readyWorker(place: Place, call: PoolCall, time: CallTime): Promise<Worker> {
+  async #readyWorker(slot: SourceSlot, call: PoolCall, time: CallTime): Promise<Worker> {
     const file = this.#offered(call.file);
-    const { state } = place;
+    const { state } = slot;
     if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
     time.pause();
     const tell = (message: string) => call.listener.onProgress({ done: 0, total: 0, message });
     const endWatching = this.#options.watchInstall(file.file, tell);
     try {
-      return await unlessAborted(place.worker(file), time.signal);
+      return await unlessAborted(slot.worker(file), time.signal);
     } finally {
       endWatching();
       time.resume();
@@ -157,13 +157,13 @@ export class Pool implements AsyncDisposable {
     return file;
   }
 
-  #placeOf(source: string, file: string): Place {
+  #slotOf(source: string, file: string): SourceSlot {
     const key = JSON.stringify([source, file]);
-    const found = this.#places.get(key);
+    const found = this.#slots.get(key);
     if (found) return found;
-    if (this.#places.size >= MAX_IDLE_PLACES) this.#forgetUnused();
+    if (this.#slots.size >= MAX_IDLE_SLOTS) this.#forgetUnused();
     const { worker, times, logger } = this.#options;
-    const place: Place = new Place({
+    const slot: SourceSlot = new SourceSlot({
       source,
       file,
       calls: worker.calls,
@@ -173,12 +173,12 @@ export class Pool implements AsyncDisposable {
       onCrash: (detail) => logger.warn({ source, file }, `a worker failed: ${detail}`),
       isCrowded: () => this.#processes.hasWaiting,
     });
-    this.#places.set(key, place);
-    return place;
+    this.#slots.set(key, slot);
+    return slot;
   }
 
   #forgetUnused(): void {
-    for (const [key, place] of this.#places) if (place.isUnused) this.#places.delete(key);
+    for (const [key, slot] of this.#slots) if (slot.isUnused) this.#slots.delete(key);
   }
 
   async #open(source: string, file: OfferedFile, onIdle: () => void, signal: AbortSignal): Promise<Worker> {
@@ -197,7 +197,7 @@ export class Pool implements AsyncDisposable {
   /** Room for one more process: an idle worker makes place, the one that was used longest ago. */
   async #room(signal: AbortSignal): Promise<() => void> {
     if (this.#processes.isFull) {
-      const idle = this.places().filter((place) => place.isIdle);
+      const idle = this.slots().filter((slot) => slot.isIdle);
       idle.sort((a, b) => a.lastUsedAtMs - b.lastUsedAtMs);
       if (idle[0]) await unlessAborted(idle[0].endIdle(), signal);
     }
@@ -214,4 +214,4 @@ export class Pool implements AsyncDisposable {
   }
 }
 
-const MAX_IDLE_PLACES = 256;
+const MAX_IDLE_SLOTS = 256;

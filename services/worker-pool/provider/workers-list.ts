@@ -5,28 +5,28 @@ import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refuse
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import type { ToolFile } from "../files/tool-file.ts";
 import { sourceFromModuleFile } from "../hosted/module-names.ts";
-import { type ModuleFile, startOfModule } from "../hosted/module-place.ts";
-import type { Place } from "../pool/place.ts";
+import { type ModuleFile, startOfModule } from "../hosted/module-slot.ts";
+import type { SourceSlot } from "../pool/source-slot.ts";
 import type { Worker } from "../worker/worker.ts";
 
 export interface WorkersParts {
   files: readonly ToolFile[];
-  places: readonly Place[];
+  slots: readonly SourceSlot[];
   modules: readonly ModuleFile[];
   instance: string;
 }
 
-/** Every process, every place that starts one or is backed off, and every hosted module. */
-export function workersFrom({ files, places, modules, instance }: WorkersParts): WorkerMessage[] {
+/** Every process, every slot that starts one or is backed off, and every hosted module. */
+export function workersFrom({ files, slots, modules, instance }: WorkersParts): WorkerMessage[] {
   const functions = new Map(
     files.map((file) => [file.file, file.kind === "offered" ? file.functions.map(({ name }) => name) : []]),
   );
-  const workers = places.flatMap((place) => {
-    const known = { source: place.source, file: place.file, instance, callsTotal: BigInt(place.callsTotal) };
-    return workersAt(place).map(({ start, ...worker }) => ({
+  const workers = slots.flatMap((slot) => {
+    const known = { source: slot.source, file: slot.file, instance, callsTotal: BigInt(slot.callsTotal) };
+    return workersAt(slot).map(({ start, ...worker }) => ({
       ...known,
-      id: idOfWorker({ instance, file: place.file, start }),
-      functions: functions.get(place.file) ?? [],
+      id: idOfWorker({ instance, file: slot.file, start }),
+      functions: functions.get(slot.file) ?? [],
       ...worker,
     }));
   });
@@ -38,8 +38,8 @@ export function workersFrom({ files, places, modules, instance }: WorkersParts):
 
 /** Of its pool, its file, and which start of the file it is. Names of files hold letters that ids do not. */
 export function idOfWorker({ instance, file, start }: { instance: string; file: string; start: number }): string {
-  const place = createHash("sha256").update(`${instance}\0${file}`).digest("hex").slice(0, 16);
-  return `${place}-${start}`;
+  const fileId = createHash("sha256").update(`${instance}\0${file}`).digest("hex").slice(0, 16);
+  return `${fileId}-${start}`;
 }
 
 /** The files of workers and of hosted modules that cannot be used, by name. */
@@ -66,7 +66,7 @@ function moduleFrom(module: Exclude<ModuleFile, { kind: "refused" }>, instance: 
   };
 }
 
-function workersAt({ state, workers, starts }: Place) {
+function workersAt({ state, workers, starts }: SourceSlot) {
   const current = state.kind === "ready" ? state.worker : undefined;
   const processes = [...workers].map(([worker, start]) => ({
     ...processFrom(worker, worker === current ? WorkerState.READY : WorkerState.STOPPING),

@@ -19,13 +19,13 @@ export interface SpreadParts {
   pool: Pick<Pool, "hasRoom" | "isWarm">;
   fleet: Pick<Fleet, "elsewhere">;
   /** Runs a call on another instance, and nowhere else. */
-  runAt: (place: Place, ...parameters: Parameters<Run>) => AsyncIterable<ExecuteToolResponse>;
+  runAt: (target: Target, ...parameters: Parameters<Run>) => AsyncIterable<ExecuteToolResponse>;
   /** Whether the failure says that nothing was started there. */
   hasNotBegun: (error: unknown) => boolean;
 }
 
 /** With the worker: only if it has room on it still. */
-export interface Place {
+export interface Target {
   instance: string;
   isWarm: boolean;
 }
@@ -41,10 +41,10 @@ export class SpreadCalls {
   }
 
   async *run(request: ExecuteToolRequest, options: Parameters<Run>[1]): AsyncGenerator<ExecuteToolResponse> {
-    for (const place of await this.#placesElsewhere(request, options.signal)) {
+    for (const target of await this.#targetsElsewhere(request, options.signal)) {
       let hasTold = false;
       try {
-        for await (const event of this.#parts.runAt(place, request, options)) {
+        for await (const event of this.#parts.runAt(target, request, options)) {
           hasTold = true;
           yield event;
         }
@@ -68,7 +68,7 @@ export class SpreadCalls {
     yield* this.#parts.own.run(request, options);
   }
 
-  async #placesElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Place[]> {
+  async #targetsElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Target[]> {
     const { pool, fleet, callsOfWorker } = this.#parts;
     const file = this.#fileOf(request);
     const source = request.source?.name ?? "";
@@ -77,8 +77,8 @@ export class SpreadCalls {
     // Before a worker is started, which takes far longer.
     if (warm.length === 0 && !pool.isWarm(source, file)) ({ warm, cold } = await fleet.elsewhere(source, file, signal));
     const free = warm.filter(({ callsInFlight }) => callsInFlight < callsOfWorker);
-    const places = free.map(({ instance }) => ({ instance, isWarm: true }));
-    return pool.isWarm(source, file) ? [...places, ...cold.map((instance) => ({ instance, isWarm: false }))] : places;
+    const targets = free.map(({ instance }) => ({ instance, isWarm: true }));
+    return pool.isWarm(source, file) ? [...targets, ...cold.map((instance) => ({ instance, isWarm: false }))] : targets;
   }
 
   #fileOf({ source }: ExecuteToolRequest): string | undefined {

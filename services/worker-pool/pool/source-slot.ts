@@ -1,4 +1,4 @@
-// The place of one source in the pool: it has at most one worker that takes calls, and workers that are on their way out.
+// The slot of one source in the pool: it has at most one worker that takes calls, and workers that are on their way out.
 //
 //   stopped ──call──▶ starting ──▶ ready ──idle, file changed, stopped──▶ stopped
 //      ▲                 │           │
@@ -14,14 +14,14 @@ import type { Worker } from "../worker/worker.ts";
 import { CrashBackoff, refuseBackedOff } from "./crash-backoff.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
 
-export type PlaceState =
+export type SlotState =
   | { kind: "stopped" }
   | { kind: "starting"; digest: string; opened: Promise<Worker>; abort: AbortController }
   | { kind: "ready"; worker: Worker }
   /** The reason is for callers, the detail for operators. */
   | { kind: "backed_off"; digest: string; retryAtMs: number; reason: string; detail: string };
 
-export interface PlaceOptions {
+export interface SlotOptions {
   source: string;
   file: string;
   calls: number;
@@ -34,7 +34,7 @@ export interface PlaceOptions {
   isCrowded: () => boolean;
 }
 
-export class Place {
+export class SourceSlot {
   readonly source: string;
   readonly file: string;
   /** One for each call on the worker. */
@@ -44,12 +44,12 @@ export class Place {
   /** How many were started so far. */
   starts = 0;
   callsTotal = 0;
-  state: PlaceState = { kind: "stopped" };
-  readonly #options: PlaceOptions;
+  state: SlotState = { kind: "stopped" };
+  readonly #options: SlotOptions;
   readonly #crashes: CrashBackoff;
   #endIdling: () => void = () => {};
 
-  constructor(options: PlaceOptions) {
+  constructor(options: SlotOptions) {
     this.#options = options;
     this.source = options.source;
     this.file = options.file;

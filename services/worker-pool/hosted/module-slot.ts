@@ -16,7 +16,7 @@ export type ModuleFile =
   | { kind: "refused"; file: string; reason: string };
 
 /** A module and its life, from file to file version. */
-export interface Place {
+export interface ModuleSlot {
   file: string;
   state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; process: ModuleProcess };
   callsTotal: number;
@@ -32,7 +32,7 @@ export interface Place {
   loading: Promise<void>;
 }
 
-export function createPlace(file: string, times: BackoffTimes): Place {
+export function createModuleSlot(file: string, times: BackoffTimes): ModuleSlot {
   return {
     file,
     state: { kind: "loading" },
@@ -46,7 +46,7 @@ export function createPlace(file: string, times: BackoffTimes): Place {
   };
 }
 
-export function fileFromPlace({ file, state, callsTotal }: Place): ModuleFile {
+export function fileFromSlot({ file, state, callsTotal }: ModuleSlot): ModuleFile {
   if (state.kind === "ready") {
     const { process } = state;
     return { kind: "offered", file, tools: process.tools, process: process.accepts ? process : undefined, callsTotal };
