@@ -17,12 +17,12 @@ import { ResourceWatches, type WatchEvent } from "../link/resources/resource-wat
 import type { Holder } from "../servers/key.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import { startTimeOf } from "../servers/start-time.ts";
-import { CallTime } from "./call-time.ts";
 import { type CallChannel, Calls, type Executed } from "./calls.ts";
 import { type Call, execute } from "./execute.ts";
 import { answerElicitation } from "./input/elicitation.ts";
 import { stateFrom } from "./input/required.ts";
 import { answerSampling } from "./input/sampling.ts";
+import { MovingDeadline } from "./moving-deadline.ts";
 import type { Retention } from "./retention.ts";
 
 /** What all connections of an instance have in common. */
@@ -178,7 +178,7 @@ export class Connection implements AsyncDisposable {
   }
 
   async #execute(call: ConnectionCall, given: CallChannel, abandoned: AbortSignal): Promise<Executed> {
-    using time = new CallTime(call);
+    using time = new MovingDeadline(call);
     const channel: CallChannel & Pick<Call, "accepted"> = {
       accepted: call.accepted,
       tell(event) {

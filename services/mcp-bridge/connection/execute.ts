@@ -20,11 +20,11 @@ import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import { methodOfTool } from "../tools/server-method.ts";
-import type { CallTime } from "./call-time.ts";
 import type { CallEvent, Executed } from "./calls.ts";
 import { capabilitiesFor } from "./input/elicitation.ts";
 import { answersFrom, inputRequiredByUrls, inputRequiredFrom, isInputRequired, urlsIn } from "./input/required.ts";
 import { refusedSampling } from "./input/sampling.ts";
+import type { MovingDeadline } from "./moving-deadline.ts";
 
 /** What is called, and on whose behalf. */
 export interface Call {
@@ -41,7 +41,7 @@ export interface Call {
 
 export interface Execution extends Call {
   server: McpServer;
-  time: CallTime;
+  time: MovingDeadline;
   tell: (event: CallEvent) => void;
   /** Aborts when nobody waits for the call any more. */
   abandoned: AbortSignal;

@@ -1,7 +1,7 @@
 import { startTimer } from "#runtime/time/timer.ts";
 
-/** The time of one call: progress begins it anew as far as the call says, and it stands still while a person is asked. */
-export class CallTime implements Disposable {
+/** When one call is over: progress begins its time anew as far as the call says, and time stands still while a person is asked. */
+export class MovingDeadline implements Disposable {
   readonly #over = new AbortController();
   /** What the call has at its start, and after each progress. */
   readonly timeoutMs: number;

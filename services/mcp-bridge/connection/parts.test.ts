@@ -9,8 +9,8 @@ import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { createRefresh } from "../link/listing/refresh.ts";
-import { CallTime } from "./call-time.ts";
 import { Calls, type CallWork } from "./calls.ts";
+import { MovingDeadline } from "./moving-deadline.ts";
 import { Retention } from "./retention.ts";
 
 const noSignal = new AbortController().signal;
@@ -247,7 +247,7 @@ describe("calls", () => {
 test("a call's time stands still from the first question to the last answer, where questions overlap", () => {
   vi.useFakeTimers();
   try {
-    using time = new CallTime({ deadlineMs: Date.now() + 1_000 });
+    using time = new MovingDeadline({ deadlineMs: Date.now() + 1_000 });
     const one = time.pause();
     vi.advanceTimersByTime(5_000);
     const other = time.pause();
