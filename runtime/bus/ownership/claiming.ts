@@ -7,7 +7,7 @@ import { type Holding, openHolding } from "./holdings/holding.ts";
 import type { Holdings } from "./holdings/holdings.ts";
 import type { OwnershipOptions } from "./options.ts";
 
-/** O1, O3 and O4 of `./ownership.ts`. */
+/** OWNER1, OWNER3 and OWNER4 of `./ownership.ts`. */
 export interface Claiming<R, A> {
   /** The claim of this key that is under way. */
   running(key: string): Promise<Holding<R> | undefined> | undefined;

@@ -5,18 +5,18 @@
  *   nobody ──create──▶ opening ──▶ open ──release──▶ closing ──remove──▶ nobody
  *                         └───────────┴── owner gone ──compare-and-set──▶ opening (elsewhere)
  *
- * O1  Subscribe, flush, create the entry, answer "opening" until open. Before the revision is known the owner listens to
+ * OWNER1  Subscribe, flush, create the entry, answer "opening" until open. Before the revision is known the owner listens to
  *     every revision of its key and holds what arrives, so that there is no moment in which an entry stands unanswered.
- * O2  The owner's subject carries the revision of its entry. A takeover changes the revision, so that nobody ever asks a
+ * OWNER2  The owner's subject carries the revision of its entry. A takeover changes the revision, so that nobody ever asks a
  *     former owner: when it returns, it answers to nothing.
- * O3  An entry is created, taken over and removed by compare-and-set on its revision only. Of all who try, one wins, and
+ * OWNER3  An entry is created, taken over and removed by compare-and-set on its revision only. Of all who try, one wins, and
  *     only the winner opens.
- * O4  Within a process, one claim a key at a time; others who want the key join it. A resource that is closing is closed
+ * OWNER4  Within a process, one claim a key at a time; others who want the key join it. A resource that is closing is closed
  *     before the key is claimed again.
- * O5  An owner is gone when nobody is subscribed to its subject, or when it is silent (`../liveness.ts`).
- * O6  An owner that may have been taken for dead (it slept, or lost the server, or hears "taken") answers nothing and
+ * OWNER5  An owner is gone when nobody is subscribed to its subject, or when it is silent (`../liveness.ts`).
+ * OWNER6  An owner that may have been taken for dead (it slept, or lost the server, or hears "taken") answers nothing and
  *     gives out nothing until it has read its entry again; if the entry is not its own, it closes the resource.
- * O7  What O6 may miss, a verification of all holdings each ten seconds finds. Entries of the dead that nobody asks for are
+ * OWNER7  What OWNER6 may miss, a verification of all holdings each ten seconds finds. Entries of the dead that nobody asks for are
  *     swept by others of their kind.
  */
 import { Failure } from "../../failure/failure.ts";

@@ -4,24 +4,24 @@
  *
  *   find the stream's record ──▶ have the request carried there ──▶ stream ended ──▶ find it again, or give up
  *
- * D1  The record decides where the caller's stream is. It is read when the call comes, and again before every further sending.
- * D2  Changes are subscribed to before the record is read, so that a caller that comes back is never missed.
- * D3  A request keeps its id and its time, however often it is sent.
- * D4  A stream that another one of its name replaced hands its requests over to that one. A stream that ended otherwise hands them
+ * DELIVERY1  The record decides where the caller's stream is. It is read when the call comes, and again before every further sending.
+ * DELIVERY2  Changes are subscribed to before the record is read, so that a caller that comes back is never missed.
+ * DELIVERY3  A request keeps its id and its time, however often it is sent.
+ * DELIVERY4  A stream that another one of its name replaced hands its requests over to that one. A stream that ended otherwise hands them
  *     over, to the caller's other streams or to its next one, only within the grace that its caller asked for.
- * D5  If a recorded stream is gone, whoever finds out says so in the record.
- * D6  If a call is given up before its tool's time (its run was canceled, its caller left, their deadline passed), the caller
+ * DELIVERY5  If a recorded stream is gone, whoever finds out says so in the record.
+ * DELIVERY6  If a call is given up before its tool's time (its run was canceled, its caller left, their deadline passed), the caller
  *     that has the request is told the request's id and the reason (LOOP-15). From then on, an answer is refused like one to an
  *     unknown request. A caller that is away is told when it comes back within its grace. If the instance that holds the call
  *     dies and no other one takes it over, the instance with the caller's stream tells the caller. At the end of the tool's own
  *     time nobody is told: the request named that time, and its first answer is taken as a late one.
- * D7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
+ * DELIVERY7  If the instance that holds a call dies, the router asks another one (`resumed`), which takes over the request from the stream
  *     that carries it: the caller is told nothing, and its answer counts, also when it came before. What no stream carries any
  *     more is sent again only to a caller that asked for a grace.
  *     Until it finds out, one that was only frozen may hold the call, too: what that took for an answer counts.
- * D8  Whoever made the call is told of that grace, and that is on its way, before the request is sent; and when it changes. For so
+ * DELIVERY8  Whoever made the call is told of that grace, and that is on its way, before the request is sent; and when it changes. For so
  *     long the router asks for the next instance, while none is there: a caller that has a request is never forgotten by the router.
- * D9  Whoever waits for a call and is lost has canceled nothing (`patience.ts`).
+ * DELIVERY9  Whoever waits for a call and is lost has canceled nothing (`patience.ts`).
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -107,7 +107,7 @@ async function hold(parts: DeliveryParts, call: HeldCall, sending: Sending, sign
   try {
     const outcome = await unlessAborted(outcomes, signal);
     if (outcome.kind === "answered") return outcome.result;
-    const taken = await recordedAnswer(parts, key, call.isResumed); // D7
+    const taken = await recordedAnswer(parts, key, call.isResumed); // DELIVERY7
     if (taken !== undefined) return taken;
     if (outcome.kind === "disconnected" && !(await resolve(parts, call, open))) return await open.answered;
     if (outcome.kind !== "timed_out") return errorResult(textOf(outcome.kind, call), "CALLER_NOT_ATTACHED");

@@ -78,7 +78,7 @@ export function createRelay(parts: RelayParts) {
   };
 }
 
-/** Whether the holder has it no more: it has ended, and D7 finds how, or its instance stops or is lost. */
+/** Whether the holder has it no more: it has ended, and DELIVERY7 finds how, or its instance stops or is lost. */
 function isLeft(error: unknown): boolean {
   const { code, reason } = failureFromConnectError(error);
   return reason === NOT_HELD || code === "unavailable";

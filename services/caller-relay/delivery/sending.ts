@@ -47,14 +47,14 @@ export interface Sending {
   stream?: CallerStream | undefined;
   /** Whether a stream that has ended carried it. */
   isSent: boolean;
-  /** D7: the holder before may have sent it, and might do so again. */
+  /** DELIVERY7: the holder before may have sent it, and might do so again. */
   readonly isResumed: boolean;
-  /** D8: how long the call may be without an instance, as it was told last. */
+  /** DELIVERY8: how long the call may be without an instance, as it was told last. */
   graceMs: number;
   readonly tell: TellCall;
   /** Aborts when it is to be carried no further. */
   readonly over: AbortSignal;
-  /** D1: the open streams when the call came, until one of them was tried. */
+  /** DELIVERY1: the open streams when the call came, until one of them was tried. */
   found: readonly CallerStream[];
   /** Nobody waits for it any more, and why. */
   givenUp?: { why: unknown };
@@ -76,7 +76,7 @@ export async function send(parts: SendingParts, request: CallerToolRequest, send
   }
 }
 
-/** D1. */
+/** DELIVERY1. */
 async function nextStreams(parts: SendingParts, sessionId: string, sending: Sending): Promise<readonly CallerStream[]> {
   const { found } = sending;
   sending.found = [];
@@ -86,7 +86,7 @@ async function nextStreams(parts: SendingParts, sessionId: string, sending: Send
   return found;
 }
 
-/** D7: goes on with a request that an instance which is lost may have sent. */
+/** DELIVERY7: goes on with a request that an instance which is lost may have sent. */
 export async function takeOver(parts: SendingParts, request: CallerToolRequest, sending: Sending): Promise<Sent> {
   const { sessionId, requestId } = request;
   const [standing, found] = await Promise.all([
@@ -114,7 +114,7 @@ function longestGraceOf(streams: readonly CallerStream[]): number {
   return Math.max(0, ...streams.map(({ graceMs }) => graceMs));
 }
 
-/** D8. */
+/** DELIVERY8. */
 async function tellGrace(sending: Sending, graceMs: number): Promise<void> {
   if (graceMs === sending.graceMs) return;
   sending.graceMs = graceMs;
@@ -132,24 +132,24 @@ interface Carrying {
 async function carry(parts: SendingParts, { request, sending, stream, mode }: Carrying): Promise<Sent | undefined> {
   const { sessionId } = request;
   sending.stream = stream;
-  const carriage = await parts.carry(stream, request, { signal: sending.over, mode }); // D3
+  const carriage = await parts.carry(stream, request, { signal: sending.over, mode }); // DELIVERY3
   sending.stream = undefined;
   if (carriage.kind === "unknown") return undefined;
   sending.isSent ||= carriage.kind === "ended";
   if (carriage.kind === "ended" && carriage.end === "answered")
     return { kind: "answered", result: await recordedResult(parts, request) };
-  if (carriage.kind === "ended" && carriage.end === "replaced") return undefined; // D4
-  await endStream(parts, sessionId, stream); // D5
+  if (carriage.kind === "ended" && carriage.end === "replaced") return undefined; // DELIVERY4
+  await endStream(parts, sessionId, stream); // DELIVERY5
   return carriage.kind === "ended" && stream.graceMs === 0 ? { kind: "disconnected" } : undefined;
 }
 
-/** A4. */
+/** ANSWER4. */
 async function recordedResult(parts: SendingParts, { sessionId, requestId }: CallerToolRequest): Promise<ToolResult> {
   const key = keyOfRequest(sessionId, requestId);
   return (await recordedAnswer(parts, key, true)) ?? refuseLost(key);
 }
 
-/** D6. */
+/** DELIVERY6. */
 export async function tellGivenUp(
   parts: SendingParts,
   { sessionId, requestId }: CallerToolRequest,
@@ -174,7 +174,7 @@ async function findStreams(
 ): Promise<CallerStream[]> {
   for (;;) {
     signal.throwIfAborted();
-    using change = changes.next(sessionId); // D2
+    using change = changes.next(sessionId); // DELIVERY2
     const found = await records.read(sessionId);
     if (found === undefined) return [];
     const { value: record, revision } = found;

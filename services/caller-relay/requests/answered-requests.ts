@@ -18,7 +18,7 @@ export interface AnswerStores {
 export type RecordedAnswer = { readonly record: AnsweredRequest; readonly isNew: boolean };
 
 /**
- * Records the answer of who holds the call (A2, A4), unless another holder of it has recorded one: then gives that. `takenOver`: it
+ * Records the answer of who holds the call (ANSWER2, ANSWER4), unless another holder of it has recorded one: then gives that. `takenOver`: it
  * was held before. What else stands there is of an earlier call of the same id.
  */
 export async function recordAnswer(
@@ -38,7 +38,7 @@ export async function recordAnswer(
   throw stored.reason;
 }
 
-/** Records the answer to a request that nobody holds (A5); false when the request is resolved. */
+/** Records the answer to a request that nobody holds (ANSWER5); false when the request is resolved. */
 export async function keepAnswer(stores: AnswerStores, key: string, submission: Submission): Promise<boolean> {
   const own = recordOf(submission, { takenOver: true });
   await storeResult(stores, keyOfResult(key, own), submission); // before it is found to be resolved

@@ -8,14 +8,14 @@ import type { LateRequest, LateRequests } from "./late-requests.ts";
 import { keyOfRequest, type Reception, type Requests } from "./requests.ts";
 
 /*
- * A1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides, and
+ * ANSWER1  Of all submissions for a request one wins. While somebody waits, the memory of the instance that holds the call decides, and
  *     between two that hold it the record; later, the record of the late request does.
- * A2  The winner is recorded before anybody is told. For an hour, whoever repeats it gets the same answer, and whoever answers
+ * ANSWER2  The winner is recorded before anybody is told. For an hour, whoever repeats it gets the same answer, and whoever answers
  *     again is told that the request is resolved, from any instance, also when the instance that took the winner has died.
- * A3  A late answer stays in its record until the inbox has it. If a crash left that undone, the next submission finishes it.
- * A4  What the winner says is recorded with it. If the router did not get it, as that or the instance which took it was lost, the
+ * ANSWER3  A late answer stays in its record until the inbox has it. If a crash left that undone, the next submission finishes it.
+ * ANSWER4  What the winner says is recorded with it. If the router did not get it, as that or the instance which took it was lost, the
  *     router asks for the call again, and gets it. One that is too large for a record is lost then: the outcome is unknown.
- * A5  An answer that comes while no instance holds the call, as its holder has died, is recorded by the instance whose stream
+ * ANSWER5  An answer that comes while no instance holds the call, as its holder has died, is recorded by the instance whose stream
  *     carries the request.
  */
 
@@ -34,7 +34,7 @@ export interface AnswersParts extends AnswerStores {
   forward: (instance: string, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
   /** Gives false when the inbox was told of that call before: then another answer has won. */
   tellInbox: (late: LateResult) => Promise<boolean>;
-  /** A5: has it kept by the instance whose stream carries the request of a holder that is lost; false when none does. */
+  /** ANSWER5: has it kept by the instance whose stream carries the request of a holder that is lost; false when none does. */
   keepForNext: (sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
 }
 
@@ -62,11 +62,11 @@ export function createAnswers(parts: AnswersParts) {
     const request = (await late.read(key))?.value;
     if (request === undefined) return false;
     const own = recordOf(submission, { lateResult: resultFromOutcome(submission.outcome) });
-    const isClaimed = (await answered.create(key, own)) !== undefined; // A1
+    const isClaimed = (await answered.create(key, own)) !== undefined; // ANSWER1
     const standing = isClaimed ? own : (await answered.read(key))?.value;
     const result = standing?.lateResult;
     if (standing === undefined || result === undefined) return false;
-    const isNew = await parts.tellInbox({ ...request, sessionId, requestId, result }); // A3
+    const isNew = await parts.tellInbox({ ...request, sessionId, requestId, result }); // ANSWER3
     await late.remove(key);
     return isClaimed ? isNew : hasWon(standing, submission, requestId);
   }
@@ -83,7 +83,7 @@ export function createAnswers(parts: AnswersParts) {
 
   return {
     respondHere,
-    /** A5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
+    /** ANSWER5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
     keep: (sessionId: string, requestId: string, submission: Submission): Promise<boolean> =>
       keepAnswer(parts, keyOfRequest(sessionId, requestId), submission),
     /** Resolves the request, wherever it waits; of all submissions one wins, the others are refused. */

@@ -9,10 +9,10 @@ import { isGrantOver } from "./requests/tokens.ts";
  * Renews grants, of which all instances and connections of an owner use one. Authorization servers rotate refresh tokens, and take
  * a second use of one for a theft.
  *
- * W1  Who renews has written his name into the record, and stores what he got while that and the grant stand there. What else
+ * RENEWAL1  Who renews has written his name into the record, and stores what he got while that and the grant stand there. What else
  *     of the record changes meanwhile stays.
- * W2  The others wait for it. Where it does not come for longer than a renewal may take, another one claims it.
- * W3  A grant that the authorization server says is over is forgotten; after any other fault it stays.
+ * RENEWAL2  The others wait for it. Where it does not come for longer than a renewal may take, another one claims it.
+ * RENEWAL3  A grant that the authorization server says is over is forgotten; after any other fault it stays.
  */
 
 const RENEWAL_MS = 30_000;
@@ -68,7 +68,7 @@ export class Renewals {
         return standing && isOurs ? { ...standing, ...obtained, renewing: undefined } : undefined;
       });
     const obtained = await obtain(record).catch(async (error) => {
-      await store(isGrantOver(error) ? { grant: undefined } : {}); // W3
+      await store(isGrantOver(error) ? { grant: undefined } : {}); // RENEWAL3
       throw error;
     });
     // the grant before it is of no use any more

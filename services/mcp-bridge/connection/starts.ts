@@ -27,9 +27,9 @@ const MOST_KNOWN = 1_000;
  * The starts of servers that a program like npx may have to fetch first. Such a start belongs to the server, not to the session
  * that needed it first: npx that is killed in the middle leaves a broken cache behind.
  *
- * S1  A start whose connection is closed goes on until it ends or its own time is over; the next connection to the same server
+ * START1  A start whose connection is closed goes on until it ends or its own time is over; the next connection to the same server
  *     takes it over, unused as it is. What nobody has taken over when it is ready is closed.
- * S2  What was never started here is started once at a time: the others wait for the end of the first.
+ * START2  What was never started here is started once at a time: the others wait for the end of the first.
  */
 export class Starts implements AsyncDisposable {
   readonly #going = new Set<Start>();
@@ -106,7 +106,7 @@ export class Starts implements AsyncDisposable {
     };
     opening.ready.then(async ({ link }) => {
       if (start.events === undefined) {
-        over.abort(); // S1: from now on it is nobody's
+        over.abort(); // START1: from now on it is nobody's
         await link[Symbol.asyncDispose]();
       }
       ended();
@@ -121,7 +121,7 @@ export class Starts implements AsyncDisposable {
     } catch (error) {
       if (signal.aborted && start.events === events) {
         const isGoing = this.#going.has(start);
-        start.events = undefined; // S1
+        start.events = undefined; // START1
         this.#changes.tell();
         if (!isGoing) await start.opening.ready.then(({ link }) => link[Symbol.asyncDispose]()).catch(() => {}); // it was ready just then
       }

@@ -58,15 +58,15 @@ export interface InboxParts {
 export const mostWaiting = 900;
 
 /**
- * I1  An event is marked as waiting before it stands, and as seen before it is removed. So one without a mark was never
+ * INBOX1  An event is marked as waiting before it stands, and as seen before it is removed. So one without a mark was never
  *     delivered, and nothing has to be read to know that. One that is marked as waiting stands, or its delivery died before
  *     it did: then the whole inbox is read.
- * I2  An append names the position that it follows, which was read before the mark: of two deliveries of one event the second
+ * INBOX2  An append names the position that it follows, which was read before the mark: of two deliveries of one event the second
  *     is refused, reads what came meanwhile, and finds the first.
- * I3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
+ * INBOX3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
  *     or a plan: when there is nothing else, the event is refused. A notice, for which there is room besides, tells their agent how
  *     many words are gone. It is stored before they go: a death between the two tells too many, and never too few.
- * I4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
+ * INBOX4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
  *     it may have died before the wake. One wake too many finds nothing to do.
  */
 export function createInbox({ store, clock, wake, isCrowding = async () => false }: InboxParts) {
@@ -82,12 +82,12 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
     const { length } = toBinary(InboxEventSchema, event);
     if ((await isCrowding(sessionId, length)) && !(await stands())) refuseCrowding(sessionId); // and leaves no mark
     let end = await store.end(sessionId);
-    const mark = await store.mark(event, eventId); // I1
+    const mark = await store.mark(event, eventId); // INBOX1
     if (mark === "seen") return "seen";
     if (mark === "waiting" && (await stands())) return "waiting";
     for (;;) {
-      const hasRoom = end.count < mostWaiting || (await makeRoom(sessionId)); // I3
-      if (hasRoom && (await store.append(event, end.lastSequence))) return "stored"; // I2
+      const hasRoom = end.count < mostWaiting || (await makeRoom(sessionId)); // INBOX3
+      if (hasRoom && (await store.append(event, end.lastSequence))) return "stored"; // INBOX2
       const { lastSequence } = end;
       end = await store.end(sessionId);
       if (await stands(lastSequence + 1)) return "waiting";
@@ -108,7 +108,7 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
     const notice = noticeOf(oldest, 1 + (former === undefined ? 0 : lostIn(former)), clock);
     while (!(await store.append(notice, (await store.end(sessionId)).lastSequence)));
     for (const event of former === undefined ? [oldest] : [oldest, former]) {
-      await store.markSeen(event, event.eventId); // I1
+      await store.markSeen(event, event.eventId); // INBOX1
       await store.remove(event);
     }
     return false;
@@ -118,7 +118,7 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
     /** Gives whether it was there before: then nothing is stored. */
     async deliver(given: InboxEvent): Promise<{ duplicate: boolean }> {
       const outcome = await put(addressed(given, clock));
-      if (outcome !== "seen") await wake(given.sessionId); // I4
+      if (outcome !== "seen") await wake(given.sessionId); // INBOX4
       return { duplicate: outcome !== "stored" };
     },
     list: waiting,
@@ -126,7 +126,7 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
       const ids = new Set(eventIds);
       for (const event of await waiting(owner)) {
         if (!ids.has(event.eventId)) continue;
-        await store.markSeen(owner, event.eventId); // I1
+        await store.markSeen(owner, event.eventId); // INBOX1
         await store.remove(event);
       }
     },

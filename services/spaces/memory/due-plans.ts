@@ -1,12 +1,12 @@
 /**
  * Plans that wake their agent.
  *
- * D1  That a plan's time has come is decided by one change of the record in which it stands: the plan is marked, and the
+ * PLAN1  That a plan's time has come is decided by one change of the record in which it stands: the plan is marked, and the
  *     event lies beside it in `due_events`. A plan that was changed or deleted before makes no event; one that is changed or
  *     deleted afterwards takes nothing back.
- * D2  What lies in `due_events` goes to the inbox, which takes an event once, and is removed afterwards. Whoever reads the
+ * PLAN2  What lies in `due_events` goes to the inbox, which takes an event once, and is removed afterwards. Whoever reads the
  *     record goes on where another died.
- * D3  Every instance follows all records, from the beginning when it starts: a time that passed while there was none is
+ * PLAN3  Every instance follows all records, from the beginning when it starts: a time that passed while there was none is
  *     noticed by the first one.
  */
 
@@ -35,10 +35,10 @@ export interface DuePlansParts {
 /** Brings those of an agent's plans to its inbox whose time has come. Doing it often, and at once, does it once. */
 export function createDuePlans({ records, inbox, clock }: DuePlansParts) {
   return async (owner: Owner): Promise<void> => {
-    await records.update(keyOf(owner), (record) => record && withDue(record, clock.now())); // D1
+    await records.update(keyOf(owner), (record) => record && withDue(record, clock.now())); // PLAN1
     const events = (await records.read(keyOf(owner)))?.value.dueEvents ?? [];
     if (events.length === 0) return;
-    for (const event of events) await inbox.deliver(event); // D2
+    for (const event of events) await inbox.deliver(event); // PLAN2
     const delivered = new Set(events.map(({ eventId }) => eventId));
     await records.update(keyOf(owner), (current) => current && withoutEvents(current, delivered));
   };
@@ -78,7 +78,7 @@ function withoutEvents(record: MemoryRecord, eventIds: ReadonlySet<string>): Mem
 /** When a record next needs a look; undefined for never. What lies beside it is left to whoever put it there for a while. */
 function nextLookMs({ entries, dueEvents }: MemoryRecord, nowMs: number): number | undefined {
   const times = entries.map(dueMsOf).filter((ms) => ms !== undefined);
-  if (dueEvents.length > 0) times.push(nowMs + retryMs); // D2
+  if (dueEvents.length > 0) times.push(nowMs + retryMs); // PLAN2
   return times.length === 0 ? undefined : Math.min(...times);
 }
 

@@ -2,11 +2,11 @@
  * Who is where. Three records speak of it, each written after the one that it relies on, so that whoever died in between
  * left nothing that a repetition does not mend.
  *
- * M1  The log of a space is told first that somebody joins or leaves, once: an event is appended only if the log does not
+ * MEMBER1  The log of a space is told first that somebody joins or leaves, once: an event is appended only if the log does not
  *     say so already. The list of members follows.
- * M2  An agent is in one space at a time, the one that its entry in `activeSpaces` names. It joins the next space and
+ * MEMBER2  An agent is in one space at a time, the one that its entry in `activeSpaces` names. It joins the next space and
  *     leaves the last one before the entry changes.
- * M3  Where the records differ, the entry decides: an agent hears what is said where it is active.
+ * MEMBER3  Where the records differ, the entry decides: an agent hears what is said where it is active.
  */
 
 import { create, equals, toBinary } from "@bufbuild/protobuf";
@@ -66,7 +66,7 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
     const space = await find(spaceId);
     if (withMember(space, member) === undefined) return space;
     const isKnown = (members: SpaceState["membersById"]) => members.get(member.id)?.name === member.name;
-    await announce(spaceId, { case: "memberJoined", value: member }, isKnown); // M1
+    await announce(spaceId, { case: "memberJoined", value: member }, isKnown); // MEMBER1
     await spaces.update(spaceId, (current) => current && withMember(current, member));
     return find(spaceId);
   };
@@ -75,7 +75,7 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
     const space = (await spaces.read(spaceId))?.value;
     const member = space && memberOf(space, memberId);
     if (member === undefined) return false;
-    await announce(spaceId, { case: "memberLeft", value: member }, (members) => !members.has(memberId)); // M1
+    await announce(spaceId, { case: "memberLeft", value: member }, (members) => !members.has(memberId)); // MEMBER1
     await spaces.update(spaceId, (current) => current && withoutMember(current, memberId));
     return true;
   };
@@ -116,7 +116,7 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
       const member = agentMember(agent);
       const space = await join(spaceId, member);
       const last = await activeSpace(agent);
-      if (last !== undefined && last !== spaceId) await part(last, member.id); // M2
+      if (last !== undefined && last !== spaceId) await part(last, member.id); // MEMBER2
       const { before: replaced } = await activeSpaces.update(keyOf(agent), (current) =>
         current === spaceId ? undefined : spaceId,
       );
@@ -128,7 +128,7 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
     async leave(spaceId: string, agent: Owner): Promise<boolean> {
       const wasMember = await part(spaceId, agentMember(agent).id);
       const wasActive = (await activeSpace(agent)) === spaceId;
-      if (wasActive) await activeSpaces.remove(keyOf(agent), (current) => current === spaceId); // M2
+      if (wasActive) await activeSpaces.remove(keyOf(agent), (current) => current === spaceId); // MEMBER2
       return wasMember || wasActive;
     },
     activeSpace,
@@ -139,7 +139,7 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
         .filter((member) => member.kind === MemberKind.AGENT && member.id !== author?.id)
         .map((member) => ownerOf(member));
       const active = await Promise.all(agents.map(activeSpace));
-      return agents.filter((_, index) => active[index] === spaceId); // M3
+      return agents.filter((_, index) => active[index] === spaceId); // MEMBER3
     },
   };
 }

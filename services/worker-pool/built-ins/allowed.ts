@@ -1,10 +1,10 @@
 // Which files a policy lets a tool touch. What must stay true, whatever somebody does to the paths meanwhile:
 //
-// A1  A path is given to the kernel once, with O_PATH: that opens nothing but a place, so no device wakes and no FIFO waits.
-// A2  Where it led is asked of the descriptor (`/proc/self/fd/N`), not of the path, and must lie below an allowed directory.
-// A3  From there on only the descriptor is used: `/proc/self/fd/N` means what was checked, and `/proc/self/fd/N/name` is a
+// PATH1  A path is given to the kernel once, with O_PATH: that opens nothing but a place, so no device wakes and no FIFO waits.
+// PATH2  Where it led is asked of the descriptor (`/proc/self/fd/N`), not of the path, and must lie below an allowed directory.
+// PATH3  From there on only the descriptor is used: `/proc/self/fd/N` means what was checked, and `/proc/self/fd/N/name` is a
 //     name in the very directory that was checked.
-// A4  A refusal tells nothing of the outside: its text is the same whether something is there or not.
+// PATH4  A refusal tells nothing of the outside: its text is the same whether something is there or not.
 //
 // Links are followed, and what counts is where they lead. A hard link is a file of each directory that it stands in: whoever
 // may put one below an allowed directory decides that its content may be read there.
@@ -99,7 +99,7 @@ function isHeld(value: unknown): value is HeldPlace {
   return typeof value === "object" && value !== null && "location" in value;
 }
 
-/** A1, A2. */
+/** PATH1, PATH2. */
 async function holdPlace(path: string, flags: number): Promise<HeldPlace> {
   const handle = await open(path, O_PATH | flags);
   try {
@@ -117,7 +117,7 @@ async function isOfProcesses(held: HeldPlace): Promise<boolean> {
   return (await statfs(held.link)).type === PROC_FILE_SYSTEM;
 }
 
-/** A4: whether the part of the path that exists lies inside, and does not end in a link that leads nowhere. */
+/** PATH4: whether the part of the path that exists lies inside, and does not end in a link that leads nowhere. */
 async function leadsInside(path: string, isInside: (location: string) => boolean): Promise<boolean> {
   for (let rest = path; rest !== ""; rest = rest.slice(0, rest.lastIndexOf("/"))) {
     const name = rest.replace(/\/+$/, "");

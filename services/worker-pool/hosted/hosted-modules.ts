@@ -5,19 +5,19 @@
 // crashes end it and nothing else. Its calls get `unavailable`, reason `WORKER_CRASHED`; the next call starts it again; one that
 // keeps ending is backed off.
 //
-// H1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
+// HOSTED1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
 //     was there first stays. A module that is refused is offered by nobody, hides no other, and is tried again after a wait that
 //     grows: what it needs may have been away. One that was offered and only fails to start again stays offered, and is backed off
 //     like one that keeps ending.
-// H2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old process finishes its
+// HOSTED2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old process finishes its
 //     calls, then `shutdown` runs. `StopWorker` does the same; with force, it fails the calls. The next call starts the module again.
-// H3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `module-process.ts`, M2.
-// H4  `call.registry` lists and calls the agent's tools of every kind through the router, under the agent's policy, within what the
+// HOSTED3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `module-process.ts`, MODULE2.
+// HOSTED4  `call.registry` lists and calls the agent's tools of every kind through the router, under the agent's policy, within what the
 //     run allows (`allowed_tools`) and has left (`max_tool_calls`, tokens, cost, deadline). `call.model.generate` is a run of one turn
 //     without tools, in a session of its own that is closed afterwards, by the agent's own model or another agent's. Both act for
 //     the session's principal. What they use is reported with the call's result, and counts in the run's limits.
-// H5  A module that does not initialize is not kept before its first call: what it offers is known, and nothing is lost with it.
-// H6  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
+// HOSTED5  A module that does not initialize is not kept before its first call: what it offers is known, and nothing is lost with it.
+// HOSTED6  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
 
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
@@ -207,7 +207,7 @@ export class HostedModules implements AsyncDisposable {
     return slot.loading;
   }
 
-  /** H5. */
+  /** HOSTED5. */
   #rest({ state, callers }: ModuleSlot): void {
     if (state.kind === "ready" && callers === 0 && !state.process.initializes) this.#letGo(state.process);
   }

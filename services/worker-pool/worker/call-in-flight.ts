@@ -20,7 +20,7 @@ type AnswerFrame = Extract<Frame, { logLines: number }>;
 
 const LOG_WAIT_MS = 250;
 
-/** A call on a worker, from its request on until its function has ended: W1, W2 and W4 of `worker.ts`. */
+/** A call on a worker, from its request on until its function has ended: WORKER1, WORKER2 and WORKER4 of `worker.ts`. */
 export class CallInFlight {
   readonly #answer = Promise.withResolvers<Answer>();
   readonly #ended = Promise.withResolvers<void>();
@@ -54,7 +54,7 @@ export class CallInFlight {
     this.#listener.onLine(line);
   }
 
-  /** W4. The answer is held until its log lines are read, or for a moment at most. */
+  /** WORKER4. The answer is held until its log lines are read, or for a moment at most. */
   hold(frame: AnswerFrame, onLate: () => void): void {
     this.#held = { frame, timer: setTimeout(onLate, LOG_WAIT_MS) };
   }
@@ -77,7 +77,7 @@ export class CallInFlight {
     if (frame.kind === "error") this.#answer.resolve({ kind: "error", error: redact(frame.error) });
   }
 
-  /** W2. */
+  /** WORKER2. */
   giveUp(reason: unknown): void {
     this.isGivenUp = true;
     this.#over.abort(reason);

@@ -1,12 +1,12 @@
 // One worker process, and the calls on it.
 //
-// W1  A call is answered exactly once: by its own frame, by the abort of its caller, or by the end of the process.
-// W2  A call that its caller gave up stays on the worker until its function has ended; one that does not end within the grace
+// WORKER1  A call is answered exactly once: by its own frame, by the abort of its caller, or by the end of the process.
+// WORKER2  A call that its caller gave up stays on the worker until its function has ended; one that does not end within the grace
 //     makes the worker retire, since nothing else can free its thread.
-// W3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
-// W4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
-// W5  Of a worker that broke the protocol nothing counts any more: a line that it spoiled may have been another call's answer.
-// W6  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
+// WORKER3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
+// WORKER4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
+// WORKER5  Of a worker that broke the protocol nothing counts any more: a line that it spoiled may have been another call's answer.
+// WORKER6  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
 
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
@@ -116,7 +116,7 @@ export class Worker {
     return call;
   }
 
-  /** W3. Resolves when the process is gone. */
+  /** WORKER3. Resolves when the process is gone. */
   async retire(): Promise<void> {
     if (this.accepts) this.#phase = "retiring";
     this.#endIfDrained();
@@ -164,7 +164,7 @@ export class Worker {
   }
 
   #readFrame(line: string): void {
-    if (this.#brokeProtocol) return; // W5
+    if (this.#brokeProtocol) return; // WORKER5
     const frame = parseFrame(line);
     if (frame === undefined) {
       const bytes = Buffer.byteLength(line);
@@ -218,7 +218,7 @@ export class Worker {
     this.#remove(id, call);
   }
 
-  /** W2. */
+  /** WORKER2. */
   #giveUp(id: number, reason: unknown): void {
     const call = this.#calls.get(id);
     if (!call) return;
@@ -250,7 +250,7 @@ export class Worker {
 
   #failAll(reasonOf: (call: CallInFlight) => string): void {
     for (const call of this.#calls.values()) {
-      if (!this.#brokeProtocol) call.settle(this.#options.redact); // W1: one that is held for its log lines
+      if (!this.#brokeProtocol) call.settle(this.#options.redact); // WORKER1: one that is held for its log lines
       call.fail(new Failure("unavailable", reasonOf(call), { reason: "WORKER_CRASHED" }));
     }
     this.#calls.clear();

@@ -15,7 +15,7 @@ export interface AnsweringOptions {
   onError: (error: unknown, key: string) => void;
 }
 
-/** Listens before the entry exists (O1), then answers on the entry's own subject only (O2). */
+/** Listens before the entry exists (OWNER1), then answers on the entry's own subject only (OWNER2). */
 export interface Answering {
   /** The entry has this revision: pings to it are answered, also those that came before. */
   settle(revision: number): Promise<void>;

@@ -13,7 +13,7 @@ const verifyAllMs = 10_000;
 
 type HoldingsOptions = Pick<OwnershipOptions<AsyncDisposable, never>, "kind" | "silenceMs" | "onLost" | "onError">;
 
-/** All that this instance owns, and the doubt about it: O4 and O6 of `../ownership.ts`. */
+/** All that this instance owns, and the doubt about it: OWNER4 and OWNER6 of `../ownership.ts`. */
 export class Holdings<R extends AsyncDisposable> implements Disposable {
   readonly #bus: Bus;
   readonly #options: HoldingsOptions;

@@ -9,10 +9,10 @@ const MAX_BYTES = 256 * 1024;
 /**
  * Requests of OAuth to the places that documents of servers name, which may be meant to mislead:
  *
- * F1  `https`, or `http` on loopback or at the MCP server's own origin, which its entry names.
- * F2  At public addresses and what the operator allows; for a server that no run has brought, also at its own host and port, and on
+ * FETCH1  `https`, or `http` on loopback or at the MCP server's own origin, which its entry names.
+ * FETCH2  At public addresses and what the operator allows; for a server that no run has brought, also at its own host and port, and on
  *     loopback if it is there itself.
- * F3  256 KiB each, all together within the time of what asks; redirects only within an origin.
+ * FETCH3  256 KiB each, all together within the time of what asks; redirects only within an origin.
  */
 export function openDocumentFetch(
   serverUrl: URL,
@@ -30,14 +30,14 @@ export function openDocumentFetch(
   };
 }
 
-/** F1. Throws for any other place. */
+/** FETCH1. Throws for any other place. */
 export function requireSafe(url: URL, serverUrl?: URL): URL {
   const isOwn = url.origin === serverUrl?.origin;
   if (url.protocol === "https:" || (url.protocol === "http:" && (isOwn || isLoopback(url.hostname)))) return url;
   throw new Error(`${url.origin === "null" ? url.protocol : url.origin} is named, and is neither https nor loopback`);
 }
 
-/** F2 */
+/** FETCH2 */
 function ownAddresses({ hostname, port, protocol }: URL): string[] {
   const own = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
   return isLoopback(hostname) ? [own, "127.0.0.0/8", "::1/128"] : [own];

@@ -29,13 +29,13 @@ const RESUME_MS = { least: 500, most: 30_000 };
 /**
  * The SDK's transport, with six cares:
  *
- * T1  A stream of a request that ends without its answer is answered here with an error, at once.
- * T2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
+ * HTTP1  A stream of a request that ends without its answer is answered here with an error, at once.
+ * HTTP2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
- * T3  Closing ends the session at the server too, but waits no longer than a second for that.
- * T4  A server that takes its first request for a notification is not waited for.
- * T5  Numbers of a result keep their digits: the SDK parses them to doubles, so they pass it as marked strings.
- * T6  A stream that can be resumed is asked for after a wait within bounds: a server names it, and may end the stream again at once.
+ * HTTP3  Closing ends the session at the server too, but waits no longer than a second for that.
+ * HTTP4  A server that takes its first request for a notification is not waited for.
+ * HTTP5  Numbers of a result keep their digits: the SDK parses them to doubles, so they pass it as marked strings.
+ * HTTP6  A stream that can be resumed is asked for after a wait within bounds: a server names it, and may end the stream again at once.
  */
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true;
@@ -48,7 +48,7 @@ export class HttpTransport implements Transport {
   readonly #unanswered = new Set<RequestId>();
   readonly #ended = new AbortController();
   readonly #context: TransportContext;
-  /** T5: no server can guess it. */
+  /** HTTP5: no server can guess it. */
   readonly #mark = `${randomUUID()}:`;
   #hasMarked = false;
   #closed: Promise<void> | undefined;
@@ -65,7 +65,7 @@ export class HttpTransport implements Transport {
       requestInit: { headers },
       fetch: (target, init) => this.#fetch(target, init),
       reconnectionScheduler: (resume, wantedMs) =>
-        startTimer(Math.min(Math.max(wantedMs, RESUME_MS.least), RESUME_MS.most), resume), // T6
+        startTimer(Math.min(Math.max(wantedMs, RESUME_MS.least), RESUME_MS.most), resume), // HTTP6
     });
     this.#inner.onclose = () => this.onclose?.();
     this.#inner.onerror = (error) => this.onerror?.(error);
@@ -108,7 +108,7 @@ export class HttpTransport implements Transport {
 
   async #close(): Promise<void> {
     this.#ended.abort();
-    await comesWithin(TERMINATE_TIMEOUT_MS, this.#inner.terminateSession()).catch(() => {}); // T3; the server forgets it by itself
+    await comesWithin(TERMINATE_TIMEOUT_MS, this.#inner.terminateSession()).catch(() => {}); // HTTP3; the server forgets it by itself
     await this.#inner.close();
     await this.#origin[Symbol.asyncDispose]();
   }
@@ -118,11 +118,11 @@ export class HttpTransport implements Transport {
     const isForEvents = init.method === "GET" && !headers.has("last-event-id");
     if (isForEvents) {
       this.#followEvents(url, headers);
-      return new Response(null, { status: 405 }); // T2
+      return new Response(null, { status: 405 }); // HTTP2
     }
     const response = await this.#request(url, init);
     if (response.status === 202 && headers.get("mcp-method") === "server/discover")
-      throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // T4
+      throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // HTTP4
     return withExactNumbers(response, this.#mark, () => {
       this.#hasMarked = true;
     });
@@ -157,13 +157,13 @@ export class HttpTransport implements Transport {
     this.onmessage?.(this.#hasMarked ? this.#unmarked(message) : message);
   }
 
-  /** T5: what is no result is for the SDK alone, which knows no other numbers than doubles. */
+  /** HTTP5: what is no result is for the SDK alone, which knows no other numbers than doubles. */
   #unmarked(message: JSONRPCMessage): JSONRPCMessage {
     const numberFrom = "result" in message ? numberAsWritten : Number;
     return fromMarked(message, this.#mark, numberFrom) as JSONRPCMessage;
   }
 
-  /** T1 */
+  /** HTTP1 */
   #answerUnanswered(id: RequestId): void {
     if (!this.#unanswered.delete(id)) return;
     const message = this.#cutFor ?? "the server ended the stream without an answer";

@@ -1,14 +1,14 @@
 // A command under a policy. There is no shell: `;`, `$()`, quotes and newlines are characters of an argument like any other.
 //
-// S1  `argv[0]` is an entry of the allow-list, letter by letter. An entry is a bare name, looked for in directories that the
+// SHELL1  `argv[0]` is an entry of the allow-list, letter by letter. An entry is a bare name, looked for in directories that the
 //     service knows, or an absolute path; where the command runs decides nothing.
-// S2  The environment holds a path and a language, and nothing of the service's own.
-// S3  When its time is over, its caller leaves, or it writes without end, its whole process group is killed, and whatever
+// SHELL2  The environment holds a path and a language, and nothing of the service's own.
+// SHELL3  When its time is over, its caller leaves, or it writes without end, its whole process group is killed, and whatever
 //     carries its mark: a process that has gone into a session of its own too. One that has also wiped its environment is
 //     out of reach.
-// S4  Its working directory was checked as files are, and is entered by its descriptor.
+// SHELL4  Its working directory was checked as files are, and is entered by its descriptor.
 //
-// S5  Where the machine can, it is confined (`runtime/lifecycle/child-process/confinement.ts`): it sees no other process and no key
+// SHELL5  Where the machine can, it is confined (`runtime/lifecycle/child-process/confinement.ts`): it sees no other process and no key
 //     of the suite, and writes below the allowed directories only.
 //
 // What it reads is not restricted by `allowedPaths`, and unconfined neither is what it writes: it has the rights of the service's
@@ -72,7 +72,7 @@ export const shellExec = defineBuiltIn({
       command,
       args: argv.slice(1),
       cwd: place.link,
-      env: { PATH: commands.searchPath, LANG: "C.UTF-8" }, // S2
+      env: { PATH: commands.searchPath, LANG: "C.UTF-8" }, // SHELL2
       limits: commands.limits,
       confinement: commands.confinement && { ...commands.confinement, writable: writableFor(place, call) },
       onStderr: (chunk) => keep(stderr, chunk),
@@ -95,7 +95,7 @@ export const shellExec = defineBuiltIn({
 
 type Stop = { kind: "timeout"; limitMs: number } | { kind: "flood" } | { kind: "left" };
 
-/** S3: the first reason to end the command counts. */
+/** SHELL3: the first reason to end the command counts. */
 function createSupervision() {
   let child: ChildProcess | undefined;
   let stopped: Stop | undefined;
@@ -125,7 +125,7 @@ function createSupervision() {
   };
 }
 
-/** S1. */
+/** SHELL1. */
 function allowedCommand(argv: readonly string[], allowed: readonly string[]): string {
   const [command = ""] = argv;
   const list = allowed.length === 0 ? "none" : allowed.map((one) => JSON.stringify(one)).join(", ");
@@ -156,7 +156,7 @@ function writableFor(place: WorkingDirectory, { policy }: BuiltInCall): readonly
   return policy.allowedPaths.length > 0 ? policy.allowedPaths : [place.link];
 }
 
-/** S4. A policy without directories gives its commands an empty one, which goes with them. */
+/** SHELL4. A policy without directories gives its commands an empty one, which goes with them. */
 async function openWorkingDirectory(
   cwd: string | undefined,
   allowedPaths: readonly string[],

@@ -1,11 +1,11 @@
 // One process with one version of a hosted module, and the calls in it.
 //
-// M1  A call is answered exactly once: by its tool, by the abort of its caller, or by the end of the process.
-// M2  A call that was given up stays in the process until its tool has ended. When it does not end within the grace, the process
+// MODULE1  A call is answered exactly once: by its tool, by the abort of its caller, or by the end of the process.
+// MODULE2  A call that was given up stays in the process until its tool has ended. When it does not end within the grace, the process
 //     is asked for a sign of life: one that gives none stands in a loop and is ended; one that does is left to its other calls
 //     and takes no more.
-// M3  A retiring process takes no call. It ends when the calls that somebody waits for are answered.
-// M4  What the process says is not believed: a line that is no message ends it (`parse-message.ts`).
+// MODULE3  A retiring process takes no call. It ends when the calls that somebody waits for are answered.
+// MODULE4  What the process says is not believed: a line that is no message ends it (`parse-message.ts`).
 
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
@@ -114,7 +114,7 @@ export class ModuleProcess {
     return { answer: inFlight.settle.promise, ended: inFlight.ended.promise };
   }
 
-  /** M3. */
+  /** MODULE3. */
   async retire(): Promise<void> {
     if (this.#phase === "open") this.#phase = "retiring";
     await Promise.allSettled([...this.#calls.values()].map(({ settle }) => settle.promise));
@@ -154,7 +154,7 @@ export class ModuleProcess {
     return this.#end(await this.#child.exited);
   }
 
-  /** M4. */
+  /** MODULE4. */
   #read(line: string): void {
     const message = parseMessage(line);
     if (message) this.#take(message);
@@ -233,7 +233,7 @@ export class ModuleProcess {
     inFlight.ended.resolve();
   }
 
-  /** M2. */
+  /** MODULE2. */
   #giveUp(id: number, inFlight: InFlightCall): void {
     if (!this.#calls.has(id)) return;
     inFlight.isGivenUp = true;
