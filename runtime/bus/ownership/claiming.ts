@@ -62,7 +62,7 @@ export function createClaiming<R extends AsyncDisposable, A>(
       key,
       revision,
       stopAnswering,
-      open: async (signal) => options.open(key, argument, { signal, revision }),
+      open: async () => options.open(key, argument),
       onOpenFailed: () => void holdings.giveBack(holding).catch((error: unknown) => onError(error, key)),
       onError,
     });

@@ -1,17 +1,10 @@
-export interface OpenContext {
-  /** Aborts when the key was lost or is to be released. */
-  readonly signal: AbortSignal;
-  /** Grows with each owner of the key: a fence for whatever the resource writes. */
-  readonly revision: number;
-}
-
 export interface OwnershipOptions<R extends AsyncDisposable, A> {
   /** What is owned, as one token: "connection", "worker". */
   kind: string;
   /** This process among those of its service. */
   instance: string;
   /** Opens the resource after the key was won. Its failure gives the key back and reaches all who wait for it. */
-  open: (key: string, argument: A, context: OpenContext) => Promise<R>;
+  open: (key: string, argument: A) => Promise<R>;
   /** The key was taken over, and its resource is being closed. */
   onLost?: ((key: string) => void) | undefined;
   /** What failed with nobody waiting for it: a resource that would not close, a sweep. */
@@ -20,10 +13,9 @@ export interface OwnershipOptions<R extends AsyncDisposable, A> {
   silenceMs?: number | undefined;
 }
 
-export type Here<R> = { kind: "here"; resource: R; revision: number };
+export type Here<R> = { kind: "here"; resource: R };
 /** Forward to `instanceService(service, instance)`; there, ask `acquire`, which joins an opening. */
 export type There = { kind: "there"; instance: string };
-export type Location<R> = Here<R> | There | { kind: "nobody" };
 
 export interface WaitOptions {
   /** Ends this waiting; an opening that others wait for goes on. */

@@ -28,19 +28,16 @@ import { createPing } from "./entries/ping.ts";
 import { openSweeping } from "./entries/sweeping.ts";
 import type { Holding } from "./holdings/holding.ts";
 import { Holdings } from "./holdings/holdings.ts";
-import type { Here, Location, OwnershipOptions, There, WaitOptions } from "./options.ts";
+import type { Here, OwnershipOptions, There, WaitOptions } from "./options.ts";
 
 export { instanceService } from "./entries/names.ts";
 export type * from "./options.ts";
 
 export interface Ownership<R extends AsyncDisposable, A> extends AsyncDisposable {
-  readonly instance: string;
   /** The resource, if it is open here and ownership is in no doubt. */
   owned(key: string): R | undefined;
   /** The keys that this instance owns, open or on their way. */
   keys(): string[];
-  /** Who owns the key at the moment, without claiming it. */
-  locate(key: string, options?: WaitOptions): Promise<Location<R>>;
   /** The owner of the key: this instance, by claiming it if nobody owns it or its owner is gone, or another one. */
   acquire(key: string, argument: A, options?: WaitOptions): Promise<Here<R> | There>;
   /** Closes the resource and then gives the key back. Nothing happens if it is not owned here. */
@@ -52,7 +49,7 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
   bus: Bus,
   options: OwnershipOptions<R, A>,
 ): Promise<Ownership<R, A>> {
-  const { kind, instance, onError = () => {} } = options;
+  const { kind, onError = () => {} } = options;
   await using stack = new AsyncDisposableStack();
   const ping = createPing(bus, kind, options.silenceMs);
   const holdings = stack.use(new Holdings<R>(bus, options));
@@ -92,13 +89,6 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
 
   const isInOwnHands = (key: string) => holdings.get(key) !== undefined || claiming.running(key) !== undefined;
 
-  async function locate(key: string, { signal }: WaitOptions = {}): Promise<Location<R>> {
-    const here = await holdings.here(key, signal);
-    if (here) return here;
-    const found = await find(key, signal);
-    return found.kind === "answers" ? { kind: "there", instance: found.instance } : { kind: "nobody" };
-  }
-
   async function release(key: string): Promise<void> {
     await claiming.running(key);
     const holding = holdings.get(key);
@@ -108,13 +98,11 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
 
   const opened = stack.move();
   return {
-    instance,
     owned(key) {
       const holding = holdings.get(key);
       return holding && holdings.isCertain(holding) ? holding.resource : undefined;
     },
     keys: () => holdings.keys(),
-    locate,
     acquire,
     release,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -1,4 +1,3 @@
-import { Failure } from "../../../failure/failure.ts";
 import type { OwnerState } from "../entries/ping.ts";
 
 type Phase<R> =
@@ -23,7 +22,7 @@ export interface Holding<R> {
 export interface HoldingOptions<R> {
   key: string;
   revision: number;
-  open: (signal: AbortSignal) => Promise<R>;
+  open: () => Promise<R>;
   stopAnswering: () => void;
   onOpenFailed: () => void;
   onError: (error: unknown, key: string) => void;
@@ -31,8 +30,7 @@ export interface HoldingOptions<R> {
 
 export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R>): Holding<R> {
   const { key, revision, stopAnswering } = options;
-  const ended = new AbortController();
-  let phase: Phase<R> = { kind: "opening", opened: options.open(ended.signal) };
+  let phase: Phase<R> = { kind: "opening", opened: options.open() };
 
   const { opened } = phase;
   opened.then(
@@ -44,7 +42,6 @@ export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R
     },
   );
 
-  const notOwned = () => new Failure("aborted", `${key} is no longer owned here`, { reason: "OWNER_CHANGED" });
   const closeResource = async () => {
     const resource = await opened.catch(() => undefined); // one that did not open has nothing to close
     try {
@@ -67,7 +64,6 @@ export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R
     },
     close() {
       if (phase.kind === "closing") return phase.closed;
-      ended.abort(notOwned());
       const closed = closeResource();
       phase = { kind: "closing", closed };
       return closed;

@@ -75,7 +75,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
       if (!isOurs) return undefined;
     }
     const resource = await unlessAborted(holding.opened, signal);
-    return this.#isHeld(holding) ? { kind: "here", resource, revision: holding.revision } : undefined;
+    return this.#isHeld(holding) ? { kind: "here", resource } : undefined;
   }
 
   /** Closes the resource, then removes the entry. */

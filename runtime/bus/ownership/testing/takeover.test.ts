@@ -26,7 +26,9 @@ describe("taking over", () => {
     );
     for (const heir of heirs) expect(await heir.acquire("orphan", "")).toEqual({ kind: "there", instance: "dead" });
     dead.kill("SIGKILL");
-    await until(async () => (await heirs[0]!.locate("orphan")).kind === "nobody");
+    const entry = (await readEntry(bus, { kind: "thing", key: "orphan" }))!;
+    const ping = createPing(bus, "thing", 8_000);
+    await until(async () => (await ping("orphan", entry)) === "gone");
     const startedAt = performance.now();
     const found = await Promise.all(heirs.map((heir) => heir.acquire("orphan", "")));
     expect(performance.now() - startedAt, "no silence was waited for").toBeLessThan(7_000);

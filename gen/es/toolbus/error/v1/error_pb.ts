@@ -202,7 +202,7 @@ export const Reason = {
 
   /**
    * What the call needs has just moved to another instance. Repeat the call.
-   * Codes: `aborted`, `unavailable`.
+   * Code: `unavailable`.
    *
    * @generated from enum value: REASON_OWNER_CHANGED = 13;
    */

@@ -70,7 +70,7 @@ const (
 	// Code: `unavailable`.
 	Reason_REASON_INSTANCE_STOPPING Reason = 12
 	// What the call needs has just moved to another instance. Repeat the call.
-	// Codes: `aborted`, `unavailable`.
+	// Code: `unavailable`.
 	Reason_REASON_OWNER_CHANGED Reason = 13
 	// A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
 	// reading the state.

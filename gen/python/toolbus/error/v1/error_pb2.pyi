@@ -81,7 +81,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_OWNER_CHANGED: _Reason.ValueType  # 13
     """What the call needs has just moved to another instance. Repeat the call.
-    Codes: `aborted`, `unavailable`.
+    Code: `unavailable`.
     """
     REASON_SERVICE_UNAVAILABLE: _Reason.ValueType  # 14
     """A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
@@ -513,7 +513,7 @@ Code: `unavailable`.
 """
 REASON_OWNER_CHANGED: Reason.ValueType  # 13
 """What the call needs has just moved to another instance. Repeat the call.
-Codes: `aborted`, `unavailable`.
+Code: `unavailable`.
 """
 REASON_SERVICE_UNAVAILABLE: Reason.ValueType  # 14
 """A service that the call needs is not there, or does not answer. Repeat after a while; what is not idempotent, only after
