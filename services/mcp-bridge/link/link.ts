@@ -1,18 +1,50 @@
-import type { Client } from "@modelcontextprotocol/client";
-import { Failure } from "#runtime/failure/failure.ts";
-import type { OpenTransport } from "../transport/module.ts";
+import type {
+  Client,
+  CreateMessageRequest,
+  CreateMessageResult,
+  ElicitRequest,
+  ElicitResult,
+} from "@modelcontextprotocol/client";
+import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { InSpan } from "#runtime/telemetry/in-span.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
+import { rootsOf } from "../servers/roots.ts";
+import { logFromNotification } from "../tools/log.ts";
+import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
 import { aboutServer } from "./about.ts";
 import { createLinkCalls } from "./calls.ts";
 import { requestOptions } from "./client-options.ts";
 import type { KnownEra } from "./era/connect-by-era.ts";
-import type { LinkOptions } from "./link-options.ts";
-import { listenToServer } from "./listening.ts";
 import { type ListedTools, listTools } from "./listing/list-tools.ts";
 import { outcomeOf } from "./outcome/outcome.ts";
-import { createServerSubscriptions } from "./resources/server-subscriptions.ts";
+import { createServerSubscriptions, type ServerSubscriptions } from "./resources/server-subscriptions.ts";
 import { tasksOf } from "./tasks/tasks.ts";
 
 export type Link = ReturnType<typeof createLink>;
+
+export interface LinkEvents {
+  onToolsChanged: () => void;
+  onResourceUpdated: (uri: string) => void;
+  /** The server tells of its resources no more. */
+  onSubscriptionsLost: (subscriptions: ServerSubscriptions) => void;
+  onLog: (log: ToolLog) => void;
+  /** Of servers up to 2025-11-25, which ask a person while they hold a call open, until the signal aborts. */
+  onElicit: (params: ElicitRequest["params"], signal: AbortSignal) => Promise<ElicitResult>;
+  /** Has a text written by a model, for a server that may ask for one. */
+  onSample: (params: CreateMessageRequest["params"], signal: AbortSignal) => Promise<CreateMessageResult>;
+}
+
+export interface LinkOptions extends LinkEvents {
+  /** With its secrets resolved. */
+  server: McpServer;
+  module: TransportModule;
+  context: TransportContext;
+  /** How the server is spoken with; absent finds out. */
+  era?: KnownEra | undefined;
+  inSpan: InSpan;
+}
 
 /** Gives what ended the transport, if it was told as an error: a message over the limit, for example. */
 export function observeErrors(client: Client, { server, context }: LinkOptions): () => string | undefined {
@@ -80,4 +112,49 @@ export function createLink(
       await close();
     },
   };
+}
+
+/** What the server tells and asks by itself, until the signal aborts. */
+function listenToServer(client: Client, options: LinkOptions, signal: AbortSignal): void {
+  const { server, context } = options;
+  client.setNotificationHandler("notifications/tools/list_changed", () => options.onToolsChanged());
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) =>
+    options.onResourceUpdated(params.uri),
+  );
+  client.setNotificationHandler("notifications/message", ({ params }) => options.onLog(logFromNotification(params)));
+  client.setRequestHandler("elicitation/create", ({ params }, { mcpReq }) => options.onElicit(params, mcpReq.signal));
+  if (server.sampling) {
+    client.setRequestHandler("sampling/createMessage", ({ params }, { mcpReq }) =>
+      options.onSample(params, mcpReq.signal),
+    );
+  }
+  if (server.roots.length > 0) client.setRequestHandler("roots/list", () => rootsOf(server));
+  const isModern = client.getProtocolEra() === "modern";
+  if (isModern && client.getServerCapabilities()?.tools?.listChanged) void listenToTools(client, options, signal);
+  if (!isModern && client.getServerCapabilities()?.logging) {
+    client
+      .setLoggingLevel("info")
+      .catch((error) => context.logger.debug(`${server.name} sets no level: ${error.message}`));
+  }
+}
+
+/** Changes are told on a stream of its own since 2026-07-28. One that ends is opened again, and what was missed is read. */
+async function listenToTools(
+  client: Client,
+  { onToolsChanged, context, server }: LinkOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  let isFirst = true;
+  const hear = async (works: () => void) => {
+    const isReopened = !isFirst;
+    isFirst = false;
+    const subscription = await client.listen({ toolsListChanged: true }, { signal });
+    if (isReopened) onToolsChanged();
+    const openedAt = performance.now();
+    await subscription.closed;
+    if (performance.now() - openedAt > 30_000) works();
+  };
+  const onError = (error: unknown) =>
+    context.logger.debug(`${server.name} tells no changes: ${messageFromUnknown(error)}`);
+  await repeatUntilAborted(hear, { initialMs: 500, maxMs: 60_000, signal, onError });
 }

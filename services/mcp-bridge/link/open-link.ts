@@ -11,8 +11,7 @@ import { sse } from "../transport/loaded-late.ts";
 import type { OpenTransport } from "../transport/module.ts";
 import { capabilitiesOf, NO_TIMEOUT_MS } from "./client-options.ts";
 import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
-import { createLink, type Link, observeErrors } from "./link.ts";
-import type { LinkOptions } from "./link-options.ts";
+import { createLink, type Link, type LinkOptions, observeErrors } from "./link.ts";
 import { textOfError } from "./outcome/outcome.ts";
 import { showAnswers } from "./outcome/shown-answers.ts";
 
