@@ -1,6 +1,6 @@
 import { type ConnectRouter, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createOwnership } from "#runtime/rpc/access/session-owners.ts";
+import { createSessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerKey, callerNamed } from "#runtime/rpc/identity.ts";
 import { routeAudit } from "./audit.ts";
 
@@ -18,7 +18,7 @@ test("SEC-5 a principal has one page of the audit trail read at a time, and keep
   const handlers: { listAuditEvents?: List } = {};
   const router = { service: (_: unknown, of: object) => Object.assign(handlers, of) };
   const { signal } = new AbortController();
-  const ownership = createOwnership(async () => undefined);
+  const ownership = createSessionOwners(async () => undefined);
   routeAudit(router as unknown as ConnectRouter, { audit, ownership, stopping: signal });
   const list = (principal: string) => {
     const values = createContextValues().set(callerKey, callerNamed(principal));
