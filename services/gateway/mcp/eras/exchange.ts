@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { valuesOf } from "../../plain/exchange.ts";
@@ -56,17 +57,13 @@ export function optionsFor(caller: Caller): CallOptions {
 /** What an agent's server asks for, whichever the era: all of it once, however often it is asked. */
 export function serverParts(parts: McpParts, { caller, request }: McpExchange, sessionId: () => Promise<string>) {
   const options = optionsFor(caller);
-  let known: Promise<string> | undefined;
   return {
     ...parts,
     options,
     principal: principalOf(caller),
     results: createStoredResults(parts.calls, options, parts.maxBytes),
     searches: new URL(request.url).searchParams.get("search") === "1",
-    sessionId() {
-      known ??= sessionId();
-      return known;
-    },
+    sessionId: onFirstUse(sessionId),
     callIn:
       (id: string): CallInSession =>
       (call, options) =>

@@ -1,14 +1,11 @@
+import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
 import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import type { AskedCall } from "../agent/agent-server.ts";
 
 /** The arguments of the calls of a body as they were written, since a double does not hold all numbers. */
 export function writtenArguments(bodyText: string): (call: AskedCall) => string {
-  let body: unknown;
-  const exactBody = () => {
-    body ??= parseExactly(bodyText);
-    return body;
-  };
+  const exactBody = onFirstUse(() => parseExactly(bodyText));
   const written = (call: AskedCall) => (mayLoseDigits(bodyText) ? argumentsIn(exactBody(), call) : call.arguments);
   return (call) => JSON.stringify(written(call) ?? {});
 }

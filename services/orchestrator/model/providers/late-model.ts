@@ -1,13 +1,11 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
 
 /** A model whose code is loaded when it is first asked: a provider takes 10 to 20 MB, and few are ever used. */
 export function createLateModel(provider: string, modelId: string, open: () => Promise<LanguageModelV4>) {
-  let opening: Promise<LanguageModelV4> | undefined;
-  return streamingModel({ provider, modelId }, async (call) => {
-    opening ??= open();
-    return (await opening).doStream(call);
-  });
+  const model = onFirstUse(open);
+  return streamingModel({ provider, modelId }, async (call) => (await model()).doStream(call));
 }
 
 export function streamingModel(

@@ -1,24 +1,21 @@
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { Item, RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { RunServers } from "#runtime/config/run-servers.ts";
-import { type FieldViolation, refuse, refuseField } from "#runtime/failure/failure.ts";
+import { onFirstUse } from "#runtime/collections/on-first-use.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { readState } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { faultOfCost } from "../../loop/limits/limits.ts";
-import { faultsOfFunctionTools } from "../../loop/tools/function-tools.ts";
-import { faultsOfRunServers, placeOfServer } from "../../loop/tools/run-servers.ts";
-import type { Agents, ToolRouter } from "../../loop/tools/tool-router.ts";
-import { createToolTable, faultsOfOptions } from "../../loop/tools/tool-table.ts";
+import type { Agents } from "../../loop/tools/tool-router.ts";
 import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { itemsFromInput, refuseEmptyInput, refuseUnknownCalls } from "./input.ts";
+import { type OptionsPolicy, refuseUnfitOptions } from "./options.ts";
 import { refuseOther, sessionOfKey } from "./repetition.ts";
 
 export interface SessionSource {
@@ -31,12 +28,9 @@ export interface SessionSource {
   ): Promise<Session>;
 }
 
-export interface CreationOptions extends AcceptanceOptions {
+export interface CreationOptions extends AcceptanceOptions, OptionsPolicy {
   readonly sessions: SessionSource;
   readonly agents: Agents;
-  readonly router: ToolRouter;
-  /** Which MCP servers runs may bring along. */
-  readonly runServers: RunServers;
 }
 
 interface Creator {
@@ -54,15 +48,13 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   refuseEmptyInput(input);
   using place = await options.runQuota?.requireRoom(by.principal);
   const session = await openSession(options, request, by);
-  refuseOtherAgent(request, standingOf(session).agent);
-  await refuseUncounted(options.agents, session, request.options, by);
-  await refuseUnknownTools(options.router, session, request.options, by);
   const standing = standingOf(session);
-  await refuseUnfitServers(options, standing.agent, request.options, by);
+  refuseOtherAgent(request, standing.agent);
+  const readAgent = onFirstUse(() => readAgentOf(options.agents, session, by));
+  await refuseUnfitOptions(options, request.options, { sessionId: session.id, agent: standing.agent, readAgent, by });
   await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
   const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
-  const readAgent = () => agentOf(options.agents, session, by);
   await refuseUnknownCalls(options, { ...standing, previousRunId, fork: undefined, before }, input, readAgent);
   await refuseAwaitedCalls(options, { sessionId: session.id, previousRunId }, input);
   const accepted = create(RunAcceptedSchema, {
@@ -118,96 +110,12 @@ function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, 
 }
 
 /** The agent of the session's next run. */
-function agentOf(agents: Agents, { agent, nextAgent, contextRevision: current }: Session, by: Creator): Promise<Agent> {
-  return agents.getAgent(nextAgent || agent, { ...by, contextRevision: nextAgent === "" ? current : 0 });
-}
-
-/** LOOP-12: checked before the run exists; the agent's own limit is checked by the run. */
-async function refuseUncounted(
+function readAgentOf(
   agents: Agents,
-  session: Session,
-  options: RunOptions | undefined,
+  { agent, nextAgent, contextRevision: current }: Session,
   by: Creator,
-): Promise<void> {
-  const limits = options?.limits;
-  if (limits?.maxCost === undefined) return;
-  const fault = faultOfCost(await agentOf(agents, session, by), limits, "options.limits.");
-  if (fault === undefined) return;
-  const { reason, mend } = refusalOfFault[fault.kind];
-  refuse("failed_precondition", `${fault.text}; ${mend}`, {
-    reason,
-    metadata: { field: "options.limits.max_cost" },
-  });
-}
-
-const refusalOfFault = {
-  unpriced: {
-    reason: "MODEL_PRICE_MISSING",
-    mend: "give it one in the agent's configuration (0 for what is free), or leave max_cost out",
-  },
-  currency: {
-    reason: "CURRENCY_MISMATCH",
-    mend: "the prices and limits of an agent and of its runs are in one currency",
-  },
-} as const;
-
-/** LOOP-2, LOOP-3: refused before the model is called. */
-async function refuseUnknownTools(
-  router: ToolRouter,
-  { id: sessionId, agent, nextAgent }: Session,
-  options: RunOptions | undefined,
-  by: { signal: AbortSignal; principal: string },
-): Promise<void> {
-  const names = options?.functionTools.map(({ name }) => name) ?? [];
-  const unfit = names.find((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name)); // requests on the bus were not validated before
-  if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
-  refuseOptions(await faultsOfFunctionTools(options?.functionTools ?? [], by.principal));
-  const { allowedTools, toolChoice, limits } = options ?? {};
-  const stops = (limits?.stopAtTools.length ?? 0) > 0;
-  const namesTools = allowedTools !== undefined || toolChoice?.choice.case === "forcedTool" || stops;
-  if (!namesTools && names.length === 0) return;
-  const scope = namesTools
-    ? { case: "session" as const, value: { sessionId } }
-    : { case: "agent" as const, value: nextAgent || agent };
-  // names of tools are the session's; the built-ins are every agent's, and its list costs the session nothing
-  const listed = await router.listTools({ scope }, by);
-  const shadowed = names.filter(createToolTable(listed, undefined).isBuiltIn); // TOOL-12
-  refuseOptions(
-    shadowed.map((name) => `the function tool ${JSON.stringify(name)} is named like a tool of every agent`),
-  );
-  refuseOptions(faultsOfOptions(createToolTable(listed, options), options));
-}
-
-/** Refused before the model is called: what operators do not let runs bring, and what is named like a source of the agent. */
-async function refuseUnfitServers(
-  { agents, runServers }: CreationOptions,
-  agent: string,
-  options: RunOptions | undefined,
-  by: Creator,
-): Promise<void> {
-  if (options === undefined || options.mcpServers.length === 0) return;
-  refuseFields(faultsOfRunServers(options, runServers));
-  const { sources, tools } = await agents.getAgent(agent, by);
-  const used = (tools?.use ?? []).flatMap((reference) => /^@([^/]+)\//.exec(reference)?.[1] ?? []);
-  const taken = new Set([...sources.map(({ name }) => name), ...used]);
-  const own = JSON.stringify(agent);
-  const twice = options.mcpServers.flatMap(({ name }, index) => {
-    const message = `the MCP server "${name}" of the run is named like the source "${name}" of agent ${own}`;
-    return taken.has(name) ? [{ field: `${placeOfServer(index)}.name`, message }] : [];
-  });
-  refuseFields(twice);
-}
-
-function refuseOptions(faults: string[]): void {
-  refuseFields(faults.map((message) => ({ field: "options", message })));
-}
-
-function refuseFields(fieldViolations: readonly FieldViolation[]): void {
-  if (fieldViolations.length === 0) return;
-  const message = fieldViolations.map((fault) => fault.message).join("; ");
-  refuse("invalid_argument", message, { reason: "INVALID_REQUEST", fieldViolations });
+): Promise<Agent> {
+  return agents.getAgent(nextAgent || agent, { ...by, contextRevision: nextAgent === "" ? current : 0 });
 }
 
 /** ORCH-1: a run continues nothing that its agent is not shown. */

@@ -5,6 +5,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { File } from "#gen/toolbus/content/v1/content_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import type { Taker } from "#runtime/collections/own-turn.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse, refuseRequest } from "#runtime/failure/failure.ts";
@@ -91,11 +92,7 @@ export async function refuseUnknownCalls(
   const answered = all.filter((callId) => !own.has(callId));
   refuseAnsweredTwice(all, all);
   if (answered.length === 0) return;
-  let agent: Promise<Agent> | undefined;
-  const maxTokens = async () => {
-    agent ??= readAgent();
-    return tokensBefore(await agent);
-  };
+  const maxTokens = onFirstUse(async () => tokensBefore(await readAgent()));
   const items = await readHistory(queues, log, previous, maxTokens);
   refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
   const known = new Set(callIdsOf("functionCall", items));
