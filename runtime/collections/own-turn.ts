@@ -1,5 +1,5 @@
 import { delay } from "../time/delay.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { RoundRobinQueue } from "./round-robin-queue.ts";
 
 /** To read as many values takes 10 ms, where they are made for that: what has fewer is read at once. */
 export const HEAVY_VALUES = 5_000;
@@ -8,7 +8,7 @@ export const HEAVY_VALUES = 5_000;
 const MOST_REST_MS = 250;
 const LEAST_REST_MS = 5;
 
-const turns = new FairQueue(1);
+const turns = new RoundRobinQueue(1);
 
 /** Whose turn it is. */
 export interface Taker {

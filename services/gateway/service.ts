@@ -32,7 +32,7 @@ import { HeldTokens } from "./access/authentication/held-tokens.ts";
 import { followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
-import { FairQueue } from "./access/shares/fair-queue.ts";
+import { ContentionLimiter } from "./access/shares/contention-limiter.ts";
 import { Shares } from "./access/shares/shares.ts";
 import { UnreadAnswers } from "./access/shares/unread-answers.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -87,8 +87,8 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const wanted = config.tokens && stack.use(await openBucketView(createBucket(bus, wantedSubjects), onFault));
   const heldTokens = wanted && new HeldTokens(createBucket(bus, subjectTokens), wanted.view, onFault);
   const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust });
-  const queue = new FairQueue();
-  const enter = createEnter(authenticate, { shares, queue, unread: new UnreadAnswers(4 * config.maxRequestBytes) });
+  const limiter = new ContentionLimiter();
+  const enter = createEnter(authenticate, { shares, limiter, unread: new UnreadAnswers(4 * config.maxRequestBytes) });
   const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
   const transportTo = (process: string, before = interceptors) =>
     transportOnBus(bus, { process, interceptors: before, caller: nobody, sendsExpiry: false });
@@ -114,7 +114,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       readMaxBytes: config.maxRequestBytes,
       connectionsOfAddress: config.shares.connections,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
-      admit: createAdmission(enter, shares, queue),
+      admit: createAdmission(enter, shares, limiter),
       fallback: createPlainPaths({
         enter,
         storageFault,
@@ -161,7 +161,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
             onFault: (err) =>
               logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
             enter,
-            enterAgain: createEnterAgain(authenticate, shares, queue),
+            enterAgain: createEnterAgain(authenticate, shares, limiter),
             maxBytes: config.maxRequestBytes,
           }),
           createToolCallDoor({

@@ -1,4 +1,4 @@
-import { FairQueue } from "../../collections/fair-queue.ts";
+import { RoundRobinQueue } from "../../collections/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { firstSince } from "../streams/append.ts";
@@ -28,7 +28,7 @@ export async function* standingMessages(
 }
 
 /** A list is held whole: a principal has one at a time. */
-const turns = new FairQueue(Number.POSITIVE_INFINITY);
+const turns = new RoundRobinQueue(Number.POSITIVE_INFINITY);
 
 export async function* listValues<T>(
   bus: Bus,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { FairQueue } from "../../collections/fair-queue.ts";
+import { RoundRobinQueue } from "../../collections/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
@@ -32,7 +32,7 @@ const batchMs = 10_000;
  * nats-server cuts a connection for which 64 MiB wait, with all that goes on over it: no more batches than these are on their way at
  * once. What takes more than one is long, and each principal reads one of those at a time.
  */
-const turns = new FairQueue(16);
+const turns = new RoundRobinQueue(16);
 
 /**
  * What stands under a subject, in order, up to the last message that was acknowledged when the reading began, or as far as told. Never

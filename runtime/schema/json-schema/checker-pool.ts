@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Piscina } from "piscina";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { FairQueue } from "#runtime/collections/fair-queue.ts";
+import { RoundRobinQueue } from "#runtime/collections/round-robin-queue.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
 import { createThreadPool } from "#runtime/lifecycle/node/thread-pool.ts";
 import type { Finding, Question } from "./checker.ts";
@@ -20,7 +20,7 @@ const MAX_WAITING = 200;
 const LARGE_TEXT = 1024 * 1024;
 const QUARANTINE_MS = 60_000;
 
-const queue = new FairQueue(THREADS);
+const queue = new RoundRobinQueue(THREADS);
 const places = new Map<string, number>();
 /** Until when a schema that compiles too slowly is not tried again, by its digest. */
 const quarantine = new BoundedMap<string, number>(1_000);

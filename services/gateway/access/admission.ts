@@ -8,7 +8,7 @@ import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { type Caller, callerKey, principalOf } from "#runtime/rpc/identity.ts";
 import { type Authenticate, bearsCallKey } from "./authentication/authentication.ts";
 import { isOpen } from "./open-services.ts";
-import type { FairQueue } from "./shares/fair-queue.ts";
+import type { ContentionLimiter } from "./shares/contention-limiter.ts";
 import type { Shares } from "./shares/shares.ts";
 import type { UnreadAnswers } from "./shares/unread-answers.ts";
 
@@ -23,7 +23,7 @@ export type Enter = (request: HttpRequest, response: HttpResponse, entered: Ente
 
 export function createEnter(
   authenticate: Authenticate,
-  { shares, queue, unread }: { shares: Shares; queue: FairQueue; unread: UnreadAnswers },
+  { shares, limiter, unread }: { shares: Shares; limiter: ContentionLimiter; unread: UnreadAnswers },
 ): Enter {
   return async (request, response, entered) => {
     const caller = await authenticate(request);
@@ -34,7 +34,7 @@ export function createEnter(
     whenAnswered(unread.track(principal, sinkOf(response)));
     if (typeof entered === "string") requireWholeKey(THIS_DOOR, caller);
     else requireAccess(entered, caller);
-    whenAnswered(await queue.seat(principal));
+    whenAnswered(await limiter.acquire(principal));
     return caller;
   };
 }
@@ -55,14 +55,14 @@ function kindOf(entered: Entered): "calls" | "streams" {
 /** One more request of a connection that was let in: its credentials must hold still, and it counts as a call until it is disposed. */
 export type EnterAgain = (request: HttpRequest) => Promise<Disposable & { readonly caller: Caller }>;
 
-export function createEnterAgain(authenticate: Authenticate, shares: Shares, queue: FairQueue): EnterAgain {
+export function createEnterAgain(authenticate: Authenticate, shares: Shares, limiter: ContentionLimiter): EnterAgain {
   return async (request) => {
     const caller = await authenticate(request);
     requireWholeKey(THIS_DOOR, caller);
     const principal = principalOf(caller);
     const held = new DisposableStack();
     held.defer(shares.take(principal, "calls"));
-    held.defer(await queue.seat(principal));
+    held.defer(await limiter.acquire(principal));
     return { caller, [Symbol.dispose]: () => held.dispose() };
   };
 }
@@ -71,14 +71,14 @@ export function createEnterAgain(authenticate: Authenticate, shares: Shares, que
  * Lets a call in by its head: with its caller's identity, if its principal has room and the method's rule allows it, or without one
  * where none is needed. There, an address has the share of a principal, and waits for its turn as one.
  */
-export function createAdmission(enter: Enter, shares: Shares, queue: FairQueue): Admit {
+export function createAdmission(enter: Enter, shares: Shares, limiter: ContentionLimiter): Admit {
   return async (request, method, response) => {
     const values = createContextValues();
     if (isOpen(method.parent) && !bearsCallKey(request)) {
       const stranger = senderOf(request);
       const whenAnswered = atEndOf(response);
       whenAnswered(shares.take(stranger, kindOf(method)));
-      whenAnswered(await queue.seat(stranger));
+      whenAnswered(await limiter.acquire(stranger));
       return values;
     }
     const caller = await enter(request, response, method);

@@ -1,7 +1,7 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { FairQueue } from "#runtime/collections/fair-queue.ts";
+import { RoundRobinQueue } from "#runtime/collections/round-robin-queue.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, isServiceItself, principalOf } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
@@ -18,7 +18,7 @@ export interface AuditRoutes {
 
 export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }: AuditRoutes): void {
   /** SEC-5: each reads through the trail, and a principal has one of them read at a time. */
-  const pages = new FairQueue(Number.POSITIVE_INFINITY);
+  const pages = new RoundRobinQueue(Number.POSITIVE_INFINITY);
 
   /** O4; refuses a session of somebody else that is asked for by name. */
   async function rightOf(context: HandlerContext, filter: AuditFilter | undefined): Promise<MayRead | undefined> {

@@ -38,7 +38,7 @@ const largeAnswers = testsOf("services/mcp-bridge/testing/large-answers.test.ts"
 const failures = testsOf("runtime/failure/failure.test.ts");
 const told = testsOf("runtime/results/bounded-event.test.ts");
 const shares = testsOf("services/gateway/access/shares/shares.test.ts");
-const fairQueue = testsOf("services/gateway/access/shares/fair-queue.test.ts");
+const contentionLimiter = testsOf("services/gateway/access/shares/contention-limiter.test.ts");
 const childProcess = testsOf("runtime/lifecycle/child-process.test.ts");
 const gatewayShares = testsOf("services/gateway/testing/shares.service.test.ts");
 const costs = testsOf("runtime/schema/json-schema/costs.test.ts");
@@ -267,7 +267,11 @@ export const sec: Proofs = {
     ),
     shown(
       "who asks much at once waits for itself, and what computes long gives way",
-      fairQueue("the one with many requests waits for itself", "that asks alone never waits", "keeps nobody waiting"),
+      contentionLimiter(
+        "the one with many requests waits for itself",
+        "that asks alone never waits",
+        "keeps nobody waiting",
+      ),
       trail("what else has to be done waits for one slice of it", "only those are read whose lines have the words"),
       childProcess("gives way to the process that started it"),
     ),

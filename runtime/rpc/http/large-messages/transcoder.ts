@@ -10,7 +10,7 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Piscina } from "piscina";
-import { FairQueue } from "../../../collections/fair-queue.ts";
+import { RoundRobinQueue } from "../../../collections/round-robin-queue.ts";
 import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import type { Taker } from "../../../collections/own-turn.ts";
 import { moduleBeside } from "../../../config/places.ts";
@@ -36,7 +36,7 @@ export const LARGE_JSON_BYTES = 1024 * 1024;
 
 const HEAP_MB = 768;
 
-const turns = new FairQueue(1);
+const turns = new RoundRobinQueue(1);
 let pool: Piscina<Transcoding, Uint8Array> | undefined;
 
 function thread(): Piscina<Transcoding, Uint8Array> {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { FairQueue } from "./fair-queue.ts";
+import { RoundRobinQueue } from "./round-robin-queue.ts";
 
 test("SEC-5 each key has one piece of work under way, and who comes later has the next turn", async () => {
-  const queue = new FairQueue(2);
+  const queue = new RoundRobinQueue(2);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const put = (key: string, name: string) =>
@@ -33,7 +33,7 @@ test("SEC-5 each key has one piece of work under way, and who comes later has th
 });
 
 test("SEC-5 what fails gives way to the next", async () => {
-  const queue = new FairQueue(1);
+  const queue = new RoundRobinQueue(1);
   const failing = queue.run("a", () => Promise.reject(new Error("no")));
   const next = queue.run("a", async () => 1);
   await expect(failing).rejects.toThrow("no");
@@ -42,7 +42,7 @@ test("SEC-5 what fails gives way to the next", async () => {
 });
 
 test("SEC-5 who does not want his turn any more leaves the queue, and it goes on without him", async () => {
-  const queue = new FairQueue(1);
+  const queue = new RoundRobinQueue(1);
   const running = Promise.withResolvers<void>();
   const done: string[] = [];
   const put = (key: string, signal?: AbortSignal) => queue.run(key, async () => void done.push(key), signal);
@@ -60,7 +60,7 @@ test("SEC-5 who does not want his turn any more leaves the queue, and it goes on
 });
 
 test("SEC-5 work that has begun is not ended by the signal of its waiting", async () => {
-  const queue = new FairQueue(1);
+  const queue = new RoundRobinQueue(1);
   const leaving = new AbortController();
   const work = Promise.withResolvers<string>();
   const running = queue.run("a", () => work.promise, leaving.signal);

@@ -1,8 +1,15 @@
 /**
- * Lets work begin by turns: each key has one piece of work under way at a time, and those that wait have their turn in a circle. So
- * who brings much keeps nobody waiting longer than one piece of it takes.
+ * Lets work begin in turns: each key has one piece of work under way at a time, and the keys that wait have their turns in a circle. So
+ * one key that brings much work delays the others by one piece of it at most.
+ *
+ * There are other bounds on work, each with a rule of its own:
+ * - The gateway's `ContentionLimiter` lets a principal that asks alone run everything at once, and only limits each while several ask. A
+ *   request gives its place back after 10 ms: it waits for something else by then.
+ * - The orchestrator's `Slots` bound the runs of a process. A principal may have nearly all; the last eighth is kept for others. A run
+ *   that waits for another one lends its slot.
+ * - The worker pool's `createPermits` gives its places in the order of asking, whoever asks, and may refuse those who would wait.
  */
-export class FairQueue {
+export class RoundRobinQueue {
   readonly #waiting = new Map<string, (() => void)[]>();
   readonly #running = new Set<string>();
   readonly #maxRunning: number;
