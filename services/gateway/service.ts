@@ -1,4 +1,6 @@
+import type { KeyObject } from "node:crypto";
 import type { DescService } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
 import { ServerReflection } from "#gen/grpc/reflection/v1/reflection_pb.ts";
 import { Health as HealthService } from "#gen/health/v1/health_pb.ts";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
@@ -8,41 +10,34 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
-import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
-import { grantBucket } from "#runtime/rpc/access/grantees.ts";
 import { createAccess } from "#runtime/rpc/access/rules.ts";
-import { subjectTokens, wantedSubjects } from "#runtime/rpc/access/tokens/subject-tokens.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
-import { serveOnHttp, type TlsFiles } from "#runtime/rpc/http/server.ts";
+import type { PathTaker } from "#runtime/rpc/http/messages.ts";
+import { type HttpServer, serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { clientInterceptors, serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { contractValidation } from "#runtime/rpc/validation.ts";
 import { ACCESS } from "../access.ts";
 import { clientFor } from "../clients.ts";
 import { processOf, publicServices } from "../processes.ts";
-import { createAdmission, createEnter, createEnterAgain } from "./access/admission.ts";
-import { createAuthenticate } from "./access/authentication/authentication.ts";
-import { createGrantRecords } from "./access/authentication/grant-records.ts";
-import { HeldTokens } from "./access/authentication/held-tokens.ts";
-import { followCertificate, readCertificate } from "./access/certificate.ts";
+import { type CertificatePaths, followCertificate, readCertificate } from "./access/certificate.ts";
 import { createCrossOrigin } from "./access/cross-origin.ts";
 import { guardHost } from "./access/host-guard.ts";
-import { ContentionLimiter } from "./access/shares/contention-limiter.ts";
-import { Shares } from "./access/shares/shares.ts";
-import { UnreadAnswers } from "./access/shares/unread-answers.ts";
+import { type Access, openAccess } from "./access/open-access.ts";
 import type { GatewayConfig } from "./config.ts";
 import { createComponents } from "./console/components.ts";
 import { createConsolePaths, readConsoleFiles } from "./console/console-files.ts";
-import { createHealth, type IsServing } from "./health.ts";
+import { createHealth, type Health, type IsServing } from "./health.ts";
 import { McpSessions } from "./mcp/eras/sessions.ts";
 import { createResourceMetadata } from "./mcp/http/resource-metadata.ts";
 import { createMcpDoor } from "./mcp/mcp-door.ts";
 import { HeldCalls } from "./mcp/tasks/held-calls.ts";
+import type { Door } from "./plain/door.ts";
 import { createLoginPaths } from "./plain/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
@@ -57,42 +52,28 @@ const pingTimeoutMs = 1_000;
 /** How long a stop waits for calls; shorter than elsewhere, as there is always somebody who watches something. */
 const drainTimeoutMs = 5_000;
 
-/** It asks for whom it has let in, and never for itself. */
-const nobody = () => undefined;
-
 export async function openService(config: GatewayConfig, context: ServiceContext): Promise<OpenService> {
-  const { logger, telemetry } = context;
+  const { logger, telemetry, signal: stopping } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS.gateway.stores));
-  // The micro protocol's ping: whichever instance of the service is first says that one is there.
-  const isServing: IsServing = async (process) => {
-    try {
-      await bus.connection.request(`$SRV.PING.${process}`, "", { timeout: pingTimeoutMs });
-      return true;
-    } catch {
-      return false; // nobody answers, or nobody can be asked: either way a call would fail
-    }
-  };
   const storageFault = followStorageFaults(bus);
-  const crossOrigin = createCrossOrigin(config.corsOrigins);
-  const isOpen = config.auth === "none";
+  const isServing = pingOn(bus);
   const health = createHealth({ services: publicServices, processOf, isServing, storageFault, intervalMs: 1_000 });
-  const onFault = (fault: string) => logger.warn(fault);
-  const grants = createBucket(bus, grantBucket);
-  const granted = config.tokens && stack.use(await openBucketView(grants, onFault));
-  const grantRecords = createGrantRecords(grants, granted?.view, onFault);
-  await grantRecords.keepDefault([...config.defaultGrant]);
+  const access = stack.use(await openAccess(config, bus, (fault) => logger.warn(fault)));
+  const { enter } = access;
+  const services = servicesOn(bus, telemetry);
   const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
-  const shares = new Shares(config.shares);
-  const wanted = config.tokens && stack.use(await openBucketView(createBucket(bus, wantedSubjects), onFault));
-  const heldTokens = wanted && new HeldTokens(createBucket(bus, subjectTokens), wanted.view, onFault);
-  const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust });
-  const limiter = new ContentionLimiter();
-  const enter = createEnter(authenticate, { shares, limiter, unread: new UnreadAnswers(4 * config.maxRequestBytes) });
-  const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
-  const transportTo = (process: string, before = interceptors) =>
-    transportOnBus(bus, { process, interceptors: before, caller: nobody, sendsExpiry: false });
-  const client = <S extends DescService>(of: S) => clientFor(bus, of, { interceptors, caller: nobody });
+  const doors = createDoors({ config, context, access, services, health, stateKey });
+  const isOpen = config.auth === "none";
+  const logins = createLoginPaths({
+    servers: services.client(McpServerService),
+    enter,
+    publicUrl: config.publicUrl,
+    isOpen,
+  });
+  const console = await openConsole(config, logger);
+  const metricsText = () => telemetry.metricsText();
+  const crossOrigin = createCrossOrigin(config.corsOrigins);
   if (!config.isLoopback && config.tls === undefined) {
     logger.warn(
       "keys and messages cross the network in plain text: set TOOLBUS_TLS_CERT_FILE, or put a proxy with TLS in front",
@@ -105,87 +86,114 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       host: config.host,
       port: config.port,
       routes: createRoutes({
-        transportOf: transportTo,
+        transportOf: services.transportTo,
         health,
         reflection: createReflection([...publicServices, HealthService, ServerReflection]),
-        stopping: context.signal,
+        stopping,
       }),
       interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
       connectionsOfAddress: config.shares.connections,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
-      admit: createAdmission(enter, shares, limiter),
-      fallback: createPlainPaths({
-        enter,
-        storageFault,
-        logins: createLoginPaths({
-          servers: client(McpServerService),
-          enter,
-          publicUrl: config.publicUrl,
-          isOpen,
-        }),
-        console: createConsolePaths({
-          files: await readConsoleFiles(),
-          login: config.consoleLogin,
-          components: createComponents(config.componentsDirectory, () =>
-            logger.info(
-              `there is no folder ${config.componentsDirectory}: components are served after a start with one`,
-            ),
-          ),
-        }),
-        metricsText: () => telemetry.metricsText(),
-        telemetry,
-        doors: [
-          createMcpDoor({
-            stateKey,
-            tools: client(ToolService),
-            calls: client(ToolCallService),
-            agents: client(AgentService),
-            content: client(McpContentService),
-            health,
-            transportOf: (of) => transportTo(processOf(of), [contractValidation, ...interceptors]),
-            sessions: new McpSessions(client(SessionService), stateKey),
-            held: new HeldCalls(),
-            inSpan: telemetry.inSpan,
-            takeCall: (caller) => shares.take(principalOf(caller), "calls"),
-            stopping: context.signal,
-            metadata: createResourceMetadata(config),
-            onFault: (err) => logger.warn({ err }, `answering an MCP client failed: ${messageFromUnknown(err)}`),
-            enter,
-            maxBytes: config.maxRequestBytes,
-          }),
-          createResponsesDoor({
-            runs: client(RunService),
-            agents: client(AgentService),
-            stopping: context.signal,
-            onFault: (err) =>
-              logger.warn({ err }, `answering a client of responses failed: ${messageFromUnknown(err)}`),
-            enter,
-            enterAgain: createEnterAgain(authenticate, shares, limiter),
-            maxBytes: config.maxRequestBytes,
-          }),
-          createToolCallDoor({
-            calls: client(ToolCallService),
-            enter,
-            maxBytes: config.maxRequestBytes,
-          }),
-        ],
-      }),
+      admit: access.admit,
+      fallback: createPlainPaths({ enter, storageFault, logins, console, metricsText, telemetry, doors }),
       logger,
       drainTimeoutMs,
     }),
   );
-  if (config.tls) {
-    const follower = {
-      onRenewed(files: TlsFiles) {
-        server.renewCertificate(files);
-        logger.info("the certificate was renewed");
-      },
-      onFault: (err: unknown) =>
-        logger.warn({ err }, `the certificate is not renewed, and the one before holds on: ${messageFromUnknown(err)}`),
-    };
-    stack.use(followCertificate(config.tls, follower));
-  }
+  if (config.tls) stack.use(followRenewal(config.tls, server, logger));
   const owned = stack.move();
   return { announcement: { url: server.url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** By the micro protocol's ping: whichever instance of the service is first says that one is there. */
+function pingOn({ connection }: Bus): IsServing {
+  return async (process) => {
+    try {
+      await connection.request(`$SRV.PING.${process}`, "", { timeout: pingTimeoutMs });
+      return true;
+    } catch {
+      return false; // nobody answers, or nobody can be asked: either way a call would fail
+    }
+  };
+}
+
+/** The services behind the gateway. It asks for whom it has let in, and never for itself. */
+function servicesOn(bus: Bus, telemetry: ServiceContext["telemetry"]) {
+  const caller = () => undefined;
+  const interceptors = [createAccess(), ...clientInterceptors({ telemetry })];
+  const transport = (process: string, before: Interceptor[]) =>
+    transportOnBus(bus, { process, interceptors: [...before, ...interceptors], caller, sendsExpiry: false });
+  return {
+    transportTo: (process: string) => transport(process, []),
+    /** For requests that no server of this process has validated. */
+    validatedTransportOf: (service: DescService) => transport(processOf(service), [contractValidation]),
+    client: <S extends DescService>(service: S) => clientFor(bus, service, { interceptors, caller }),
+  };
+}
+
+interface DoorParts {
+  readonly config: GatewayConfig;
+  readonly context: ServiceContext;
+  readonly access: Access;
+  readonly services: ReturnType<typeof servicesOn>;
+  readonly health: Health;
+  readonly stateKey: KeyObject;
+}
+
+/** What clients speak that speak no RPC. */
+function createDoors({ config, context, access, services, health, stateKey }: DoorParts): Door[] {
+  const { logger, telemetry, signal: stopping } = context;
+  const { client } = services;
+  const warn = (what: string) => (err: unknown) => logger.warn({ err }, `${what}: ${messageFromUnknown(err)}`);
+  const calls = client(ToolCallService);
+  const agents = client(AgentService);
+  const common = { enter: access.enter, maxBytes: config.maxRequestBytes, stopping };
+  return [
+    createMcpDoor({
+      ...common,
+      stateKey,
+      tools: client(ToolService),
+      calls,
+      agents,
+      content: client(McpContentService),
+      health,
+      transportOf: services.validatedTransportOf,
+      sessions: new McpSessions(client(SessionService), stateKey),
+      held: new HeldCalls(),
+      inSpan: telemetry.inSpan,
+      takeCall: (caller) => access.shares.take(principalOf(caller), "calls"),
+      metadata: createResourceMetadata(config),
+      onFault: warn("answering an MCP client failed"),
+    }),
+    createResponsesDoor({
+      ...common,
+      enterAgain: access.enterAgain,
+      runs: client(RunService),
+      agents,
+      onFault: warn("answering a client of responses failed"),
+    }),
+    createToolCallDoor({ ...common, calls }),
+  ];
+}
+
+async function openConsole(config: GatewayConfig, logger: ServiceContext["logger"]): Promise<PathTaker> {
+  const directory = config.componentsDirectory;
+  const onMissing = () => logger.info(`there is no folder ${directory}: components are served after a start with one`);
+  return createConsolePaths({
+    files: await readConsoleFiles(),
+    login: config.consoleLogin,
+    components: createComponents(directory, onMissing),
+  });
+}
+
+function followRenewal(paths: CertificatePaths, server: HttpServer, logger: ServiceContext["logger"]): Disposable {
+  return followCertificate(paths, {
+    onRenewed(files) {
+      server.renewCertificate(files);
+      logger.info("the certificate was renewed");
+    },
+    onFault: (err) =>
+      logger.warn({ err }, `the certificate is not renewed, and the one before holds on: ${messageFromUnknown(err)}`),
+  });
 }
