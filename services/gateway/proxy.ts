@@ -11,7 +11,7 @@ import { connectError } from "#runtime/failure/connect.ts";
 import { iterableOf } from "#runtime/rpc/handling/iterable-of.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { forwardedHeaders, passHeaders } from "./headers.ts";
-import { placeOf, resuming } from "./resuming.ts";
+import { placeOf, resumedWatch } from "./resumed-watches.ts";
 
 type Messages = AsyncIterable<MessageShape<DescMessage>>;
 
@@ -70,7 +70,7 @@ function serverStream(method: DescMethodStreaming, transport: Transport, stoppin
     const open = (from: MessageShape<DescMessage>) => answers(method, transport, iterableOf(from), context);
     const place = placeOf(method, request);
     const { signal } = context;
-    return passing(place === undefined ? open(request) : resuming({ place, open, signal, stopping }));
+    return passing(place === undefined ? open(request) : resumedWatch({ place, open, signal, stopping }));
   };
 }
 

@@ -31,7 +31,7 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
   "services/caller-relay": ["declarations", "streams", "requests", "delivery", "subscriptions", "routes"],
   console: ["build", "parts", "suite", "inbox", "runs", "tools", "agents", "spaces", "audit", "overview", "app"],
   "services/gateway": ["access", "plain", "mcp", "responses", "console"],
-  "services/gateway/mcp": ["http", "search", "calls", "agent", "tasks", "eras", "own", "suite", "callers"],
+  "services/gateway/mcp": ["http", "search", "calls", "agent", "tasks", "revisions", "own", "suite", "callers"],
   "services/mcp-bridge": [
     "tools",
     "transport",

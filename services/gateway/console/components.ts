@@ -2,13 +2,13 @@
  * Components of a project: modules that draw the questions of a tool in the console, in a folder that its operator fills
  * (docs/console-components.md). They are code that runs in the page, with the key of whoever looks at it.
  *
- * U1  A file is named by a path below the folder of plain names: none begins with a dot, and none is empty. What the path leads to, links
+ * component-1  A file is named by a path below the folder of plain names: none begins with a dot, and none is empty. What the path leads to, links
  *     followed, lies in the folder too.
- * U2  Scripts and styles alone are served, each of at most 1 MiB, and under its own content type.
- * U3  The file of a tool is named by its reference: `confirm.js`, `@server/tool.js`. Which tools have one is told for each that is asked
+ * component-2  Scripts and styles alone are served, each of at most 1 MiB, and under its own content type.
+ * component-3  The file of a tool is named by its reference: `confirm.js`, `@server/tool.js`. Which tools have one is told for each that is asked
  *     for, and never listed.
- * U4  A file is read again when it has changed, and not for each request: none of these needs a key.
- * U5  A folder that was not there at the start is served after the next one: who makes it meanwhile may be a tool.
+ * component-4  A file is read again when it has changed, and not for each request: none of these needs a key.
+ * component-5  A folder that was not there at the start is served after the next one: who makes it meanwhile may be a tool.
  */
 
 import { existsSync } from "node:fs";
@@ -36,11 +36,11 @@ interface Kept {
 }
 
 export function createComponents(folder: string, onMissing: () => void = () => {}) {
-  const wasThere = existsSync(folder); // U5
+  const wasThere = existsSync(folder); // component-5
   if (!wasThere) onMissing();
   const kept = new BoundedMap<string, Kept>(KEPT_FILES);
 
-  /** U1, U2: where the file lies; undefined where there is none to serve. */
+  /** component-1, component-2: where the file lies; undefined where there is none to serve. */
   async function find(path: string): Promise<{ real: string; stamp: string; size: number } | undefined> {
     if (!wasThere || !isPlain(path)) return undefined;
     try {
@@ -54,7 +54,7 @@ export function createComponents(folder: string, onMissing: () => void = () => {
     }
   }
 
-  /** U4 */
+  /** component-4 */
   async function read(path: string): Promise<ServedFile> {
     const { real, stamp, size } = (await find(path)) ?? refuseMissing(path);
     if (size > MAX_BYTES) refuseLarge(path);
@@ -87,7 +87,7 @@ export function createComponents(folder: string, onMissing: () => void = () => {
   };
 }
 
-/** U1. What a browser would have to write otherwise is no plain name. */
+/** component-1. What a browser would have to write otherwise is no plain name. */
 function isPlain(path: string): boolean {
   return path.length <= 512 && /^(?:[\w@-][\w@.-]*\/)*[\w@-][\w@.-]*$/.test(path) && served.has(extname(path));
 }

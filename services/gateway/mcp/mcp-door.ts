@@ -31,14 +31,14 @@ import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
 import { type Exchange, jsonFromText, readText } from "../plain/exchange.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
-import { type McpExchange, type McpParts, optionsFor } from "./eras/exchange.ts";
-import { postToSession } from "./eras/session-era.ts";
-import { endSession, openStream } from "./eras/session-streams.ts";
-import { namesRevision } from "./eras/stateless/named-revision.ts";
-import { serveStateless } from "./eras/stateless/stateless-era.ts";
 import { JSON_RPC, refusalResponse, tellFault } from "./http/refusals.ts";
 import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
+import { type McpExchange, type McpParts, optionsFor } from "./revisions/mcp-exchange.ts";
+import { postToSession } from "./revisions/session-requests.ts";
+import { endSession, openStream } from "./revisions/session-streams.ts";
+import { namesRevision } from "./revisions/stateless/named-revision.ts";
+import { serveStateless } from "./revisions/stateless/stateless-requests.ts";
 import { SUITE, type SuiteParts, serveSuite } from "./suite/suite-server.ts";
 
 export interface McpDoorOptions extends McpParts, SuiteParts {

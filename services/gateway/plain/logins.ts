@@ -16,7 +16,7 @@ import { loginPage, type Page, resultPage } from "./login-pages.ts";
  *   GET  /oauth/callback            where the authorization server sends the browser
  *   GET  /client-metadata.json      what the suite is as a client (Client ID Metadata Document)
  *
- * B1  A login is completed in the browser that it was begun in, which a cookie with its state shows: nobody can send his own link to
+ * login-1  A login is completed in the browser that it was begun in, which a cookie with its state shows: nobody can send his own link to
  *     somebody else and get that person's right. Who it is for, mcp-bridge knows by the state, and takes no other's.
  */
 
@@ -83,7 +83,7 @@ async function begin(paths: Given & { redirectUri: string }, exchange: Exchange)
   return { page, cookie: cookieText(publicUrl, `${begun.state}~${Buffer.from(principal).toString("base64url")}`, 600) };
 }
 
-/** B1 */
+/** login-1 */
 async function complete({ servers, publicUrl }: Given, request: HttpRequest, query: URLSearchParams): Promise<Answer> {
   const given = (name: string) => query.get(name) ?? "";
   const [, held = ""] = new RegExp(`(?:^|; *)${COOKIE}=([^;]*)`).exec(request.headers.cookie ?? "") ?? [];

@@ -80,7 +80,7 @@ function reply(response: HttpResponse, answer: Promise<object>): void {
 async function submit({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
   const contextValues = valuesOf(await enter(given.request, given.response, METHODS.submitToolResult));
   const runId = textFrom(segment);
-  const fields = fieldsOf(await readJson(given, maxBytes, parseExactly));
+  const fields = requireFields(await readJson(given, maxBytes, parseExactly));
   const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
   const submission = { callId, runId, submissionId, outcome: outcomeFrom(fields) };
   const { call } = await calls.submitToolResult(submission, { contextValues });
@@ -96,7 +96,7 @@ function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
 async function acknowledge({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
   const contextValues = valuesOf(await enter(given.request, given.response, METHODS.acknowledgeToolCall));
   const callId = textFrom(segment);
-  const deliveryId = textOf(fieldsOf(await readJson(given, maxBytes)).deliveryId, "deliveryId");
+  const deliveryId = textOf(requireFields(await readJson(given, maxBytes)).deliveryId, "deliveryId");
   await calls.acknowledgeToolCall({ callId, deliveryId }, { contextValues });
   return { callId, status: "taken" };
 }
@@ -168,7 +168,7 @@ function eventText(name: string, dataJson: string, id?: string): string {
   return `event: ${name}\n${id === undefined ? "" : `id: ${id}\n`}data: ${dataJson}\n\n`;
 }
 
-function fieldsOf(body: unknown): Record<string, unknown> {
+function requireFields(body: unknown): Record<string, unknown> {
   return isObject(body)
     ? body
     : refuse("invalid_argument", "the body must be a JSON object", { reason: "INVALID_REQUEST" });

@@ -1,9 +1,9 @@
 import { RunMode, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { answerJson, readJson } from "../plain/exchange.ts";
-import type { ResponsesExchange } from "./exchange.ts";
 import { type CreateBody, parseBody } from "./request/body.ts";
 import { sealedSummary } from "./request/compaction.ts";
+import type { ResponsesExchange } from "./responses-exchange.ts";
 import { endedResponse } from "./runs.ts";
 import { startRun } from "./start-run.ts";
 

@@ -1,7 +1,7 @@
 import { answerJson, readJson } from "../plain/exchange.ts";
-import type { ResponsesExchange } from "./exchange.ts";
 import { answerEvents } from "./http/event-stream.ts";
 import { parseBody } from "./request/body.ts";
+import type { ResponsesExchange } from "./responses-exchange.ts";
 import { currentResponse, endedResponse, eventsOf } from "./runs.ts";
 import { startAskedRun } from "./start-run.ts";
 

@@ -1,7 +1,7 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { answerJson } from "../plain/exchange.ts";
-import type { ResponsesExchange } from "./exchange.ts";
+import type { ResponsesExchange } from "./responses-exchange.ts";
 
 /** The agents that the caller may use, as models. */
 export async function listModels(exchange: ResponsesExchange): Promise<void> {

@@ -14,7 +14,7 @@
  * It translates, and keeps nothing:
  *
  * responses-1  A response is a run, and its id is the run's. `model` names the agent; a conversation is a session.
- * responses-2  What a response tells follows from the run's log (`told/`), so any gateway goes on with it.
+ * responses-2  What a response tells follows from the run's log (`rendering/`), so any gateway goes on with it.
  * responses-3  A client that leaves has canceled nothing.
  * responses-4  All is asked for as the client's principal: rules, policies, shares and audit are those of the services.
  */
@@ -27,9 +27,9 @@ import type { Exchange } from "../plain/exchange.ts";
 import { createCompletion } from "./chat/create.ts";
 import { compactConversation } from "./compact.ts";
 import { createResponse } from "./create.ts";
-import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./exchange.ts";
 import { answerMethodRefusal, answerRefusal } from "./http/refusals.ts";
 import { getModel, listModels } from "./models.ts";
+import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./responses-exchange.ts";
 import { isUnknownRun, refuseUnknown } from "./runs.ts";
 import { openSocket } from "./socket/open-socket.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./stored.ts";

@@ -7,11 +7,11 @@ import {
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { placeInRun, resuming } from "../resuming.ts";
-import type { ResponsesExchange } from "./exchange.ts";
-import type { StreamEvent } from "./told/numbered.ts";
-import type { ResponseResource } from "./told/resource.ts";
-import { Telling } from "./told/telling.ts";
+import { placeInRun, resumedWatch } from "../resumed-watches.ts";
+import type { StreamEvent } from "./rendering/event-writer.ts";
+import type { ResponseResource } from "./rendering/resource.ts";
+import { ResponseRenderer } from "./rendering/response-renderer.ts";
+import type { ResponsesExchange } from "./responses-exchange.ts";
 
 /** On whose behalf runs are asked for. */
 export type Asking = Pick<ResponsesExchange, "parts" | "options">;
@@ -38,26 +38,26 @@ export function isUnknownRun(error: unknown): boolean {
 
 /** The events of a response from its beginning to its end, live where it goes on. */
 export async function* eventsOf(asking: Asking, runId: string): AsyncGenerator<StreamEvent[]> {
-  const telling = new Telling();
-  for await (const update of watched(asking, runId, true)) yield telling.take(update);
+  const renderer = new ResponseRenderer();
+  for await (const update of watched(asking, runId, true)) yield renderer.take(update);
 }
 
 /** The response once it has ended. */
 export async function endedResponse(asking: Asking, runId: string): Promise<ResponseResource> {
-  const telling = new Telling();
-  for await (const update of watched(asking, runId, false)) telling.take(update);
-  return telling.response;
+  const renderer = new ResponseRenderer();
+  for await (const update of watched(asking, runId, false)) renderer.take(update);
+  return renderer.response;
 }
 
 /** The response as it stands. */
 export async function currentResponse(asking: Asking, runId: string): Promise<ResponseResource> {
   const { run } = await asking.parts.runs.getRun({ runId }, asking.options);
-  const telling = new Telling();
+  const renderer = new ResponseRenderer();
   for await (const update of watched(asking, runId, false)) {
-    telling.take(update);
+    renderer.take(update);
     if (update.update.case === "event" && update.update.value.sequence >= (run?.lastSequence ?? 0)) break;
   }
-  return telling.response;
+  return renderer.response;
 }
 
 /** What a run was given. */
@@ -71,5 +71,5 @@ export async function acceptedRun(asking: Asking, runId: string): Promise<RunAcc
 function watched({ parts, options }: Asking, runId: string, includeDeltas: boolean): AsyncGenerator<WatchRunResponse> {
   const place = placeInRun(create(WatchRunRequestSchema, { runId, fromSequence: 0n, includeDeltas }));
   const open = (request: WatchRunRequest) => parts.runs.watchRun(request, options);
-  return resuming({ place, open, signal: options.signal, stopping: parts.stopping });
+  return resumedWatch({ place, open, signal: options.signal, stopping: parts.stopping });
 }

@@ -1,12 +1,12 @@
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { ResponsesExchange } from "./exchange.ts";
 import type { CreateBody } from "./request/body.ts";
 import { inputFrom } from "./request/input.ts";
 import { metadataFrom, notesOf } from "./request/notes.ts";
 import { modelSettingsFrom } from "./request/settings.ts";
 import { type Options, toolOptionsFrom } from "./request/tools.ts";
+import type { ResponsesExchange } from "./responses-exchange.ts";
 import { type Asking, acceptedRun, isUnknownRun, runIdOf } from "./runs.ts";
 
 export interface Starting {

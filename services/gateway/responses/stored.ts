@@ -1,12 +1,12 @@
 import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { answerJson } from "../plain/exchange.ts";
-import type { ResponsesExchange } from "./exchange.ts";
 import { answerEvents } from "./http/event-stream.ts";
+import type { StreamEvent } from "./rendering/event-writer.ts";
+import { inputItemsFrom } from "./rendering/input-items.ts";
 import { notesOf } from "./request/notes.ts";
+import type { ResponsesExchange } from "./responses-exchange.ts";
 import { acceptedRun, currentResponse, eventsOf, runIdOf } from "./runs.ts";
-import { inputItemsFrom } from "./told/input-items.ts";
-import type { StreamEvent } from "./told/numbered.ts";
 
 /** The response as it stands, or its events. */
 export async function getResponse(exchange: ResponsesExchange, id: string): Promise<void> {

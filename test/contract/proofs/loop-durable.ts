@@ -40,7 +40,7 @@ const agentsSdk = testsOf("test/system/doors/openai/clients/openai-agents.test.t
 const langchain = testsOf("test/system/doors/openai/clients/langchain.test.ts");
 const openaiPython = testsOf("test/system/doors/openai/clients/openai-python.test.ts");
 const openaiJavascript = testsOf("test/system/doors/openai/openai-javascript.test.ts");
-const telling = testsOf("services/gateway/responses/told/telling.test.ts");
+const responseRenderer = testsOf("services/gateway/responses/rendering/response-renderer.test.ts");
 const creation = testsOf("services/orchestrator/runs/create/creation.test.ts");
 
 /** What a run is for those who watch it, and what remains of it when processes die. */
@@ -216,7 +216,7 @@ export const loopDurable: Proofs = {
         "that goes on can be resumed at another gateway behind what was seen",
         "continues the one that it names, and the agent is shown what was said there",
       ),
-      telling("is told live as it is told of the log, with the same numbers"),
+      responseRenderer("is told live as it is told of the log, with the same numbers"),
     ),
     shown(
       "whoever dies under a response, its client goes on with it, and nothing is executed twice",

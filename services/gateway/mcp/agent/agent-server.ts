@@ -11,8 +11,8 @@ import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
 import type { InSpan, WorkSpan } from "#runtime/telemetry/in-span.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
 import { type CallInSession, follow } from "../calls/call.ts";
+import { type Logs, notifier } from "../calls/notifications.ts";
 import { type Asking, followQuestions } from "../calls/questions.ts";
-import { type Logs, teller } from "../calls/telling.ts";
 import { DoorServer } from "../http/door-server.ts";
 import type { OnFault } from "../http/refusals.ts";
 import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../search/search-tools.ts";
@@ -120,7 +120,7 @@ export function createAgentServer(server: AgentServerOptions): Server {
       { ...calledBy(server, asked), callId },
       {
         signal: context.mcpReq.signal,
-        tell: teller(context.mcpReq, logs),
+        notify: notifier(context.mcpReq, logs),
         ask: (questions) => asking.ask(questions, { callId, context }),
         asked: asking.isResumed || goesOn ? (signal) => askedAgain(callId, signal) : undefined,
       },

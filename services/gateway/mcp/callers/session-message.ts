@@ -10,8 +10,8 @@ import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { textBlock } from "../agent/result-blocks.ts";
-import type { McpSessions } from "../eras/sessions.ts";
 import type { OwnCall } from "../own/own-server.ts";
+import type { McpSessions } from "../revisions/sessions.ts";
 import { attachCaller } from "./attached-caller.ts";
 
 const declaration = {

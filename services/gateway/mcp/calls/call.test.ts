@@ -20,7 +20,7 @@ async function toldOf(first: Error) {
       answers: { forms: false, urls: false },
     },
     { callId: "c1", name: "pay", argumentsJson: "{}" },
-    { signal: new AbortController().signal, tell: async () => {}, ask: async () => undefined },
+    { signal: new AbortController().signal, notify: async () => {}, ask: async () => undefined },
   ).catch((error: unknown) => failureFromConnectError(error).reason);
   await vi.advanceTimersByTimeAsync(60_000);
   return followed;

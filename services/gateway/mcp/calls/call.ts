@@ -8,8 +8,8 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import type { Notify } from "./notifications.ts";
 import type { Answers } from "./questions.ts";
-import type { Tell } from "./telling.ts";
 
 /** Calls a tool in a session that both sides know. */
 export type CallInSession = (
@@ -35,7 +35,7 @@ export interface CallParts {
 
 export interface Followed {
   readonly signal: AbortSignal;
-  readonly tell: Tell;
+  readonly notify: Notify;
   /** Puts questions to the client. What it gives answers the client's request, and the call goes on without the client. */
   readonly ask: (questions: readonly ToolCall[]) => Promise<InputRequiredResult | undefined>;
   /** What the call may have asked before, for a client that comes back to it. */
@@ -73,7 +73,7 @@ export async function follow(parts: CallParts, called: CalledTool, followed: Fol
       void events.next().catch(() => {}); // its end, which nobody waits for
       return { kind: "answer", answer: event.value };
     }
-    if (event.case !== "questions") await followed.tell(event);
+    if (event.case !== "questions") await followed.notify(event);
     const asked = event.case === "questions" ? await followed.ask(event.value.questions) : undefined;
     if (asked === undefined) continue;
     looking.end();

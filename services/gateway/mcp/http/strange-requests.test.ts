@@ -7,8 +7,8 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createLoginPaths, type LoginPaths } from "../../plain/logins.ts";
-import { eventIdOfCall } from "../eras/ids/event-ids.ts";
 import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
+import { eventIdOfCall } from "../revisions/ids/event-ids.ts";
 
 const faults: unknown[] = [];
 const door = createMcpDoor({

@@ -13,9 +13,9 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { INFO } from "../agent/agent-server.ts";
 import { textBlock } from "../agent/result-blocks.ts";
-import { type McpExchange, type McpParts, optionsFor } from "../eras/exchange.ts";
 import { DoorServer } from "../http/door-server.ts";
 import { JSON_RPC, tellFault } from "../http/refusals.ts";
+import { type McpExchange, type McpParts, optionsFor } from "../revisions/mcp-exchange.ts";
 
 /** A call of a tool, on behalf of the client's principal. Its signal aborts when the client has left. */
 export interface OwnCall {
@@ -36,7 +36,7 @@ export interface OwnServer {
   readonly responseMode?: PerRequestResponseMode;
 }
 
-/** Answers by tools that need no agent, without sessions in both eras: each request stands alone. */
+/** Answers by tools that need no agent, without sessions in all revisions: each request stands alone. */
 export function serveOwn(
   parts: Pick<McpParts, "takeCall" | "onFault">,
   { caller, request, body }: McpExchange,

@@ -1,8 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { shortened } from "#runtime/content/shortened.ts";
 import { MAX_TEXT, textBlock } from "../agent/result-blocks.ts";
-import type { McpExchange, McpParts } from "../eras/exchange.ts";
 import { type OwnTool, serveOwn } from "../own/own-server.ts";
+import type { McpExchange, McpParts } from "../revisions/mcp-exchange.ts";
 import { type Asked, SUITE_TOOLS } from "./suite-tools.ts";
 
 /** Stands where an agent's name does. No agent is called so. */

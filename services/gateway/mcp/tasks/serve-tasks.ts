@@ -25,7 +25,7 @@ import { errorTextOf } from "#runtime/results/error-result.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { until } from "#runtime/time/until.ts";
-import { teller } from "../calls/telling.ts";
+import { notifier } from "../calls/notifications.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { isOver, POLL_MS, statusOf, taskFrom } from "./task.ts";
 import { createTaskCalls, readPatiently, type TasksOptions } from "./task-calls.ts";
@@ -73,9 +73,9 @@ export function serveTasks(server: Server, options: TasksOptions): void {
   async function result(taskId: string, context: ServerContext): Promise<CallToolResult> {
     using ending = openEnding(context.mcpReq.signal, left, stopping);
     await tasks.require(taskId);
-    using _ = held.listen(taskId, teller(context.mcpReq, options.logs));
+    using _ = held.listen(taskId, notifier(context.mcpReq, options.logs));
     let told = "";
-    const tellStatus = async (task: Task) => {
+    const notifyStatus = async (task: Task) => {
       const isTold = told === task.status;
       told = task.status;
       if (!isTold) await context.mcpReq.notify({ method: "notifications/tasks/status", params: { ...task } });
@@ -84,7 +84,7 @@ export function serveTasks(server: Server, options: TasksOptions): void {
     for (;;) {
       const isWaitedFor = !ended.aborted;
       const { call, questions } = await readPatiently(() => standing(taskId), ending.signal);
-      await tellStatus(taskFrom(call, questions.length > 0));
+      await notifyStatus(taskFrom(call, questions.length > 0));
       if (isOver(call)) return related(taskId, await resultOf(call));
       await asking.ask(questions, { callId: taskId, context, isTask: true });
       using next = openEnding(ending.signal, isWaitedFor ? ended : undefined);

@@ -48,7 +48,7 @@ export function createTaskCalls(options: TasksOptions) {
   function wait(callTool: CallInSession, call: CalledTool) {
     const { signal } = new AbortController();
     const parts = { ...options, callTool, answers: asking.answers };
-    return held.hold(call.callId, (tell) => follow(parts, call, { signal, tell, ask: async () => undefined }));
+    return held.hold(call.callId, (notify) => follow(parts, call, { signal, notify, ask: async () => undefined }));
   }
 
   /** TASK-3. Resolves when the waiting has ended, however. */

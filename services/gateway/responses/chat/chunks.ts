@@ -1,5 +1,5 @@
-import type { StreamEvent } from "../told/numbered.ts";
-import type { OutputItem, ResponseResource } from "../told/resource.ts";
+import type { StreamEvent } from "../rendering/event-writer.ts";
+import type { OutputItem, ResponseResource } from "../rendering/resource.ts";
 import { BETWEEN_TEXTS, faultOf, finishReasonOf, headOf, toolCallFrom, usageOf } from "./completion.ts";
 
 /** The events of a response as the chunks of a completion. */

@@ -1,5 +1,5 @@
-import type { ToldError } from "../http/refusals.ts";
-import type { OutputItem, ResponseResource, ToldUsage } from "../told/resource.ts";
+import type { ResponseError } from "../http/refusals.ts";
+import type { OutputItem, ResponseResource, ResponseUsage } from "../rendering/resource.ts";
 
 /** Between what an agent says before it calls a tool, and what it says then: a completion has one text. */
 export const BETWEEN_TEXTS = "\n\n";
@@ -22,10 +22,10 @@ export function headOf({ id, created_at: created, model }: ResponseResource, obj
 }
 
 /** Why there is no completion. */
-export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ToldError | undefined {
-  const told = { type: "server_error", param: "" };
-  if (status === "cancelled") return { ...told, message: "the run was canceled", code: (details as Why).reason };
-  return status === "failed" ? { ...told, ...(error as Pick<ToldError, "code" | "message">) } : undefined;
+export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ResponseError | undefined {
+  const common = { type: "server_error", param: "" };
+  if (status === "cancelled") return { ...common, message: "the run was canceled", code: (details as Why).reason };
+  return status === "failed" ? { ...common, ...(error as Pick<ResponseError, "code" | "message">) } : undefined;
 }
 
 export function finishReasonOf({ output, incomplete_details: details }: ResponseResource): string {
@@ -34,7 +34,7 @@ export function finishReasonOf({ output, incomplete_details: details }: Response
 }
 
 export function usageOf({ usage }: ResponseResource) {
-  const used = usage as ToldUsage;
+  const used = usage as ResponseUsage;
   return {
     prompt_tokens: used.input_tokens,
     prompt_tokens_details: { cached_tokens: used.input_tokens_details.cached_tokens },

@@ -1,17 +1,17 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { answerJson, answerStream, readJson } from "../../plain/exchange.ts";
-import type { ResponsesExchange } from "../exchange.ts";
 import { DONE } from "../http/event-stream.ts";
-import { toldErrorFrom } from "../http/refusals.ts";
+import { responseErrorFrom } from "../http/refusals.ts";
+import type { StreamEvent } from "../rendering/event-writer.ts";
+import type { ResponsesExchange } from "../responses-exchange.ts";
 import { endedResponse, eventsOf } from "../runs.ts";
 import { startAskedRun } from "../start-run.ts";
-import type { StreamEvent } from "../told/numbered.ts";
 import { parseChat } from "./body.ts";
 import { Chunks } from "./chunks.ts";
 import { completionFrom, faultOf } from "./completion.ts";
 
-/** A completion is a response, told in the older form. */
+/** A completion is a response in the older form. */
 export async function createCompletion(exchange: ResponsesExchange): Promise<void> {
   const { response } = exchange;
   const { body, places, includesUsage } = parseChat(await readJson(exchange, exchange.parts.maxBytes));
@@ -30,12 +30,12 @@ const refuseMessages =
   (error: unknown): never => {
     const { code, message, reason, fieldViolations } = failureFromConnectError(error);
     if (fieldViolations === undefined) throw error;
-    const told = (text: string) => text.replace(/\binput\[(\d+)\]/g, (item, n) => places[Number(n)] ?? item);
+    const inMessages = (text: string) => text.replace(/\binput\[(\d+)\]/g, (item, n) => places[Number(n)] ?? item);
     const fields = fieldViolations.map((fault) => ({
       ...fault,
-      field: fault.field === "input" ? "messages" : told(fault.field),
+      field: fault.field === "input" ? "messages" : inMessages(fault.field),
     }));
-    throw new Failure(code, told(message), { reason, fieldViolations: fields, cause: error });
+    throw new Failure(code, inMessages(message), { reason, fieldViolations: fields, cause: error });
   };
 
 /** A stream that breaks says why, and has no `[DONE]`. */
@@ -43,13 +43,13 @@ async function* textsFrom(batches: AsyncIterable<StreamEvent[]>, chunks: Chunks)
   try {
     let isWhole = false;
     for await (const events of batches) {
-      const told = events.flatMap((event) => chunks.from(event));
-      if (told.length > 0) yield told.map(textOf).join("");
-      isWhole = told.every((chunk) => !("error" in chunk));
+      const sent = events.flatMap((event) => chunks.from(event));
+      if (sent.length > 0) yield sent.map(textOf).join("");
+      isWhole = sent.every((chunk) => !("error" in chunk));
     }
     if (isWhole) yield DONE;
   } catch (cause) {
-    yield textOf({ error: toldErrorFrom(cause) });
+    yield textOf({ error: responseErrorFrom(cause) });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerStream } from "../../plain/exchange.ts";
-import type { StreamEvent } from "../told/numbered.ts";
-import { toldErrorFrom } from "./refusals.ts";
+import type { StreamEvent } from "../rendering/event-writer.ts";
+import { responseErrorFrom } from "./refusals.ts";
 
 export const DONE = "data: [DONE]\n\n";
 
@@ -19,7 +19,7 @@ async function* textsFrom(batches: AsyncIterable<StreamEvent[]>): AsyncGenerator
     }
     yield DONE;
   } catch (cause) {
-    const error = toldErrorFrom(cause);
+    const error = responseErrorFrom(cause);
     yield textOf({ ...error, type: "error", sequence_number: next, error });
   }
 }

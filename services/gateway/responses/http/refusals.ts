@@ -3,7 +3,7 @@ import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerFailure, answerJson, statusOf } from "../../plain/exchange.ts";
 
 /** An error in the specification's form: `code` is our reason, but where the specification names one itself. */
-export interface ToldError {
+export interface ResponseError {
   readonly type: string;
   readonly code: string;
   readonly message: string;
@@ -11,7 +11,7 @@ export interface ToldError {
   readonly param: string;
 }
 
-export function toldErrorFrom(error: unknown): ToldError {
+export function responseErrorFrom(error: unknown): ResponseError {
   const failure = failureFromConnectError(error);
   const { message, reason, fieldViolations } = failure;
   const type = TYPES[statusOf(failure)] ?? "server_error";
@@ -21,12 +21,12 @@ export function toldErrorFrom(error: unknown): ToldError {
 }
 
 export function answerRefusal(response: HttpResponse, error: unknown): void {
-  answerFailure(response, error, (failure) => ({ error: toldErrorFrom(failure) }));
+  answerFailure(response, error, (failure) => ({ error: responseErrorFrom(failure) }));
 }
 
 /** HTTP has a status for it, and the failures of services have none. */
 export function answerMethodRefusal(response: HttpResponse, message: string): void {
-  const error: ToldError = { type: "invalid_request_error", code: "PROTOCOL_UNSUPPORTED", message, param: "" };
+  const error: ResponseError = { type: "invalid_request_error", code: "PROTOCOL_UNSUPPORTED", message, param: "" };
   answerJson(response, 405, { error });
 }
 

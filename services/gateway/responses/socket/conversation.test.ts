@@ -27,10 +27,10 @@ async function toldTo(conversation: Pick<Conversation, "take" | "limitMs">) {
 describe("LOOP-18 the messages of a WebSocket", () => {
   it("socket-2: the time of a connection ends it behind the turn that it falls into", async () => {
     const limitMs = 100;
-    const take: Conversation["take"] = async (_, tell) => {
-      await tell({ type: "first" });
+    const take: Conversation["take"] = async (_, send) => {
+      await send({ type: "first" });
       await after(3 * limitMs);
-      await tell({ type: "last" });
+      await send({ type: "last" });
     };
     expect(await toldTo({ take, limitMs })).toEqual({ told: ["first", "last", "error"], code: 1000 });
   });

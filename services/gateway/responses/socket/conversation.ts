@@ -12,14 +12,14 @@ import { createWebSocketStream, type WebSocket } from "ws";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { ToldError } from "../http/refusals.ts";
+import type { ResponseError } from "../http/refusals.ts";
 
 /** Sends an event; resolves when more may be sent, and throws when the client has left. */
-export type Tell = (event: object) => Promise<void>;
+export type Send = (event: object) => Promise<void>;
 
 export interface Conversation {
-  /** Answers a message. It throws only what `tell` does. */
-  readonly take: (text: string, tell: Tell) => Promise<void>;
+  /** Answers a message. It throws only what `send` does. */
+  readonly take: (text: string, send: Send) => Promise<void>;
   /** Aborts when this process stops. */
   readonly stopping: AbortSignal;
   /** How long the connection may stand; an hour unless told, as the specification has it. */
@@ -48,13 +48,13 @@ export async function converse(socket: WebSocket, conversation: Conversation): P
   const messages = createWebSocketStream(socket, { readableObjectMode: true, readableHighWaterMark: 1 }); // socket-1
   messages.on("error", () => {}); // told to who reads
   const incoming = messages[Symbol.asyncIterator]();
-  const tell: Tell = (event) =>
+  const send: Send = (event) =>
     promisify((done: (error?: Error | null) => void) => socket.send(JSON.stringify(event), done))();
   try {
     while (!signal.aborted) {
       const next = await unlessAborted(incoming.next(), signal);
       if (next.done) return;
-      await take(String(next.value), tell);
+      await take(String(next.value), send);
     }
   } catch {
     // the connection broke, or it ends by itself
@@ -62,17 +62,17 @@ export async function converse(socket: WebSocket, conversation: Conversation): P
     stopTimer();
     clearInterval(alive);
     const farewell = signal.reason === LIMIT_REACHED ? LIMIT_REACHED : STOPPING;
-    await leave(socket, tell, signal.aborted ? farewell : undefined);
+    await leave(socket, send, signal.aborted ? farewell : undefined);
   }
 }
 
-async function leave(socket: WebSocket, tell: Tell, farewell: Farewell | undefined): Promise<void> {
-  if (farewell !== undefined) await tell(farewell.event).catch(() => {}); // the client was quicker
+async function leave(socket: WebSocket, send: Send, farewell: Farewell | undefined): Promise<void> {
+  if (farewell !== undefined) await send(farewell.event).catch(() => {}); // the client was quicker
   socket.close(farewell?.code ?? 1000);
   startTimer(GOODBYE_MS, () => socket.terminate(), { isBackground: true });
 }
 
-function farewellOf(code: number, status: number, error: Omit<ToldError, "param">): Farewell {
+function farewellOf(code: number, status: number, error: Omit<ResponseError, "param">): Farewell {
   return { code, event: { type: "error", status, error: { ...error, param: "" } } };
 }
 

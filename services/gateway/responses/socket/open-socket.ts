@@ -4,7 +4,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Upgrade, upgradeOf } from "#runtime/rpc/http/sockets/upgrades.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { requireOrigin } from "../../access/cross-origin.ts";
-import type { ResponsesExchange } from "../exchange.ts";
+import type { ResponsesExchange } from "../responses-exchange.ts";
 import { converse } from "./conversation.ts";
 import { SocketTurns } from "./socket-turns.ts";
 
@@ -17,7 +17,7 @@ export async function openSocket(exchange: ResponsesExchange): Promise<void> {
   requireOrigin(exchange);
   const socket = await unlessAborted(shakeHands(exchange, upgrade), options.signal);
   const turns = new SocketTurns(exchange);
-  await converse(socket, { take: (text, tell) => turns.take(text, tell), stopping: parts.stopping });
+  await converse(socket, { take: (text, send) => turns.take(text, send), stopping: parts.stopping });
 }
 
 function shakeHands({ request, parts }: ResponsesExchange, { socket, head }: Upgrade): Promise<WebSocket> {

@@ -4,13 +4,13 @@ import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { turnForJson } from "#runtime/schema/json-turn.ts";
 import { jsonFromText, statusOf } from "../../plain/exchange.ts";
-import { optionsFor, type ResponsesExchange } from "../exchange.ts";
-import { toldErrorFrom } from "../http/refusals.ts";
+import { responseErrorFrom } from "../http/refusals.ts";
+import { responseIdOf } from "../rendering/resource.ts";
 import { type CreateBody, parseBody } from "../request/body.ts";
+import { optionsFor, type ResponsesExchange } from "../responses-exchange.ts";
 import { eventsOf } from "../runs.ts";
 import { startRun } from "../start-run.ts";
-import { responseIdOf } from "../told/resource.ts";
-import type { Tell } from "./conversation.ts";
+import type { Send } from "./conversation.ts";
 
 /**
  * The turns of one WebSocket, each a response by the same events as over HTTP. Each is let in by itself, as a request of the
@@ -27,7 +27,7 @@ export class SocketTurns {
   }
 
   /** Answers a message. A turn that fails is told as an error, and the connection stands. */
-  async take(text: string, tell: Tell): Promise<void> {
+  async take(text: string, send: Send): Promise<void> {
     const { request, parts, options } = this.#exchange;
     let previous: unknown;
     try {
@@ -35,24 +35,24 @@ export class SocketTurns {
       await turnForJson(text, { sender: principalOf(turn.caller), signal: options.signal });
       const value = jsonFromText(text);
       previous = fieldsOf(value).previous_response_id;
-      const hasFailed = await this.#create(turn.caller, bodyFrom(value), tell);
+      const hasFailed = await this.#create(turn.caller, bodyFrom(value), send);
       if (hasFailed) this.#own.delete(String(previous));
     } catch (error) {
       this.#own.delete(String(previous));
       const failure = failureFromConnectError(error);
       if (failure.code === "internal") parts.onFault(error);
-      await tell({ type: "error", status: statusOf(failure), error: toldErrorFrom(failure) });
+      await send({ type: "error", status: statusOf(failure), error: responseErrorFrom(failure) });
     }
   }
 
   /** Gives whether the response failed. */
-  async #create(caller: Caller, body: CreateBody, tell: Tell): Promise<boolean> {
+  async #create(caller: Caller, body: CreateBody, send: Send): Promise<boolean> {
     const { parts, options } = this.#exchange;
     const asking = { parts, options: optionsFor(caller, options.signal) };
     const runId = await startRun(asking, body, { own: this.#own });
     let last = "";
     for await (const events of eventsOf(asking, runId)) {
-      await Promise.all(events.map(tell));
+      await Promise.all(events.map(send));
       last = events.at(-1)?.type ?? last;
     }
     const hasFailed = last === "response.failed";

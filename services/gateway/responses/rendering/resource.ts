@@ -5,7 +5,7 @@ import { RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Tokens } from "#runtime/money/tokens.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { metadataOf, notesOf } from "../request/notes.ts";
-import { toolChoiceFrom, toolsFrom } from "./told-tools.ts";
+import { toolChoiceFrom, toolsFrom } from "./tools.ts";
 
 /** An item of output, as the specification has it. */
 export interface OutputItem {
@@ -15,7 +15,7 @@ export interface OutputItem {
 }
 
 /** A run, as far as a response tells of it. */
-export interface ToldRun {
+export interface RenderedRun {
   readonly runId: string;
   readonly accepted: RunAccepted;
   readonly createTime: Timestamp | undefined;
@@ -35,7 +35,7 @@ export interface ResponseResource {
 export const responseIdOf = (runId: string) => `resp_${runId}`;
 
 /** The response with every field that the specification and the strictest clients ask for. */
-export function responseFrom(run: ToldRun): ResponseResource {
+export function responseFrom(run: RenderedRun): ResponseResource {
   const { runId, accepted, createTime, ended, output } = run;
   const { options, previousRunId } = accepted;
   const status = statusOf(run);
@@ -85,7 +85,7 @@ function formatFrom(output: JsonOutput | undefined): object {
   return { ...format, schema: JSON.parse(schemaJson) };
 }
 
-function statusOf({ ended, hasBegun }: ToldRun): string {
+function statusOf({ ended, hasBegun }: RenderedRun): string {
   if (ended === undefined) return hasBegun ? "in_progress" : "queued";
   return STATUSES[ended.event.state] ?? "failed";
 }
@@ -106,7 +106,7 @@ function secondsOf(time: Timestamp | undefined): number {
   return Number(time?.seconds ?? 0n);
 }
 
-export type ToldUsage = ReturnType<typeof usageFrom>;
+export type ResponseUsage = ReturnType<typeof usageFrom>;
 
 function usageFrom({ inputTokens, outputTokens, ...apart }: Tokens) {
   const { cachedInputTokens, cacheWriteTokens, reasoningTokens } = apart;

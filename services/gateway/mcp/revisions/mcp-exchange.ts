@@ -54,7 +54,7 @@ export function optionsFor(caller: Caller): CallOptions {
   return { contextValues: valuesOf(caller) };
 }
 
-/** What an agent's server asks for, whichever the era: all of it once, however often it is asked. */
+/** What an agent's server asks for, whichever the revision: all of it once, however often it is asked. */
 export function serverParts(parts: McpParts, { caller, request }: McpExchange, sessionId: () => Promise<string>) {
   const options = optionsFor(caller);
   return {

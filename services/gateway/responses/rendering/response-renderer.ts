@@ -1,10 +1,10 @@
 /*
- * A run, told as the events of a response: a function of what a watch of the run tells, and of nothing else.
+ * Renders a run as the events of a response: a function of what a watch of the run brings, and of nothing else.
  *
- * telling-1  Who follows the run live is told the same events, under the same numbers, as who is told of it later by the log. So a
- *     stream can be resumed behind any number, at any gateway.
- * telling-2  An item is added before its deltas, and done after them; `output_index` counts the items as they were added.
- * telling-3  One event ends it: the response, whole.
+ * rendering-1  A client that follows the run live gets the same events, under the same numbers, as one that gets them from the log
+ *     later. So any gateway can resume a stream behind any number.
+ * rendering-2  An item is added before its deltas, and done after them; `output_index` counts the items as they were added.
+ * rendering-3  One event ends it: the response, whole.
  */
 
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
@@ -14,44 +14,44 @@ import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { noTokens, plusTokens } from "#runtime/money/tokens.ts";
-import { AgentCall, tellClientCall } from "./call-item.ts";
-import { Numbered, type StreamEvent } from "./numbered.ts";
-import { type ResponseResource, responseFrom, type ToldRun } from "./resource.ts";
+import { AgentCall, renderClientCall } from "./call-item.ts";
+import { EventWriter, type StreamEvent } from "./event-writer.ts";
+import { type RenderedRun, type ResponseResource, responseFrom } from "./resource.ts";
 import { SpokenItem } from "./spoken-item.ts";
-import { ToldTurn } from "./told-turn.ts";
+import { TurnRenderer } from "./turn-renderer.ts";
 
-export class Telling {
-  readonly #numbered = new Numbered();
-  #run: ToldRun | undefined;
+export class ResponseRenderer {
+  readonly #writer = new EventWriter();
+  #run: RenderedRun | undefined;
   #turn = 1;
-  #told: ToldTurn | undefined;
+  #turnRenderer: TurnRenderer | undefined;
   #draft = "";
   readonly #agentCalls = new Map<string, AgentCall>();
   /** Calls of the client's tools of which the log does not say yet whether the client gets them. */
   readonly #undecided = new Map<string, { call: FunctionCall; place: string }>();
 
-  /** Gives what is to be told of it. */
+  /** Gives the events that follow from the update. */
   take({ update }: WatchRunResponse): StreamEvent[] {
     if (update.case === "event") this.#event(update.value);
     if (update.case === "delta" && update.value.turn === this.#turn) this.#current().delta(update.value);
     if (update.case === "replaced" && update.value.turn === this.#turn) this.#current().replaced(update.value);
     if (update.case === "gap")
       refuse("data_loss", "events of the response are lost, or cannot be read", { reason: "RECORD_LOST" });
-    return this.#numbered.take();
+    return this.#writer.take();
   }
 
   /** The response as it stands. */
   get response(): ResponseResource {
-    return responseFrom({ ...this.#known(), output: this.#numbered.output });
+    return responseFrom({ ...this.#known(), output: this.#writer.output });
   }
 
-  #known(): ToldRun {
+  #known(): RenderedRun {
     return this.#run ?? refuse("data_loss", "the beginning of the response is lost", { reason: "RECORD_LOST" });
   }
 
-  #current(): ToldTurn {
-    this.#told ??= new ToldTurn(this.#numbered, `${this.#known().runId}_${this.#turn}`);
-    return this.#told;
+  #current(): TurnRenderer {
+    this.#turnRenderer ??= new TurnRenderer(this.#writer, `${this.#known().runId}_${this.#turn}`);
+    return this.#turnRenderer;
   }
 
   #event({ runId, createTime, event }: RunEvent): void {
@@ -67,7 +67,7 @@ export class Telling {
   #accepted(runId: string, accepted: RunAccepted, createTime: Timestamp | undefined): void {
     const used = noTokens;
     this.#run = { runId, accepted, createTime, hasBegun: false, ended: undefined, used, output: [] };
-    this.#tellResponse("response.created");
+    this.#emitResponse("response.created");
   }
 
   /** A run that is claimed again goes on. */
@@ -76,7 +76,7 @@ export class Telling {
     const run = this.#known();
     if (run.hasBegun) return;
     this.#run = { ...run, hasBegun: true };
-    this.#tellResponse("response.in_progress");
+    this.#emitResponse("response.in_progress");
   }
 
   #checkpoint({ text, firstDelta }: TextCheckpoint): void {
@@ -89,10 +89,10 @@ export class Telling {
     for (const { call, place } of this.#current().commit(committed)) {
       const { callId, name } = call;
       if (ofClient.has(name)) this.#undecided.set(callId, { call, place });
-      else this.#agentCalls.set(callId, new AgentCall(this.#numbered, call, { place, agent }));
+      else this.#agentCalls.set(callId, new AgentCall(this.#writer, call, { place, agent }));
     }
     this.#turn = committed.turn + 1;
-    this.#told = undefined;
+    this.#turnRenderer = undefined;
     this.#draft = "";
   }
 
@@ -100,22 +100,22 @@ export class Telling {
     const refused = this.#undecided.get(callId);
     const { agent } = this.#known().accepted;
     const call =
-      this.#agentCalls.get(callId) ?? (refused && new AgentCall(this.#numbered, refused.call, { ...refused, agent }));
+      this.#agentCalls.get(callId) ?? (refused && new AgentCall(this.#writer, refused.call, { ...refused, agent }));
     call?.finish(result);
     this.#agentCalls.delete(callId);
     this.#undecided.delete(callId);
   }
 
   #ended(event: RunEnded, time: Timestamp | undefined): void {
-    if (this.#told !== undefined || this.#draft !== "") this.#current().cutOff(this.#draft);
+    if (this.#turnRenderer !== undefined || this.#draft !== "") this.#current().cutOff(this.#draft);
     for (const call of this.#agentCalls.values()) call.finish(undefined);
     const isHanded = event.state === RunState.COMPLETED;
-    if (isHanded) for (const { call, place } of this.#undecided.values()) tellClientCall(this.#numbered, call, place);
+    if (isHanded) for (const { call, place } of this.#undecided.values()) renderClientCall(this.#writer, call, place);
     const run = this.#known();
     if (event.endReason === RunEndReason.STOPPED_AT_TOOL && event.outputText !== "")
-      new SpokenItem(this.#numbered, "message", `${run.runId}_answer`).finish(event.outputText);
+      new SpokenItem(this.#writer, "message", `${run.runId}_answer`).finish(event.outputText);
     this.#run = { ...run, ended: { event, time } };
-    this.#tellResponse(TERMINAL[this.response.status] ?? "response.failed");
+    this.#emitResponse(TERMINAL[this.response.status] ?? "response.failed");
   }
 
   #use(usage: Usage | undefined): void {
@@ -124,8 +124,8 @@ export class Telling {
     this.#run = { ...run, used: plusTokens(run.used, usage) };
   }
 
-  #tellResponse(type: string): void {
-    this.#numbered.tell(type, { response: this.response });
+  #emitResponse(type: string): void {
+    this.#writer.emit(type, { response: this.response });
   }
 }
 

@@ -8,7 +8,7 @@ import { watchedFrom } from "../../agent/resources.ts";
 import { createAgentSources } from "../../agent/sources.ts";
 import { followTools } from "../../agent/tool-changes.ts";
 import { scopeOfSession } from "../../agent/tool-list.ts";
-import { type McpExchange, type McpParts, serverParts } from "../exchange.ts";
+import { type McpExchange, type McpParts, serverParts } from "../mcp-exchange.ts";
 
 /** What the one stream of a request that listens is told (2026-07-28). */
 export interface Changes {

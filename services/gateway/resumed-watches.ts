@@ -1,15 +1,15 @@
 /**
  * Streams that outlive the instance that serves them, by `resumed` of the runtime.
  *
- * R1  A stream whose request says where to begin and whose messages say where they stand is opened again, on any
+ * resumed-1  A stream whose request says where to begin and whose messages say where they stand is opened again, on any
  *     instance, behind what was passed on, when it breaks for a passing reason (`unavailable`: the instance fell silent,
  *     was killed, or stops).
- * R2  No stored event is passed on twice, and none is left out: each opening asks for the one behind the last that was passed on.
- * R3  Deltas go on behind the last that was passed on; where they cannot, the service says so with a reset.
- * R4  An answer of the service that is not passing ends the stream, as do the client's leaving, its deadline, and the stop of this gateway.
- * R5  A stream that nobody began to serve fails as any call does. One that broke is given up, with its last error, when
+ * resumed-2  No stored event is passed on twice, and none is left out: each opening asks for the one behind the last that was passed on.
+ * resumed-3  Deltas go on behind the last that was passed on; where they cannot, the service says so with a reset.
+ * resumed-4  An answer of the service that is not passing ends the stream, as do the client's leaving, its deadline, and the stop of this gateway.
+ * resumed-5  A stream that nobody began to serve fails as any call does. One that broke is given up, with its last error, when
  *     nothing could be opened that stood for `patienceMs`.
- * R6  A stream that was refused before its first message, as nothing can be read at present, ends with that.
+ * resumed-6  A stream that was refused before its first message, as nothing can be read at present, ends with that.
  */
 
 import { clone, create, type DescMessage, type DescMethod, type MessageShape } from "@bufbuild/protobuf";
@@ -51,7 +51,7 @@ export interface Place<Q = Message, R = Message> {
   passes(message: R): boolean;
 }
 
-export interface Resuming<Q, R> extends Pick<Resumable<R>, "stopping"> {
+export interface ResumedWatch<Q, R> extends Pick<Resumable<R>, "stopping"> {
   readonly place: Place<Q, R>;
   readonly open: (request: Q) => AsyncIterable<R>;
   /** Aborts when the client has left, or its time is up. */
@@ -59,19 +59,19 @@ export interface Resuming<Q, R> extends Pick<Resumable<R>, "stopping"> {
   readonly patienceMs?: number;
 }
 
-export async function* resuming<Q, R>(stream: Resuming<Q, R>): AsyncGenerator<R> {
+export async function* resumedWatch<Q, R>(stream: ResumedWatch<Q, R>): AsyncGenerator<R> {
   const { place, open, patienceMs = 60_000, ...ends } = stream;
   let hasBegun = false;
   let hasPassed = false;
   const isPassing = (error: unknown) => {
     hasBegun ||= deliveryOf(error) !== "NOT_SENT";
-    if (!hasPassed && failureFromConnectError(error).reason === "BUS_UNAVAILABLE") return false; // R6
-    return hasBegun && isUnavailable(error); // R4, R5
+    if (!hasPassed && failureFromConnectError(error).reason === "BUS_UNAVAILABLE") return false; // resumed-6
+    return hasBegun && isUnavailable(error); // resumed-4, resumed-5
   };
   for await (const message of resumed({ open: () => open(place.request()), isPassing, patienceMs, ...ends })) {
     hasBegun = true;
     hasPassed = true;
-    if (place.passes(message)) yield message; // R2
+    if (place.passes(message)) yield message; // resumed-2
   }
 }
 
@@ -121,7 +121,7 @@ function placeInLog<Q extends LogRequest, R extends LogResponse>(
     passes(message) {
       const place = placeAfterUpdate(message.update, undefined);
       if (place !== undefined) {
-        if (next.fromSequence !== undefined && place <= next.fromSequence) return false; // R2
+        if (next.fromSequence !== undefined && place <= next.fromSequence) return false; // resumed-2
         next.fromSequence = place;
       }
       move(next, message);

@@ -2,40 +2,40 @@ import type { RunDelta, RunTextReplaced, TurnCommitted } from "#gen/toolbus/run/
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { Numbered } from "./numbered.ts";
+import type { EventWriter } from "./event-writer.ts";
 import { SpokenItem, type SpokenKind } from "./spoken-item.ts";
 
 type Part = { kind: SpokenKind; text: string } | { kind: "call"; call: FunctionCall };
 
 /**
- * One turn of the model while it is told: its thought and its text as they come, and all of it once it is committed.
+ * Renders one turn of the model: its thought and its text as they come, and all of it once it is committed.
  *
- * turn-1  What is told live is the beginning of what the log will have. Where that is not sure, as after a delta that was missed,
- *     nothing more is told before the commit, which has all.
- * turn-2  An answer that broke off and is given anew is told on where it begins alike. Where the client has seen something else, no
+ * turn-rendering-1  What is sent live is the beginning of what the log will have. Where that is not sure, as after a missed delta, nothing
+ *     more is sent before the commit, which has all.
+ * turn-rendering-2  A new attempt at an answer that broke off goes on where both begin alike. Where the client has seen something else, no
  *     event could take it back: its stream breaks, and says so.
- * turn-3  Calls are told from the commit, which says whose they are.
+ * turn-rendering-3  Calls are sent from the commit, which says whose they are.
  */
-export class ToldTurn {
-  readonly #numbered: Numbered;
+export class TurnRenderer {
+  readonly #writer: EventWriter;
   readonly #place: string;
-  /** What was told: all but the last are done. */
+  /** What was sent: all but the last are done. */
   readonly #items: SpokenItem[] = [];
   #attempt = 0;
   #next = 0;
   #isLive = true;
   #spoken: { kind: SpokenKind; text: string }[] = [];
 
-  constructor(numbered: Numbered, place: string) {
-    this.#numbered = numbered;
+  constructor(writer: EventWriter, place: string) {
+    this.#writer = writer;
     this.#place = place;
   }
 
   delta({ attempt, index, delta }: RunDelta): void {
     if (attempt !== this.#attempt) this.#anew(attempt, 0);
-    if (index !== this.#next) this.#isLive = false; // turn-1
+    if (index !== this.#next) this.#isLive = false; // turn-rendering-1
     this.#next = index + 1;
-    if (delta.case === "arguments") this.#isLive = false; // turn-3
+    if (delta.case === "arguments") this.#isLive = false; // turn-rendering-3
     if (!this.#isLive || (delta.case !== "text" && delta.case !== "reasoning")) return;
     this.#grow(delta.case === "text" ? "message" : "reasoning", delta.value);
   }
@@ -43,7 +43,7 @@ export class ToldTurn {
   /** The text so far, of which deltas were missed, or of another attempt. */
   replaced({ attempt, deltaCount, text, textOnly }: RunTextReplaced): void {
     this.#anew(attempt, deltaCount);
-    if (!textOnly) return; // turn-1
+    if (!textOnly) return; // turn-rendering-1
     this.#isLive = true;
     this.#grow("message", text);
   }
@@ -62,11 +62,11 @@ export class ToldTurn {
     return parts.flatMap((part, n) => {
       if (part.kind === "call")
         return this.#items[n] ? breakOff() : [{ call: part.call, place: `${this.#place}_${n}` }];
-      const told = this.#items[n];
-      const isDone = told !== undefined && n < this.#items.length - 1;
-      const isBegun = told?.kind === part.kind && (isDone ? part.text === told.told : part.text.startsWith(told.told));
-      if (told !== undefined && !isBegun) breakOff(); // turn-2
-      if (!isDone) (told ?? this.#open(part.kind, n)).finish(part.text);
+      const sent = this.#items[n];
+      const isDone = sent !== undefined && n < this.#items.length - 1;
+      const isBegun = sent?.kind === part.kind && (isDone ? part.text === sent.text : part.text.startsWith(sent.text));
+      if (sent !== undefined && !isBegun) breakOff(); // turn-rendering-2
+      if (!isDone) (sent ?? this.#open(part.kind, n)).finish(part.text);
       return [];
     });
   }
@@ -74,7 +74,7 @@ export class ToldTurn {
   /** The run ended in its middle: the log has so much of the text. */
   cutOff(text: string | undefined): void {
     const open = this.#items.at(-1);
-    if (open?.kind === "reasoning") open.finish(open.told, "incomplete");
+    if (open?.kind === "reasoning") open.finish(open.text, "incomplete");
     else if (open !== undefined || text) (open ?? this.#open("message", 0)).finish(text ?? "", "incomplete");
   }
 
@@ -85,30 +85,30 @@ export class ToldTurn {
     else this.#spoken.push({ kind, text });
     if (this.#spoken.length > 1 && kind === "reasoning")
       this.#isLive = false; // what comes back may join what was before
-    else this.#tellSpoken();
+    else this.#emitSpoken();
   }
 
-  /** What was spoken before may have been told by an attempt before. */
-  #tellSpoken(): void {
+  /** An earlier attempt may have sent the beginning. */
+  #emitSpoken(): void {
     for (const [n, { kind, text }] of this.#spoken.entries()) {
-      const told = this.#items[n];
+      const sent = this.#items[n];
       const fits =
-        told === undefined || (told.kind === kind && (text.startsWith(told.told) || told.told.startsWith(text)));
+        sent === undefined || (sent.kind === kind && (text.startsWith(sent.text) || sent.text.startsWith(text)));
       if (!fits) {
-        this.#isLive = false; // turn-2
+        this.#isLive = false; // turn-rendering-2
         return;
       }
       const isLast = n === this.#spoken.length - 1;
-      const isDone = told !== undefined && n < this.#items.length - 1;
+      const isDone = sent !== undefined && n < this.#items.length - 1;
       if (isDone) continue;
-      const item = told ?? this.#open(kind, n);
+      const item = sent ?? this.#open(kind, n);
       if (isLast) item.grow(text);
       else item.finish(text);
     }
   }
 
   #open(kind: SpokenKind, n: number): SpokenItem {
-    const item = new SpokenItem(this.#numbered, kind, `${this.#place}_${n}`);
+    const item = new SpokenItem(this.#writer, kind, `${this.#place}_${n}`);
     this.#items.push(item);
     return item;
   }

@@ -19,7 +19,7 @@ import {
   refuseUndeclared,
   serveTaskExtension,
 } from "../../tasks/task-extension.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "../exchange.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "../mcp-exchange.ts";
 import { writtenArguments } from "../written-arguments.ts";
 import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
 import { listenedTasks, listeningAnyway, withTaskUpdates } from "./listened-tasks.ts";

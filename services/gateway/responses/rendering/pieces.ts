@@ -1,5 +1,5 @@
 /**
- * Where a text is cut into deltas. It follows from the text alone, and not from how it came: so a text that is told again, by any
+ * Where a text is cut into deltas. It follows from the text alone, and not from how it came: so a text that is sent again, by any
  * gateway, has the same deltas under the same numbers. The first is one character, so that it waits for nothing; those of a long
  * text are larger.
  */

@@ -1,4 +1,4 @@
-import type { Numbered } from "./numbered.ts";
+import type { EventWriter } from "./event-writer.ts";
 import { Pieces } from "./pieces.ts";
 import type { OutputItem } from "./resource.ts";
 
@@ -37,48 +37,48 @@ const WORDINGS: Record<SpokenKind, Wording> = {
   },
 };
 
-/** A message or a thought of the model while it is told. */
+/** Renders a message or a thought of the model as it grows. */
 export class SpokenItem {
   readonly kind: SpokenKind;
-  readonly #numbered: Numbered;
+  readonly #writer: EventWriter;
   readonly #wording: Wording;
   readonly #id: string;
   readonly #index: number;
   readonly #pieces = new Pieces();
-  #told = "";
+  #text = "";
 
-  constructor(numbered: Numbered, kind: SpokenKind, place: string) {
+  constructor(writer: EventWriter, kind: SpokenKind, place: string) {
     this.kind = kind;
-    this.#numbered = numbered;
+    this.#writer = writer;
     this.#wording = WORDINGS[kind];
     this.#id = `${this.#wording.prefix}_${place}`;
-    this.#index = numbered.add(this.#wording.itemOf(this.#id, "in_progress", []));
-    this.#tell(`${this.#wording.part}.added`, { part: this.#wording.partOf("") });
+    this.#index = writer.add(this.#wording.itemOf(this.#id, "in_progress", []));
+    this.#emit(`${this.#wording.part}.added`, { part: this.#wording.partOf("") });
   }
 
-  /** As far as it was told. */
-  get told(): string {
-    return this.#told;
+  /** As far as it was sent. */
+  get text(): string {
+    return this.#text;
   }
 
-  /** Tells what the text has more than was told. */
+  /** Sends what the text has more than was sent. */
   grow(text: string, isWhole = false): void {
     for (const delta of this.#pieces.of(text, isWhole)) {
-      this.#told += delta;
-      this.#tell(`${this.#wording.text}.delta`, { delta, ...this.#wording.beside });
+      this.#text += delta;
+      this.#emit(`${this.#wording.text}.delta`, { delta, ...this.#wording.beside });
     }
   }
 
   finish(text: string, status: "completed" | "incomplete" = "completed"): void {
-    if (text.startsWith(this.#told)) this.grow(text, true);
+    if (text.startsWith(this.#text)) this.grow(text, true);
     const part = this.#wording.partOf(text);
-    this.#tell(`${this.#wording.text}.done`, { text, ...this.#wording.beside });
-    this.#tell(`${this.#wording.part}.done`, { part });
-    this.#numbered.done(this.#index, this.#wording.itemOf(this.#id, status, [part]));
+    this.#emit(`${this.#wording.text}.done`, { text, ...this.#wording.beside });
+    this.#emit(`${this.#wording.part}.done`, { part });
+    this.#writer.done(this.#index, this.#wording.itemOf(this.#id, status, [part]));
   }
 
-  #tell(type: string, fields: object): void {
+  #emit(type: string, fields: object): void {
     const place = { item_id: this.#id, output_index: this.#index, [this.#wording.indexField]: 0 };
-    this.#numbered.tell(type, { ...place, ...fields });
+    this.#writer.emit(type, { ...place, ...fields });
   }
 }

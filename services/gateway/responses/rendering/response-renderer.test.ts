@@ -11,8 +11,8 @@ import {
 import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
-import type { StreamEvent } from "./numbered.ts";
-import { Telling } from "./telling.ts";
+import type { StreamEvent } from "./event-writer.ts";
+import { ResponseRenderer } from "./response-renderer.ts";
 
 type Body = RunEvent["event"];
 type Delta = RunDelta["delta"];
@@ -26,8 +26,8 @@ const deltas = (given: readonly Delta[], { turn = 1, attempt = 1, from = 0 } = {
   given.map((delta, n) =>
     asUpdate({ case: "delta", value: create(RunDeltaSchema, { turn, attempt, index: from + n, delta }) }),
   );
-const told = (updates: readonly WatchRunResponse[], telling = new Telling()): StreamEvent[] =>
-  updates.flatMap((update) => telling.take(update));
+const told = (updates: readonly WatchRunResponse[], renderer = new ResponseRenderer()): StreamEvent[] =>
+  updates.flatMap((update) => renderer.take(update));
 
 const failed = (text: string) => ({ type: "mcp_tool_execution_error", content: [{ type: "text", text }] });
 const said = (text: string) =>
@@ -94,16 +94,16 @@ describe("LOOP-18 a response", () => {
   });
 
   test("tells a text as it comes, and its item before", () => {
-    const telling = new Telling();
-    told(events([accepted, claimed]), telling);
-    const first = told(deltas([{ case: "text", value: "Hello" }]), telling);
+    const renderer = new ResponseRenderer();
+    told(events([accepted, claimed]), renderer);
+    const first = told(deltas([{ case: "text", value: "Hello" }]), renderer);
     expect(typesOf(first)).toEqual([
       "output_item.added",
       "content_part.added",
       "output_text.delta",
       "output_text.delta",
     ]);
-    expect(telling.response).toMatchObject({ status: "in_progress", usage: null });
+    expect(renderer.response).toMatchObject({ status: "in_progress", usage: null });
   });
 
   test("is told live to who comes amid a text, but not where it may not be all that was said", () => {
@@ -171,9 +171,9 @@ describe("LOOP-18 an answer that broke off", () => {
   });
 
   test("breaks the stream of who has seen what does not hold", () => {
-    const telling = new Telling();
-    told([...begun, ...anew("Howdy")], telling);
-    expect(() => told(events([committed([said("Howdy")])]), telling)).toThrow(/does not hold/);
+    const renderer = new ResponseRenderer();
+    told([...begun, ...anew("Howdy")], renderer);
+    expect(() => told(events([committed([said("Howdy")])]), renderer)).toThrow(/does not hold/);
   });
 
   test("stays incomplete where the run ends with it", () => {

@@ -10,9 +10,9 @@ import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { isEventStream } from "../http/web-messages.ts";
-import { type McpExchange, type McpParts, optionsFor } from "./exchange.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./ids/event-ids.ts";
-import { callIdIn, partsOfSession, postToSession, requireSession } from "./session-era.ts";
+import { type McpExchange, type McpParts, optionsFor } from "./mcp-exchange.ts";
+import { callIdIn, partsOfSession, postToSession, requireSession } from "./session-requests.ts";
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */
 export async function openStream(parts: McpParts, exchange: McpExchange): Promise<Response> {

@@ -16,9 +16,9 @@ import { answer, answersFrom } from "../calls/questions.ts";
 import { CREATE_TASK, serveTasks, TASKS_CAPABILITY } from "../tasks/serve-tasks.ts";
 import type { TasksOptions } from "../tasks/task-calls.ts";
 import { headerFromSession, type StandingSession, sessionFromHeader } from "./client-session.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "./exchange.ts";
 import { callIdOf } from "./ids/derived-ids.ts";
 import { eventIdOfCall, type PlacedCall } from "./ids/event-ids.ts";
+import { type McpExchange, type McpParts, optionsFor, serverParts } from "./mcp-exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a POST of 2024-11-05 … 2025-11-25. */
