@@ -16,10 +16,10 @@ export interface UsedShare {
  * and when to try again.
  */
 export function refuseShare(sender: string, { of, share, limit, retryMs, remedy }: UsedShare): never {
-  const retryAfterMs = String(Math.max(1, Math.ceil(retryMs)));
+  const retryInMs = String(Math.max(1, Math.ceil(retryMs)));
   return refuse(
     "resource_exhausted",
-    `${JSON.stringify(sender.replace("\0", ""))} has its share of ${of}: ${limit} ${share}; ${remedy === undefined ? "" : `${remedy}, or `}try again after ${retryAfterMs} ms`,
-    { reason: "SHARE_EXCEEDED", metadata: { share, limit: String(limit), retry_after_ms: retryAfterMs } },
+    `${JSON.stringify(sender.replace("\0", ""))} has its share of ${of}: ${limit} ${share}; ${remedy === undefined ? "" : `${remedy}, or `}try again after ${retryInMs} ms`,
+    { reason: "SHARE_EXCEEDED", metadata: { share, limit: String(limit), retry_in_ms: retryInMs } },
   );
 }

@@ -5,7 +5,7 @@ import { retryAfterOf, statusOf } from "./exchange.ts";
 it.each([
   ["MESSAGE_TOO_LARGE", {}, 413, undefined],
   ["SHARE_EXCEEDED", {}, 429, "1"],
-  ["SHARE_EXCEEDED", { retry_after_ms: "5000" }, 429, "5"],
+  ["SHARE_EXCEEDED", { retry_in_ms: "5000" }, 429, "5"],
   ["WORKER_POOL_FULL", {}, 429, undefined],
   ["WORKER_BACKED_OFF", { retry_in_ms: "1200" }, 429, "2"],
   ["STORE_FULL", {}, 429, undefined],

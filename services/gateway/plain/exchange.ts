@@ -109,7 +109,7 @@ function plain({ code, message, reason, fieldViolations }: Failure) {
 
 /** The header that tells when to try again; undefined for a failure that does not say so. */
 export function retryAfterOf({ reason, metadata }: Failure): string | undefined {
-  const ms = metadata?.retry_after_ms ?? metadata?.retry_in_ms ?? (reason === "SHARE_EXCEEDED" ? 1_000 : undefined);
+  const ms = metadata?.retry_in_ms ?? (reason === "SHARE_EXCEEDED" ? 1_000 : undefined);
   return ms === undefined ? undefined : String(Math.ceil(Number(ms) / 1_000));
 }
 

@@ -25,7 +25,7 @@ test("SEC-6 who has its share of runs in flight is refused the next, until one h
   await expect(accept("mallory", "more")).rejects.toMatchObject({
     ...refused,
     message: '"mallory" has its share of this orchestrator: 40 runs in flight; try again after 5000 ms',
-    metadata: { share: "runs in flight", limit: "40", retry_after_ms: "5000" },
+    metadata: { share: "runs in flight", limit: "40", retry_in_ms: "5000" },
   });
   await accept("alice", "hers");
   await append("run5", { case: "ended", value: { state: RunState.COMPLETED } });

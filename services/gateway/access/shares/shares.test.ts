@@ -11,7 +11,7 @@ test("SEC-6 a principal has so many calls and streams at once, each for itself, 
     expect.objectContaining({
       ...refusal,
       message: '"mallory" has its share of this gateway: 3 calls in flight; try again after 1000 ms',
-      metadata: { share: "calls in flight", limit: "3", retry_after_ms: "1000" },
+      metadata: { share: "calls in flight", limit: "3", retry_in_ms: "1000" },
     }),
   );
   shares.take("mallory", "streams");
@@ -32,7 +32,7 @@ test("SEC-6 so many requests a second, of which those of two may come at once", 
   expect(() => ask()).toThrow(
     expect.objectContaining({
       reason: "SHARE_EXCEEDED",
-      metadata: { share: "requests a second", limit: "10", retry_after_ms: "100" },
+      metadata: { share: "requests a second", limit: "10", retry_in_ms: "100" },
     }),
   );
   ask("alice");

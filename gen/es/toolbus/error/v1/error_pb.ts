@@ -817,8 +817,8 @@ export const Reason = {
 
   /**
    * The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
-   * short, or its address has its share of the gateway's connections; nothing was started. `share` and `limit` in the metadata say which
-   * it is. Repeat after `retry_after_ms`.
+   * short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
+   * Metadata: `share`, `limit`, `retry_in_ms`.
    * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_SHARE_EXCEEDED = 84;

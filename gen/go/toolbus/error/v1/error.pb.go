@@ -330,8 +330,8 @@ const (
 	// Code: `permission_denied`.
 	Reason_REASON_PRINCIPAL_NOT_GRANTED Reason = 83
 	// The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
-	// short, or its address has its share of the gateway's connections; nothing was started. `share` and `limit` in the metadata say which
-	// it is. Repeat after `retry_after_ms`.
+	// short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
+	// Metadata: `share`, `limit`, `retry_in_ms`.
 	// Code: `resource_exhausted`.
 	Reason_REASON_SHARE_EXCEEDED Reason = 84
 	// The MCP server asks for a token that it does not have, or for further scopes; nothing was started. Log in to it: `toolbus mcp login

@@ -412,8 +412,8 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_SHARE_EXCEEDED: _Reason.ValueType  # 84
     """The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
-    short, or its address has its share of the gateway's connections; nothing was started. `share` and `limit` in the metadata say which
-    it is. Repeat after `retry_after_ms`.
+    short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
+    Metadata: `share`, `limit`, `retry_in_ms`.
     Code: `resource_exhausted`.
     """
     REASON_MCP_LOGIN_NEEDED: _Reason.ValueType  # 85
@@ -844,8 +844,8 @@ Code: `permission_denied`.
 """
 REASON_SHARE_EXCEEDED: Reason.ValueType  # 84
 """The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
-short, or its address has its share of the gateway's connections; nothing was started. `share` and `limit` in the metadata say which
-it is. Repeat after `retry_after_ms`.
+short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
+Metadata: `share`, `limit`, `retry_in_ms`.
 Code: `resource_exhausted`.
 """
 REASON_MCP_LOGIN_NEEDED: Reason.ValueType  # 85
