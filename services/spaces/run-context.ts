@@ -23,12 +23,7 @@ export function createRunContext({ membership, inbox, memory }: RunContextParts)
       inbox.list(owner),
       memory.list(owner, MemoryKind.UNSPECIFIED),
     ]);
-    const parts = partsFrom(spaceId, entries, events.length > 0);
-    const instructions = parts
-      .map(({ text }) => text)
-      .join("")
-      .trim();
-    return { parts, instructions, events: withinRoom(events), spaceId };
+    return { parts: partsFrom(spaceId, entries, events.length > 0), events: withinRoom(events), spaceId };
   };
 }
 

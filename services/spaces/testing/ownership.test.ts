@@ -96,9 +96,9 @@ describe("whose session it is", () => {
     await delivery.deliverEvent({ event: toolResult(old, "tr:old") });
     const [told, untold] = [await contexts.getRunContext(old), await contexts.getRunContext(young)];
     expect([told.spaceId, told.events.length]).toEqual(["hall", 1]);
-    expect(told.instructions).toContain("of the old");
+    expect(JSON.stringify(told.parts)).toContain("of the old");
     expect([untold.spaceId, untold.events.length]).toEqual(["library", 0]);
-    expect(untold.instructions).not.toContain("of the old");
+    expect(JSON.stringify(untold.parts)).not.toContain("of the old");
     await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });
     expect((await delivery.deliverEvent({ event: toolResult(young, "tr:old") })).duplicate).toBe(false);
     await delivery.acknowledgeInbox({ ...young, eventIds: ["tr:old"] });

@@ -12,6 +12,12 @@ import { until } from "#runtime/time/until.ts";
 import { textOfEvent } from "../inbox/inbox-text.ts";
 import { openTestSpaces, type TestSpaces } from "./test-spaces.ts";
 
+const textOf = (parts: readonly { text: string }[]) =>
+  parts
+    .map(({ text }) => text)
+    .join("")
+    .trim();
+
 describe("what a run of an agent is told", () => {
   const stack = new AsyncDisposableStack();
   let room: TestSpaces;
@@ -45,14 +51,14 @@ describe("what a run of an agent is told", () => {
     await clients.delivery.deliverEvent({
       event: { ...owner, eventId: "tr:tc-abc", event: { case: "toolResult", value: toolResult } },
     });
-    const { events, instructions } = await clients.contexts.getRunContext(owner);
+    const { events, parts } = await clients.contexts.getRunContext(owner);
     expect(events.map(({ text }) => text)).toEqual([
       '[Husam: "Book a hotel in Tokyo"]',
       '[Tool Result: confirmAction] (callId: tc-abc) { "confirmed": true }',
     ]);
     expect(events[0]?.event.value).toMatchObject({ authorKind: MemberKind.PERSON });
     for (const form of ['[Name: "text"]', "[Tool Result: name] (callId: id) json", '[Plan: key] "text"']) {
-      expect(instructions).toContain(form);
+      expect(textOf(parts)).toContain(form);
     }
     const wakes = await wakesOf(owner.sessionId);
     expect(wakes.map(({ sessionId, runId }) => [sessionId, runId])).toEqual([
@@ -71,7 +77,8 @@ describe("what a run of an agent is told", () => {
       ...owner,
       entries: [entry(MemoryKind.GOAL, "ship", "Ship it\nsoon"), entry(MemoryKind.MEMORY, "color", "blue")],
     });
-    const { instructions, spaceId } = await clients.contexts.getRunContext(owner);
+    const { parts, spaceId } = await clients.contexts.getRunContext(owner);
+    const instructions = textOf(parts);
     expect(spaceId).toBe("told");
     expect(instructions).toContain("You are in the space told");
     expect(instructions).toContain('- "ship": Ship it\n  soon');
@@ -79,26 +86,16 @@ describe("what a run of an agent is told", () => {
     await clients.memory.deleteEntries({ ...owner, kind: MemoryKind.GOAL, keys: ["ship"] });
     await clients.spaces.leaveSpace({ spaceId: "told", member: { case: "agent", value: owner } });
     const later = await clients.contexts.getRunContext(owner);
-    expect(later.instructions).toContain("Call enter_space before");
-    expect(later.instructions).not.toContain("Ship it");
-    expect((await clients.contexts.getRunContext(owner)).instructions).toBe(later.instructions);
+    expect(textOf(later.parts)).toContain("Call enter_space before");
+    expect(textOf(later.parts)).not.toContain("Ship it");
+    expect((await clients.contexts.getRunContext(owner)).parts).toEqual(later.parts);
   });
 
   test("PROD-4 an agent without built-ins is told nothing of them, and what concerns it in any case", async () => {
     const owner = { sessionId: "bare-bare", agent: "bare" };
     const toldTo = async (...tools: string[]) => {
-      const { parts, instructions } = await clients.contexts.getRunContext(owner);
-      expect(
-        parts
-          .map(({ text }) => text)
-          .join("")
-          .trim(),
-      ).toBe(instructions);
-      const told = parts.filter((part) => part.tools.length === 0 || part.tools.some((tool) => tools.includes(tool)));
-      return told
-        .map(({ text }) => text)
-        .join("")
-        .trim();
+      const { parts } = await clients.contexts.getRunContext(owner);
+      return textOf(parts.filter((part) => part.tools.length === 0 || part.tools.some((tool) => tools.includes(tool))));
     };
     expect(await toldTo()).toBe("");
     expect(await toldTo("set_goals", "delete_goals")).toBe("");

@@ -14,7 +14,6 @@ export interface Inbox {
 export type Recipient = Pick<RunAccepted, "sessionId" | "agent" | "principal">;
 
 export interface InboxContents {
-  /** Whoever asks an older release of spaces gets one part, for all agents. */
   readonly instructions: readonly Pick<InstructionPart, "text" | "tools">[];
   readonly events: readonly InboxEvent[];
 }

@@ -22,9 +22,8 @@ export function createInboxClient(bus: { connection: NatsConnection }, intercept
   return {
     read: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => {
-        const read = await contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs });
-        const { parts, instructions: text, events } = read;
-        return { events, instructions: parts.length > 0 ? parts : [{ text, tools: [] }] };
+        const { parts, events } = await contexts.getRunContext({ sessionId, agent }, { signal, timeoutMs });
+        return { events, instructions: parts };
       }),
     list: ({ sessionId, agent, principal }, signal) =>
       ask(principal, async () => {

@@ -9,8 +9,6 @@ import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 
 export interface FakeSpaces {
-  /** Goes behind the instructions of every run. */
-  instructions: string;
   readonly waiting: InboxEvent[];
   readonly acknowledged: string[];
   routes(router: ConnectRouter): void;
@@ -22,12 +20,11 @@ export function createFakeSpaces(): FakeSpaces {
   const of = ({ sessionId, agent }: { sessionId: string; agent: string }) =>
     waiting.filter((event) => event.sessionId === sessionId && event.agent === agent);
   const spaces: FakeSpaces = {
-    instructions: "",
     waiting,
     acknowledged,
     routes(router) {
       router.service(RunContextService, {
-        getRunContext: (request) => ({ instructions: spaces.instructions, events: of(request) }),
+        getRunContext: (request) => ({ events: of(request) }),
       });
       router.service(InboxService, {
         listInboxEvents: (request) => ({ events: of(request) }),

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/space/v1/run_context_service.proto.
  */
 export const file_toolbus_internal_space_v1_run_context_service: GenFile = /*@__PURE__*/
-  fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIuCg9JbnN0cnVjdGlvblBhcnQSDAoEdGV4dBgBIAEoCRINCgV0b29scxgCIAMoCSKoAQoVR2V0UnVuQ29udGV4dFJlc3BvbnNlEhQKDGluc3RydWN0aW9ucxgBIAEoCRIsCgZldmVudHMYAiADKAsyHC50b29sYnVzLnNwYWNlLnYxLkluYm94RXZlbnQSEAoIc3BhY2VfaWQYAyABKAkSOQoFcGFydHMYBCADKAsyKi50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkluc3RydWN0aW9uUGFydDKNAQoRUnVuQ29udGV4dFNlcnZpY2USeAoNR2V0UnVuQ29udGV4dBIvLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuR2V0UnVuQ29udGV4dFJlcXVlc3QaMC50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXNwb25zZSIEqIYZBGIGcHJvdG8z", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
+  fileDesc("CjN0b29sYnVzL2ludGVybmFsL3NwYWNlL3YxL3J1bl9jb250ZXh0X3NlcnZpY2UucHJvdG8SGXRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEidQoUR2V0UnVuQ29udGV4dFJlcXVlc3QSMAoKc2Vzc2lvbl9pZBgBIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JBIrCgVhZ2VudBgCIAEoCUIcukgZchcyFV5bYS16QS1aMC05Xy1dezEsNjR9JCIuCg9JbnN0cnVjdGlvblBhcnQSDAoEdGV4dBgBIAEoCRINCgV0b29scxgCIAMoCSKmAQoVR2V0UnVuQ29udGV4dFJlc3BvbnNlEiwKBmV2ZW50cxgCIAMoCzIcLnRvb2xidXMuc3BhY2UudjEuSW5ib3hFdmVudBIQCghzcGFjZV9pZBgDIAEoCRI5CgVwYXJ0cxgEIAMoCzIqLnRvb2xidXMuaW50ZXJuYWwuc3BhY2UudjEuSW5zdHJ1Y3Rpb25QYXJ0SgQIARACUgxpbnN0cnVjdGlvbnMyjQEKEVJ1bkNvbnRleHRTZXJ2aWNlEngKDUdldFJ1bkNvbnRleHQSLy50b29sYnVzLmludGVybmFsLnNwYWNlLnYxLkdldFJ1bkNvbnRleHRSZXF1ZXN0GjAudG9vbGJ1cy5pbnRlcm5hbC5zcGFjZS52MS5HZXRSdW5Db250ZXh0UmVzcG9uc2UiBKiGGQRiBnByb3RvMw", [file_buf_validate_validate, file_toolbus_access_v1_access, file_toolbus_space_v1_inbox]);
 
 /**
  * Asks what a run of the agent starts with, beside the agent's own instructions.
@@ -81,14 +81,6 @@ export const InstructionPartSchema: GenMessage<InstructionPart> = /*@__PURE__*/
  */
 export type GetRunContextResponse = Message<"toolbus.internal.space.v1.GetRunContextResponse"> & {
   /**
-   * Follows the agent's instructions: the space that it is in, its goals and memories, and what the lines from its
-   * inbox mean, for an agent that has all built-in tools.
-   *
-   * @generated from field: string instructions = 1;
-   */
-  instructions: string;
-
-  /**
    * What waits in the inbox, in order; its `text` goes into the run's input. To be acknowledged once it is committed.
    *
    * @generated from field: repeated toolbus.space.v1.InboxEvent events = 2;
@@ -103,7 +95,8 @@ export type GetRunContextResponse = Message<"toolbus.internal.space.v1.GetRunCon
   spaceId: string;
 
   /**
-   * The instructions in parts, of which some are for agents with certain tools alone.
+   * Follows the agent's instructions: the space that it is in, its goals and memories, and what the lines from its inbox
+   * mean. Some parts are for agents with certain tools alone.
    *
    * @generated from field: repeated toolbus.internal.space.v1.InstructionPart parts = 4;
    */
