@@ -40,8 +40,8 @@ export const GrantsSchema: GenMessage<Grants> = /*@__PURE__*/
   messageDesc(file_toolbus_access_v1_access, 0);
 
 /**
- * Who may call a method. A service of the suite may call every method that is not refused to all, by itself or on behalf of a
- * principal; on behalf of a principal it reaches what that principal owns.
+ * The access rule of a method: who may call it. A service of the suite may call every method that is not refused to all, by itself
+ * or on behalf of a principal; on behalf of a principal it reaches what that principal owns.
  *
  * @generated from enum toolbus.access.v1.Rule
  */
@@ -84,8 +84,8 @@ export const Rule = {
 } as const;
 
 /**
- * Who may call a method. A service of the suite may call every method that is not refused to all, by itself or on behalf of a
- * principal; on behalf of a principal it reaches what that principal owns.
+ * The access rule of a method: who may call it. A service of the suite may call every method that is not refused to all, by itself
+ * or on behalf of a principal; on behalf of a principal it reaches what that principal owns.
  *
  * @generated from enum toolbus.access.v1.Rule
  */

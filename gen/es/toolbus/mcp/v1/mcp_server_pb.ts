@@ -539,7 +539,7 @@ export const HealthStateSchema: GenEnum<HealthState> = /*@__PURE__*/
   enumDesc(file_toolbus_mcp_v1_mcp_server, 0);
 
 /**
- * Who shares a connection to a server.
+ * The sharing of connections to an MCP server: whose sessions use one connection together.
  *
  * @generated from enum toolbus.mcp.v1.Share
  */
@@ -574,7 +574,7 @@ export const Share = {
 } as const;
 
 /**
- * Who shares a connection to a server.
+ * The sharing of connections to an MCP server: whose sessions use one connection together.
  *
  * @generated from enum toolbus.mcp.v1.Share
  */
@@ -587,7 +587,7 @@ export const ShareSchema: GenEnum<Share> = /*@__PURE__*/
   enumDesc(file_toolbus_mcp_v1_mcp_server, 1);
 
 /**
- * How a connection to a server begins.
+ * The era of the MCP protocol that a server speaks, which says how a connection to it begins.
  *
  * @generated from enum toolbus.mcp.v1.Era
  */
@@ -615,7 +615,7 @@ export const Era = {
 } as const;
 
 /**
- * How a connection to a server begins.
+ * The era of the MCP protocol that a server speaks, which says how a connection to it begins.
  *
  * @generated from enum toolbus.mcp.v1.Era
  */

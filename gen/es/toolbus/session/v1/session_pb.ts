@@ -179,7 +179,7 @@ export const SessionStateSchema: GenEnum<SessionState> = /*@__PURE__*/
   enumDesc(file_toolbus_session_v1_session, 0);
 
 /**
- * What of a session's conversation its next agent is shown.
+ * How much of the conversation a switch of agents carries over: what of it the session's next agent is shown.
  *
  * @generated from enum toolbus.session.v1.Carry
  */
@@ -210,7 +210,7 @@ export const Carry = {
 } as const;
 
 /**
- * What of a session's conversation its next agent is shown.
+ * How much of the conversation a switch of agents carries over: what of it the session's next agent is shown.
  *
  * @generated from enum toolbus.session.v1.Carry
  */

@@ -650,7 +650,7 @@ export const ExecutionTypeSchema: GenEnum<ExecutionType> = /*@__PURE__*/
   enumDesc(file_toolbus_tool_v1_tool, 0);
 
 /**
- * What a repeated execution of a call may do to the world.
+ * The effect class of a tool: what a repeated execution of one of its calls may do to the world.
  *
  * @generated from enum toolbus.tool.v1.Effect
  */
@@ -685,7 +685,7 @@ export const Effect = {
 } as const;
 
 /**
- * What a repeated execution of a call may do to the world.
+ * The effect class of a tool: what a repeated execution of one of its calls may do to the world.
  *
  * @generated from enum toolbus.tool.v1.Effect
  */

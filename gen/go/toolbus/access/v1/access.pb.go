@@ -25,8 +25,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Who may call a method. A service of the suite may call every method that is not refused to all, by itself or on behalf of a
-// principal; on behalf of a principal it reaches what that principal owns.
+// The access rule of a method: who may call it. A service of the suite may call every method that is not refused to all, by itself
+// or on behalf of a principal; on behalf of a principal it reaches what that principal owns.
 type Rule int32
 
 const (

@@ -84,7 +84,7 @@ func (HealthState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{0}
 }
 
-// Who shares a connection to a server.
+// The sharing of connections to an MCP server: whose sessions use one connection together.
 type Share int32
 
 const (
@@ -141,7 +141,7 @@ func (Share) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_mcp_v1_mcp_server_proto_rawDescGZIP(), []int{1}
 }
 
-// How a connection to a server begins.
+// The era of the MCP protocol that a server speaks, which says how a connection to it begins.
 type Era int32
 
 const (

@@ -90,7 +90,7 @@ func (SessionState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_session_v1_session_proto_rawDescGZIP(), []int{0}
 }
 
-// What of a session's conversation its next agent is shown.
+// How much of the conversation a switch of agents carries over: what of it the session's next agent is shown.
 type Carry int32
 
 const (

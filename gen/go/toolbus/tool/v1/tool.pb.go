@@ -117,7 +117,7 @@ func (ExecutionType) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_tool_v1_tool_proto_rawDescGZIP(), []int{0}
 }
 
-// What a repeated execution of a call may do to the world.
+// The effect class of a tool: what a repeated execution of one of its calls may do to the world.
 type Effect int32
 
 const (

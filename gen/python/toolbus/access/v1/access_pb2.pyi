@@ -41,8 +41,8 @@ class _RuleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Rule.ValueType],
     """Services of the suite alone (else REASON_CALLER_NOT_SERVICE)."""
 
 class Rule(_Rule, metaclass=_RuleEnumTypeWrapper):
-    """Who may call a method. A service of the suite may call every method that is not refused to all, by itself or on behalf of a
-    principal; on behalf of a principal it reaches what that principal owns.
+    """The access rule of a method: who may call it. A service of the suite may call every method that is not refused to all, by itself
+    or on behalf of a principal; on behalf of a principal it reaches what that principal owns.
     """
 
 RULE_UNSPECIFIED: Rule.ValueType  # 0

@@ -66,7 +66,7 @@ class _ShareEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Share.ValueType
     """All sessions of all agents."""
 
 class Share(_Share, metaclass=_ShareEnumTypeWrapper):
-    """Who shares a connection to a server."""
+    """The sharing of connections to an MCP server: whose sessions use one connection together."""
 
 SHARE_UNSPECIFIED: Share.ValueType  # 0
 """The default, SHARE_SESSION."""
@@ -92,7 +92,7 @@ class _EraEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Era.ValueType], _
     """By `server/discover`: the revisions from 2026-07-28 on."""
 
 class Era(_Era, metaclass=_EraEnumTypeWrapper):
-    """How a connection to a server begins."""
+    """The era of the MCP protocol that a server speaks, which says how a connection to it begins."""
 
 ERA_UNSPECIFIED: Era.ValueType  # 0
 """Not declared: the server is asked."""

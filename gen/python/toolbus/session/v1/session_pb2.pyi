@@ -73,7 +73,7 @@ class _CarryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Carry.ValueType
     """Nothing: the agent begins with an empty conversation."""
 
 class Carry(_Carry, metaclass=_CarryEnumTypeWrapper):
-    """What of a session's conversation its next agent is shown."""
+    """How much of the conversation a switch of agents carries over: what of it the session's next agent is shown."""
 
 CARRY_UNSPECIFIED: Carry.ValueType  # 0
 """The default, CARRY_MESSAGES."""

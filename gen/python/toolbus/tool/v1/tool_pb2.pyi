@@ -100,7 +100,7 @@ class _EffectEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Effect.ValueTy
     """Must never be repeated silently: an unknown outcome is reported to the model as `outcome_unknown`."""
 
 class Effect(_Effect, metaclass=_EffectEnumTypeWrapper):
-    """What a repeated execution of a call may do to the world."""
+    """The effect class of a tool: what a repeated execution of one of its calls may do to the world."""
 
 EFFECT_UNSPECIFIED: Effect.ValueType  # 0
 """Unknown; treated as EFFECT_AT_MOST_ONCE."""
