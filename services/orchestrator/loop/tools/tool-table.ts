@@ -32,29 +32,20 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     return tool && { kind: "router", tool };
   }
 
+  /** The session's tool, unless the client has one of that name. */
+  function sessionToolOf(name: string): ModelTool | undefined {
+    return functionsByName.has(name) ? undefined : toolsByName.get(name);
+  }
+
   /** Whether it is a tool of every agent (TOOL-12), which `allowed_tools` does not narrow (ORCH-2). */
   function isBuiltIn(name: string): boolean {
-    const target = find(name);
-    return target?.kind === "router" && isToolOfEveryAgent(target.tool);
+    const tool = sessionToolOf(name);
+    return tool !== undefined && isToolOfEveryAgent(tool);
   }
 
-  /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
-  function effectOf(name: string): Effect {
-    const target = find(name);
-    const effect = target?.kind === "router" ? target.tool.tool?.effect : undefined;
-    return effect || Effect.AT_MOST_ONCE;
-  }
-
-  /** Whether a call may ask models, or call further tools, on the run's behalf: an agent, a hosted module, a third party's provider. */
-  function canSpend(name: string): boolean {
-    const target = find(name);
-    return target?.kind === "router" && spendingTypes.has(target.tool.tool?.executionType ?? 0);
-  }
-
-  /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
-  function visibleReferenceOf(name: string): string | undefined {
-    const target = find(name);
-    return target?.kind === "router" && target.tool.tool?.visible ? target.tool.reference : undefined;
+  /** Whether its answer comes later. */
+  function isAsync(name: string): boolean {
+    return sessionToolOf(name)?.tool?.isAsync ?? false;
   }
 
   /** The name under which the model knows the tool. */
@@ -83,11 +74,18 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
       options?.allowedTools === undefined || isBuiltIn(name) || isAmong(options.allowedTools.names, name),
     isAmong,
     /** Likewise, and its call brings the answer: one that comes later stops nothing. */
-    stopsAt: (names: readonly string[], name: string) => isAmong(names, name) && !isAsync(find(name)),
+    stopsAt: (names: readonly string[], name: string) => isAmong(names, name) && !isAsync(name),
+    isAsync,
     isBuiltIn,
-    effectOf,
-    canSpend,
-    visibleReferenceOf,
+    /** What a repeated execution may do; for a tool that says nothing, or is not known, that it must not happen twice. */
+    effectOf: (name: string): Effect => sessionToolOf(name)?.tool?.effect || Effect.AT_MOST_ONCE,
+    /** Whether a call may ask models, or call further tools, on the run's behalf: an agent, a hosted module, a third party's provider. */
+    canSpend: (name: string) => spendingTypes.has(sessionToolOf(name)?.tool?.executionType ?? 0),
+    /** The reference of a tool of the router whose calls are shown in spaces (TOOL-10). */
+    visibleReferenceOf(name: string): string | undefined {
+      const tool = sessionToolOf(name);
+      return tool?.tool?.visible ? tool.reference : undefined;
+    },
     modelNameOf,
     /** Takes the revision of the router's list that the end of a call names. */
     noteRevision: (toolsRevision: string) => void revisions.add(toolsRevision),
@@ -99,8 +97,6 @@ export function createToolTable(listed: ListToolsResponse, options: RunOptions |
     },
   };
 }
-
-const isAsync = (target: Target | undefined) => target?.kind === "router" && (target.tool.tool?.isAsync ?? false);
 
 const spendingTypes: ReadonlySet<ExecutionType> = new Set([ExecutionType.HOSTED, ExecutionType.CUSTOM]);
 
@@ -127,7 +123,7 @@ export function faultsOfOptions(table: ToolTable, options: RunOptions | undefine
     const unknown = names.filter((name) => table.find(name) === undefined && !isOfRunServer(name, options));
     return unknown.map((name) => `${list} names ${JSON.stringify(name)}, which no tool is called`);
   });
-  const late = named.stop_at_tools.filter((name) => isAsync(table.find(name)));
+  const late = named.stop_at_tools.filter(table.isAsync);
   faults.push(...late.map((name) => `stop_at_tools names ${JSON.stringify(name)}, whose answer comes later`));
   const choice = options?.toolChoice?.choice;
   if (choice?.case !== "forcedTool") return faults;
