@@ -10,7 +10,7 @@ import { cancelRun } from "./runs/cancellation.ts";
 import { type CreationOptions, createRun } from "./runs/create/creation.ts";
 import { forkRun } from "./runs/create/fork.ts";
 import { type DeletionOptions, deleteRun } from "./runs/deletion.ts";
-import { notFound, openExisting } from "./runs/existing-run.ts";
+import { openExisting } from "./runs/existing-run.ts";
 import { type ListingOptions, listRuns } from "./runs/list/listing.ts";
 import { type WatchRunsOptions, watchRuns } from "./runs/list/watch-runs.ts";
 import type { FollowOptions } from "./runs/sub-agents/follow.ts";
@@ -34,7 +34,7 @@ export function createRoutes(options: RouteOptions): (router: ConnectRouter) => 
       },
       async getRun({ runId }, context) {
         const { state } = await openExisting(options, runId, callerOf(context));
-        return { run: runFromState(state ?? notFound(runId)) };
+        return { run: runFromState(state) };
       },
       listRuns: (request, context) => listRuns(options, request, callerOf(context)),
       async *watchRun({ runId, fromSequence, includeDeltas, afterDelta }, context) {

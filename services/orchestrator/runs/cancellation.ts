@@ -24,7 +24,7 @@ import { cancelOpenCalls } from "../loop/calls/cancel-calls.ts";
 import { endOfCanceled } from "../loop/limits/stop-condition.ts";
 import { endShownCalls, openShownCalls, type ToolMessageParts } from "../loop/streaming/shown-calls.ts";
 import type { CallCanceler } from "../loop/tools/tool-router.ts";
-import { announcer, type ExistingRunOptions, notFound, openExisting } from "./existing-run.ts";
+import { announcer, type ExistingRunOptions, openExisting } from "./existing-run.ts";
 
 export interface CancelOptions extends ExistingRunOptions, ToolMessageParts {
   readonly router: CallCanceler;
@@ -38,7 +38,7 @@ export async function cancelRun(
   by: { caller: Caller; principal: string; reason: string; signal: AbortSignal },
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, by.caller);
-  const { phase, accepted } = journal.state ?? notFound(runId);
+  const { phase, accepted } = journal.state;
   if (phase.kind === "ended" && phase.ended.state !== RunState.CANCELED) {
     refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
   }
@@ -50,9 +50,9 @@ export async function cancelRun(
         : { case: "cancelRequested", value: { principal, reason } },
     { announce: announcer(options, journal) },
   );
-  const holder = journal.state?.claim;
+  const holder = journal.state.claim;
   if (holder !== undefined && requested !== undefined) options.notify(holder.instance, accepted.sessionId); // cancel-1
-  const state = journal.state ?? notFound(runId);
+  const { state } = journal;
   const areCallsCanceled = await cancelOpenCalls(options.router, state, by.signal).then(
     () => true,
     () => false, // cancel-3
@@ -68,7 +68,7 @@ export async function cancelRun(
       ? undefined
       : { case: "ended", value: endOfCanceled(current) },
   );
-  return journal.state ?? notFound(runId);
+  return journal.state;
 }
 
 const holderMs = 300;

@@ -1,7 +1,7 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Retention } from "../sessions/retention/retention.ts";
-import { type ExistingRunOptions, notFound, openExisting } from "./existing-run.ts";
+import { type ExistingRunOptions, openExisting } from "./existing-run.ts";
 
 export interface DeletionOptions extends Pick<ExistingRunOptions, "log" | "clock"> {
   readonly retention: Pick<Retention, "removeLog">;
@@ -11,8 +11,7 @@ export interface DeletionOptions extends Pick<ExistingRunOptions, "log" | "clock
 
 /** Its place in the session's queue stays, as that of a run that was removed. */
 export async function deleteRun(options: DeletionOptions, runId: string, caller: Caller): Promise<void> {
-  const { state } = await openExisting(options, runId, caller);
-  const { phase, accepted } = state ?? notFound(runId);
+  const { phase, accepted } = (await openExisting(options, runId, caller)).state;
   if (phase.kind !== "ended") {
     const metadata = { run_id: runId };
     refuse("failed_precondition", `run ${runId} goes on: cancel it first`, { reason: "RUN_NOT_ENDED", metadata });

@@ -8,6 +8,7 @@ import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openJournal, type RunJournal, type RunLog } from "../log/journal.ts";
+import type { FoldedRun } from "../log/state/fold.ts";
 import type { WakeQueue } from "../sessions/wakes/wake.ts";
 
 export interface ExistingRunOptions {
@@ -16,21 +17,25 @@ export interface ExistingRunOptions {
   readonly clock: Clock;
 }
 
+/** The journal of a run whose log was found: whatever is read or appended later, it has a state. */
+export interface ExistingJournal extends RunJournal {
+  readonly state: FoldedRun;
+}
+
 /** A run is for the owner of its session, which is the principal that it is made for. */
 export async function openExisting(
   { log, clock }: Pick<ExistingRunOptions, "log" | "clock">,
   runId: string,
   caller: Caller,
-): Promise<RunJournal> {
+): Promise<ExistingJournal> {
   const journal = await openJournal(log, runId, clock);
   requireOwner(journal.state?.accepted ?? notFound(runId), caller, `run ${runId}`);
-  return journal;
+  return journal as ExistingJournal;
 }
 
 /** Wakes the session for what is to be appended. */
-export function announcer({ wakes }: ExistingRunOptions, { state }: RunJournal) {
-  return (eventCount: number) =>
-    wakes.send({ sessionId: state?.accepted.sessionId ?? "", runId: state?.runId ?? "", eventCount });
+export function announcer({ wakes }: ExistingRunOptions, { state: { runId, accepted } }: ExistingJournal) {
+  return (eventCount: number) => wakes.send({ sessionId: accepted.sessionId, runId, eventCount });
 }
 
 export function notFound(runId: string): never {

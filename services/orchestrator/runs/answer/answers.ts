@@ -10,9 +10,8 @@
 
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import type { RunJournal } from "../../log/journal.ts";
 import { type FoldedRun, openCallCount } from "../../log/state/fold.ts";
-import { announcer, type ExistingRunOptions, notFound, openExisting } from "../existing-run.ts";
+import { announcer, type ExistingJournal, type ExistingRunOptions, openExisting } from "../existing-run.ts";
 import { checkedOutputs, isTaken } from "./outputs.ts";
 
 export async function submitOutputs(
@@ -22,8 +21,7 @@ export async function submitOutputs(
   { caller, signal }: { readonly caller: Caller; readonly signal?: AbortSignal | undefined },
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, caller);
-  const found = journal.state ?? notFound(runId);
-  const checked = await checkedOutputs(options.log, found, { outputs, signal }); // outputs-1, outputs-3
+  const checked = await checkedOutputs(options.log, journal.state, { outputs, signal }); // outputs-1, outputs-3
   const wake = announcer(options, journal);
   const announce = async (eventCount: number) => (isLastOutput(journal) ? wake(eventCount) : undefined);
   let isStored = false;
@@ -33,13 +31,13 @@ export async function submitOutputs(
     const event = await journal.append(decide, { announce });
     isStored = event !== undefined;
   }
-  const state = journal.state ?? notFound(runId);
+  const { state } = journal;
   const waits = state.phase.kind === "parked" && openCallCount(state) === 0;
   if (waits && !isStored) await wake(state.eventCount); // outputs-4
   return state;
 }
 
 /** Of outputs that come in parts, only the last one makes the run go on: the others wake no session. */
-function isLastOutput({ state }: RunJournal): boolean {
-  return state === undefined || openCallCount(state) <= 1;
+function isLastOutput({ state }: ExistingJournal): boolean {
+  return openCallCount(state) <= 1;
 }

@@ -88,15 +88,13 @@ async function* eventsOf(options: WatchOptions, runId: string, signal: AbortSign
 }
 
 async function resultOf(options: FollowOptions, runId: string, ended: RunEnded): Promise<ProvidedResult> {
-  const { state } = await openExisting(options, runId, SELF);
-  const told = providedResult(
-    ended.state === RunState.COMPLETED
-      ? { outputJson: JSON.stringify(ended.outputText) }
-      : errorResult(textOfEnd(ended)),
-  );
-  if (state === undefined) return told;
-  const { spent, callCount: calls, accepted } = state;
-  return { ...told, callCount: calls, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) };
+  const { spent, callCount, accepted } = (await openExisting(options, runId, SELF)).state;
+  const isCompleted = ended.state === RunState.COMPLETED;
+  const result = isCompleted ? { outputJson: JSON.stringify(ended.outputText) } : errorResult(textOfEnd(ended));
+  return {
+    ...providedResult(result),
+    ...{ callCount, usage: usageFromSpent(spent, accepted.options?.limits?.maxCost) },
+  };
 }
 
 function textOfEnd({ state, endReason, error, outputText }: RunEnded): string {
