@@ -14,13 +14,12 @@ import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
-import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { contractValidator } from "#runtime/schema/contract-validator.ts";
 import { parseExactly } from "#runtime/schema/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
-import { type Door, patternOfRoute } from "./door.ts";
+import { type Door, routeTable } from "./door.ts";
 import { answerFailure, answerJson, answerStream, type Exchange, readJson, valuesOf } from "./exchange.ts";
 
 /*
@@ -43,38 +42,33 @@ export interface ToolCallPaths {
 /** Each path stands for a method, and lets in whom the method does. */
 const METHODS = ToolCallService.method;
 
-const CALLS = "/api/tool-calls";
-const ACKNOWLEDGEMENT = "/api/tool-calls/{id}/acknowledgement";
-const RESULTS = "/api/runs/{id}/tool-results";
-const RESULTS_OUTSIDE_RUNS = "/api/runs//tool-results";
+type Answer = (paths: ToolCallPaths, given: Exchange, segment: string) => Promise<void>;
 
-const acknowledgement = patternOfRoute(ACKNOWLEDGEMENT);
-const results = patternOfRoute(RESULTS);
+const ROUTES: readonly { method: string; route: string; answer: Answer }[] = [
+  { method: "GET", route: "/api/tool-calls", answer: stream },
+  { method: "POST", route: "/api/tool-calls/{id}/acknowledgement", answer: replying(acknowledge) },
+  { method: "POST", route: "/api/runs/{id}/tool-results", answer: replying(submit) },
+  { method: "POST", route: "/api/runs//tool-results", answer: replying(submit) },
+];
+
+const served = routeTable(ROUTES);
 
 export function createToolCallDoor(paths: ToolCallPaths): Door {
   return {
-    routes: [CALLS, ACKNOWLEDGEMENT, RESULTS, RESULTS_OUTSIDE_RUNS],
+    routes: ROUTES.map(({ route }) => route),
     takes(request, response, body) {
-      const [path = "", query] = (request.url ?? "/").split("?", 2);
-      const runId = path === RESULTS_OUTSIDE_RUNS ? "" : results.exec(path)?.[1];
-      const callId = acknowledgement.exec(path)?.[1];
-      const { method } = request;
-      if (method === "POST" && runId !== undefined) reply(response, submit(paths, { request, response, body }, runId));
-      else if (method === "POST" && callId !== undefined)
-        reply(response, acknowledge(paths, { request, response, body }, callId));
-      else if (method === "GET" && path === CALLS)
-        void stream(paths, { request, response, query: new URLSearchParams(query) });
-      else return false;
+      const [path = ""] = (request.url ?? "/").split("?", 1);
+      const found = served.find(request.method, path);
+      if (found === undefined) return false;
+      const answered = found.route.answer(paths, { request, response, body }, found.segment);
+      answered.catch((error: unknown) => answerFailure(response, error));
       return true;
     },
   };
 }
 
-function reply(response: HttpResponse, answer: Promise<object>): void {
-  answer.then(
-    (value) => answerJson(response, 200, value),
-    (error: unknown) => answerFailure(response, error),
-  );
+function replying(work: (paths: ToolCallPaths, given: Exchange, segment: string) => Promise<object>): Answer {
+  return async (paths, given, segment) => answerJson(given.response, 200, await work(paths, given, segment));
 }
 
 async function submit({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
@@ -101,18 +95,13 @@ async function acknowledge({ calls, enter, maxBytes }: ToolCallPaths, given: Exc
   return { callId, status: "taken" };
 }
 
-async function stream(
-  { calls, enter }: ToolCallPaths,
-  { request, response, query }: { request: HttpRequest; response: HttpResponse; query: URLSearchParams },
-): Promise<void> {
+async function stream({ calls, enter }: ToolCallPaths, { request, response }: Exchange): Promise<void> {
   const signal = signalOf(response);
-  try {
-    requireOrigin({ request, response });
-    const contextValues = valuesOf(await enter(request, response, METHODS.watchToolCalls));
-    await answerStream(response, textsFrom(calls.watchToolCalls(watchFrom(query), { contextValues, signal })));
-  } catch (error) {
-    answerFailure(response, error);
-  }
+  const [, query] = (request.url ?? "/").split("?", 2);
+  requireOrigin({ request, response });
+  const contextValues = valuesOf(await enter(request, response, METHODS.watchToolCalls));
+  const watch = watchFrom(new URLSearchParams(query));
+  await answerStream(response, textsFrom(calls.watchToolCalls(watch, { contextValues, signal })));
 }
 
 async function* textsFrom(watching: AsyncIterable<WatchToolCallsResponse>): AsyncGenerator<string> {

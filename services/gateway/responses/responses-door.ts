@@ -22,7 +22,7 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
-import { type Door, patternOfRoute } from "../plain/door.ts";
+import { type Door, routeTable } from "../plain/door.ts";
 import type { Exchange } from "../plain/exchange.ts";
 import { createCompletion } from "./chat/create.ts";
 import { compactConversation } from "./compact.ts";
@@ -51,7 +51,7 @@ const ROUTES: readonly { method: string; route: string; kind: "calls" | "streams
 ];
 
 const OFFERED = "agents answer at /v1/responses and /v1/chat/completions, and /v1/models lists them";
-const served = ROUTES.map((each) => ({ ...each, pattern: patternOfRoute(each.route) }));
+const served = routeTable(ROUTES);
 
 export function createResponsesDoor(parts: ResponsesParts): Door {
   return {
@@ -76,10 +76,10 @@ async function answer(
   { path, query }: { path: string; query: URLSearchParams },
 ): Promise<void> {
   const { request, response } = given;
-  const route = served.find(({ method, pattern }) => method === request.method && pattern.test(path));
-  const caller = await parts.enter(request, response, route?.kind ?? "calls");
-  if (route === undefined) return refuseRoute(given, path);
-  const [, segment = ""] = route.pattern.exec(path) ?? [];
+  const found = served.find(request.method, path);
+  const caller = await parts.enter(request, response, found?.route.kind ?? "calls");
+  if (found === undefined) return refuseRoute(given, path);
+  const { route, segment } = found;
   const exchange = { ...given, parts, options: optionsFor(caller, signalOf(response)), query };
   await route
     .answer(exchange, segment)
@@ -89,7 +89,7 @@ async function answer(
 }
 
 function refuseRoute({ request, response }: Exchange, path: string): void {
-  const allowed = served.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+  const allowed = served.methodsOf(path);
   if (allowed.length === 0)
     refuse("not_found", `there is no ${request.method} ${path} here: ${OFFERED}`, { reason: "PATH_NOT_FOUND" });
   response.setHeader("allow", allowed.join(", "));
