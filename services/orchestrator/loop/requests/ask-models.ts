@@ -55,28 +55,22 @@ async function askOne<T>(context: Asking, signal: AbortSignal, attempts: Attempt
   const { models, limits, clock, onRetry } = context;
   const backoff = createBackoff({ initialMs: 250, maxMs: 10_000, jitter: 0.5 });
   for (let failures = 0; ; failures += 1) {
-    const outcome = await askOnce(models.current, attempts);
-    if (outcome.kind === "answered") return outcome;
-    const { error } = outcome;
+    let error: unknown;
+    try {
+      return { kind: "answered", answer: await attempts.ask(models.current) };
+    } catch (thrown) {
+      error = thrown;
+    }
     const goesOn = await attempts.settle(); // retry-3
     signal.throwIfAborted();
     if (error instanceof RunFailed) throw error;
     if (!goesOn) return { kind: "stopped" };
     const retry = decideRetry(error, backoff, clock.now());
-    if (retry.kind === "give_up" || failures >= limits.modelRetries) return outcome; // retry-1
-    if (retry.afterMs > (models.hasNext ? longestWaitBeforeNextMs : longestWaitMs)) {
-      return models.hasNext ? outcome : refuseWait(error, models.current, retry.afterMs); // retry-2, retry-4
-    }
+    if (retry.kind === "give_up" || failures >= limits.modelRetries) return { kind: "given_up", error }; // retry-1
+    if (models.hasNext && retry.afterMs > longestWaitBeforeNextMs) return { kind: "given_up", error }; // retry-2
+    if (retry.afterMs > longestWaitMs) refuseWait(error, models.current, retry.afterMs); // retry-4
     onRetry(error, retry.afterMs);
     await clock.delay(retry.afterMs, signal);
-  }
-}
-
-async function askOnce<T>(model: AgentModel, { ask }: Attempts<T>): Promise<Exclude<Outcome<T>, { kind: "stopped" }>> {
-  try {
-    return { kind: "answered", answer: await ask(model) };
-  } catch (error) {
-    return { kind: "given_up", error };
   }
 }
 
