@@ -17,13 +17,14 @@ export type UpdateBuffer = ReturnType<typeof openUpdateBuffer>;
 
 /** Holds what came until it is asked for, up to a limit. One timer watches for silence, however much comes. */
 export function openUpdateBuffer() {
-  const waiting = createWaiting();
+  let waiting: BufferedUpdate[] = [];
+  let waitingBytes = 0;
   let loss: "behind" | "lost" | undefined;
   let hasHeard = false;
   let end: { reason: unknown } | undefined;
   let reader: (() => void) | undefined;
   const timer = setInterval(() => {
-    if (!hasHeard && waiting.isEmpty()) drop("lost");
+    if (!hasHeard && waiting.length === 0) drop("lost");
     hasHeard = false;
   }, silenceMs);
 
@@ -33,16 +34,26 @@ export function openUpdateBuffer() {
   }
 
   async function next(): Promise<LiveUpdate | "behind" | undefined> {
-    while (end === undefined && waiting.isEmpty() && loss === undefined) {
+    while (end === undefined && waiting.length === 0 && loss === undefined) {
       await new Promise<void>((resolve) => {
         reader = resolve;
       });
     }
     if (end !== undefined) throw end.reason;
-    if (loss === undefined) return waiting.take();
+    if (loss === undefined) return take();
     const told = loss === "behind" ? loss : undefined;
     loss = undefined;
     return told;
+  }
+
+  function take(): LiveUpdate | undefined {
+    const first = waiting.shift();
+    waitingBytes -= first?.bytes ?? 0;
+    return first?.update;
+  }
+
+  function hasRoom({ bytes }: BufferedUpdate): boolean {
+    return waiting.length === 0 || (waitingBytes + bytes <= maxWaitingBytes && waiting.length < maxWaiting);
   }
 
   /**
@@ -52,16 +63,25 @@ export function openUpdateBuffer() {
   function push(bufferedUpdate: BufferedUpdate): readonly BufferedUpdate[] | undefined {
     hasHeard = true;
     if (loss !== undefined || end !== undefined) return undefined;
-    if (!waiting.add(bufferedUpdate)) return [...drop("behind"), bufferedUpdate];
+    if (!hasRoom(bufferedUpdate)) return [...drop("behind"), bufferedUpdate];
+    waiting.push(bufferedUpdate);
+    waitingBytes += bufferedUpdate.bytes;
     announce();
     return undefined;
   }
 
+  /** Gives what was not read. */
+  function clear(): BufferedUpdate[] {
+    const unread = waiting;
+    waiting = [];
+    waitingBytes = 0;
+    return unread;
+  }
+
   function drop(why: "behind" | "lost"): BufferedUpdate[] {
-    const unread = waiting.clear();
     loss = why;
     announce();
-    return unread;
+    return clear();
   }
 
   return {
@@ -77,38 +97,8 @@ export function openUpdateBuffer() {
     end(reason: unknown) {
       clearInterval(timer);
       end ??= { reason };
-      waiting.clear();
+      clear();
       announce();
-    },
-  };
-}
-
-function createWaiting() {
-  let bufferedUpdates: BufferedUpdate[] = [];
-  let heldBytes = 0;
-  return {
-    isEmpty() {
-      return bufferedUpdates.length === 0;
-    },
-    /** Says whether there was room. */
-    add(bufferedUpdate: BufferedUpdate): boolean {
-      const isOver = bufferedUpdates.length > 0 && heldBytes + bufferedUpdate.bytes > maxWaitingBytes;
-      if (isOver || bufferedUpdates.length >= maxWaiting) return false;
-      bufferedUpdates.push(bufferedUpdate);
-      heldBytes += bufferedUpdate.bytes;
-      return true;
-    },
-    take(): LiveUpdate | undefined {
-      const first = bufferedUpdates.shift();
-      heldBytes -= first?.bytes ?? 0;
-      return first?.update;
-    },
-    /** Gives what there was. */
-    clear(): BufferedUpdate[] {
-      const all = bufferedUpdates;
-      bufferedUpdates = [];
-      heldBytes = 0;
-      return all;
     },
   };
 }
