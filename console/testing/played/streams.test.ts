@@ -51,7 +51,7 @@ describe("streams", () => {
           if (refusals++ < 2)
             throw connectError("resource_exhausted", "has its share: try again", {
               reason: "SHARE_EXCEEDED",
-              metadata: { retry_after_ms: "10" },
+              metadata: { retry_in_ms: "10" },
             });
           yield* queuedRun(request, context);
         },

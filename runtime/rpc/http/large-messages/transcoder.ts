@@ -10,9 +10,9 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Piscina } from "piscina";
-import { RoundRobinQueue } from "../../../collections/round-robin-queue.ts";
 import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import type { Taker } from "../../../collections/own-turn.ts";
+import { RoundRobinQueue } from "../../../collections/round-robin-queue.ts";
 import { moduleBeside } from "../../../config/places.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { createThreadPool } from "../../../lifecycle/node/thread-pool.ts";
