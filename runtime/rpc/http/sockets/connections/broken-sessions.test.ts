@@ -50,7 +50,7 @@ const peers: Record<string, { open: (port: number) => Socket; hasTls: boolean }>
 };
 
 test.for(Object.entries(peers))(
-  "SEC-5 who breaks the rules of HTTP/2 %s on one connection after another waits longer each time",
+  "SEC-5 who breaks the rules of HTTP/2 %s gets one connection after another",
   async ([_, { open, hasTls }]) => {
     const server = await openServer(echo, hasTls ? { tls: createSelfSigned() } : {});
     const breakOne = () =>
@@ -60,7 +60,8 @@ test.for(Object.entries(peers))(
         socket.resume().write(resets);
       });
     const startMs = performance.now();
-    for (let n = 0; n < 4; n += 1) await breakOne();
-    expect(performance.now() - startMs, "waits of 250, 500 and 750 ms").toBeGreaterThan(1_450);
+    await breakOne();
+    await Promise.all(Array.from({ length: 5 }, breakOne));
+    expect(performance.now() - startMs, "five steps of 250 ms").toBeGreaterThan(1_200);
   },
 );
