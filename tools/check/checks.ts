@@ -56,7 +56,7 @@ export const checks: readonly Check[] = [
     run: contractLintFaults,
   },
   {
-    key: "version",
+    key: "package-version",
     name: "packages have one version, which the changelog tells of",
     mend: "write the version of runtime/config/version.ts where another one stands",
     run: strayVersions,
@@ -92,7 +92,7 @@ export const checks: readonly Check[] = [
     run: importsOfInternal,
   },
   {
-    key: "version",
+    key: "contract-version",
     name: "released contract has the version that its changelog tells of",
     mend: "release by npm run contract:release -- --version x.y.z, which writes image, version and changelog together",
     run: versionFaults,
@@ -238,14 +238,16 @@ const packagesOfClient = ["pydantic", "tenacity", "grpcio", "types-grpcio", "typ
 /** What tools see of the SDK has strict types: `typed_tool.py` uses all of it. So has the library for programs. */
 async function pythonTypeFaults(root: string): Promise<readonly string[]> {
   const uv = await findUv();
-  const mypy = ["tool", "run", "--from", `mypy==${versions.mypy}`];
-  const run = (path: string, ...words: readonly string[]) =>
-    faultsOfCommand(uv, [...mypy, "env", `MYPYPATH=${path}`, "mypy", "--cache-dir=/dev/null", ...words], { cwd: root });
+  const mypy = (path: string, words: readonly string[], packages: readonly string[] = []) => {
+    const environment = ["--from", `mypy==${versions.mypy}`, ...packages.flatMap((name) => ["--with", name])];
+    const command = ["env", `MYPYPATH=${path}`, "mypy", "--cache-dir=/dev/null", ...words];
+    return faultsOfCommand(uv, ["tool", "run", ...environment, ...command], { cwd: root });
+  };
   const strict = ["--strict", "--follow-imports=silent"];
-  const own = await run(`${root}/sdk/python`, "sdk/python/toolbus_sdk");
-  const tool = await run(`${root}/sdk/python`, ...strict, "sdk/python/tests/typed_tool.py");
-  mypy.push(...packagesOfClient.flatMap((name) => ["--with", name]));
-  const client = await run(`${root}/sdk/python-client:${root}/gen/python`, ...strict, "-p", "toolbus");
+  const own = await mypy(`${root}/sdk/python`, ["sdk/python/toolbus_sdk"]);
+  const tool = await mypy(`${root}/sdk/python`, [...strict, "sdk/python/tests/typed_tool.py"]);
+  const library = `${root}/sdk/python-client:${root}/gen/python`;
+  const client = await mypy(library, [...strict, "-p", "toolbus"], packagesOfClient);
   return [...own, ...tool, ...client];
 }
 
