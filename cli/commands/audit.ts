@@ -6,6 +6,7 @@ import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/
 import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../printing/audit-printer.ts";
 import { printLine, printMessage } from "../printing/print.ts";
+import { wholeNumber } from "../requests/numbers.ts";
 import { pastTime } from "../requests/past-time.ts";
 import { printLog } from "../watching/log-watch.ts";
 
@@ -32,7 +33,7 @@ export function addAuditCommand(program: Command): void {
     .option("-k, --kind <kind...>", `only of these kinds: ${auditKindNames().join(", ")}`, kindsFrom)
     .option("--service <name>", "only of this service")
     .option("--since <time>", "only after this: 30s, 10m, 2h, 7d ago, or a date", pastTime)
-    .option("-n, --limit <count>", "the last so many", countFrom, 50)
+    .option("-n, --limit <count>", "the last so many", wholeNumber({ min: 1 }), 50)
     .option("-f, --follow", "go on with what comes")
     .action(audit);
 }
@@ -86,10 +87,4 @@ function kindsFrom(text: string, before: AuditKind[] = []): AuditKind[] {
   const kind = auditKindFrom(text);
   if (kind === undefined) throw new InvalidArgumentError(`the kinds are ${auditKindNames().join(", ")}`);
   return [...before, kind];
-}
-
-function countFrom(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("expected a number from 1 on");
-  return count;
 }

@@ -1,5 +1,5 @@
 import { durationFromMs, timestampDate } from "@bufbuild/protobuf/wkt";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { Carry, type Session, SessionStateSchema } from "#gen/toolbus/session/v1/session_pb.ts";
 import {
   CloseSessionResponseSchema,
@@ -11,6 +11,7 @@ import {
 import { globalOptionsOf, openConnection } from "../connection.ts";
 import { invocation } from "../faults/invocation.ts";
 import { colors, nameOfValue, printLine, printMessage, printNote, printTable } from "../printing/print.ts";
+import { wholeNumber } from "../requests/numbers.ts";
 
 const carries = { messages: Carry.MESSAGES, nothing: Carry.NOTHING };
 
@@ -19,7 +20,7 @@ export function addSessionsCommand(program: Command): void {
   sessions
     .command("list", { isDefault: true })
     .description("List sessions, by id")
-    .option("-n, --limit <count>", "at most so many", countFrom, 100)
+    .option("-n, --limit <count>", "at most so many", wholeNumber(), 100)
     .option("--after <token>", "go on where the last list ended")
     .action(listSessions);
   sessions
@@ -27,11 +28,11 @@ export function addSessionsCommand(program: Command): void {
     .description("Give a session another agent; its calls in flight may end first")
     .argument("<id>")
     .argument("<agent>")
-    .option("--drain <ms>", "how long calls in flight may take until they are canceled (5000)", countFrom)
+    .option("--drain <ms>", "how long calls in flight may take until they are canceled (5000)", wholeNumber())
     .option(
       "--context-revision <n>",
       "only while its context has this revision (told by watch); so it can be repeated",
-      countFrom,
+      wholeNumber(),
     )
     .addOption(
       new Option("--carry <what>", "what of the conversation so far the agent is shown: what was said, or nothing")
@@ -44,7 +45,7 @@ export function addSessionsCommand(program: Command): void {
     .command("close")
     .description("Close a session for good and release what is open for it")
     .argument("<id>")
-    .option("--drain <ms>", "how long calls in flight may take until they are canceled (5000)", countFrom)
+    .option("--drain <ms>", "how long calls in flight may take until they are canceled (5000)", wholeNumber())
     .action(closeSession);
 }
 
@@ -113,9 +114,4 @@ function lineOf(session: Session): string {
 
 function openedAt({ createTime: createdAt }: Session): string {
   return createdAt === undefined ? "" : timestampDate(createdAt).toISOString();
-}
-
-function countFrom(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("expected a whole number");
-  return Number(text);
 }

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import { HealthStateSchema, LoginStateSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
   CompleteLoginResponseSchema,
@@ -13,6 +13,7 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { codeOfValue, printLine, printMessage, printNote, printTable } from "../../printing/print.ts";
+import { portNumber } from "../../requests/numbers.ts";
 
 const PATH = "/callback";
 
@@ -37,7 +38,7 @@ export function addMcpCommand(program: Command): void {
     .description("Log in to a server that asks for a token, in a browser on this machine")
     .argument("<server>")
     .option("-a, --agent <name>", "the agent whose server it is, unless it was applied for all")
-    .option("-p, --port <number>", "where the browser comes back to on this machine; 0 takes a free one", portFrom, 0)
+    .option("-p, --port <number>", "where the browser comes back to on this machine; 0 takes a free one", portNumber, 0)
     .action(logIn);
   mcp
     .command("logout")
@@ -136,9 +137,4 @@ async function openWayBack(port: number) {
 function page(response: ServerResponse, status: 200 | 404): void {
   const text = status === 200 ? "You can close this page, and go back to toolbus." : "There is no such login here.";
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" }).end(`${text}\n`);
-}
-
-function portFrom(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text);
-  throw new InvalidArgumentError("must be a port");
 }

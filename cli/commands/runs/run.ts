@@ -10,6 +10,7 @@ import { invocation } from "../../faults/invocation.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
 import { openInterruption } from "../../requests/interruption.ts";
+import { wholeNumber } from "../../requests/numbers.ts";
 import { closeUnlessAwaited } from "../../requests/session/close-session.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { showAnswered } from "../../watching/show-answered.ts";
@@ -37,7 +38,7 @@ export function addRunCommand(program: Command): void {
     .argument("<agent>", "the agent's name")
     .argument("<input...>", "what to say to it")
     .option("-s, --session <id>", "go on in this session instead of opening one")
-    .option("--max-turns <n>", "model responses at most", positiveInteger)
+    .option("--max-turns <n>", "model responses at most", wholeNumber({ min: 1 }))
     .option("--allow <tool...>", "narrow what may be called to these tools")
     .option("--stop-at <tool...>", "end it with the answer of one of these tools")
     .option("--tool-choice <choice>", "auto, required, none, or a tool that the first turn must call")
@@ -135,12 +136,6 @@ function serverFrom(text: string, others: Options["mcpServer"]): Options["mcpSer
   const [, name, url] = /^([a-zA-Z0-9_.-]{1,64})=(.+)$/.exec(text) ?? [];
   if (name === undefined || url === undefined) throw new InvalidArgumentError("expected name=url");
   return [...others, { name, url }];
-}
-
-function positiveInteger(text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError("expected a whole number above 0");
-  return value;
 }
 
 function headerFrom(text: string, others: Options["mcpHeader"]): Options["mcpHeader"] {

@@ -13,13 +13,7 @@ async function refusalOf(...words: string[]): Promise<string> {
   return error.message;
 }
 
-test.each(["4294967296", "99999999999"])(
-  "a fork at an event that no run can have is refused in words: %s",
-  async (at) => {
-    expect(await refusalOf("fork", "run_x", "--at", at)).toMatch(/--at .* no run has such an event/);
-  },
-);
-
-test.each(["-1", "1.5", "", "last"])("a fork at what is no number of an event is refused in words: %j", async (at) => {
+const notNumbers = ["-1", "1.5", "", "last", "4294967296", "99999999999"];
+test.each(notNumbers)("a fork at what is no number of an event is refused in words: %j", async (at) => {
   expect(await refusalOf("fork", "run_x", `--at=${at}`)).toMatch(/--at .* expected a whole number/);
 });

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type FunctionCall,
@@ -40,6 +40,7 @@ import {
 } from "../../printing/print.ts";
 import { endingText } from "../../printing/run-printer.ts";
 import { linesOfReplay } from "../../replay/lines.ts";
+import { wholeNumber } from "../../requests/numbers.ts";
 import { pastTime } from "../../requests/past-time.ts";
 import { startOnce } from "../../requests/start-once.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
@@ -59,7 +60,7 @@ export function addRunsCommand(program: Command): void {
     .option("--since <time>", "only accepted after this: 30s, 10m, 2h, 7d ago, or a date", pastTime)
     .option("--until <time>", "only accepted before this", pastTime)
     .addOption(new Option("--state <state...>", "only in these states").choices(stateNames.map(words)))
-    .option("-n, --limit <n>", "at most so many", wholeNumber, 20)
+    .option("-n, --limit <n>", "at most so many", wholeNumber(), 20)
     .action(listRuns);
   runs.command("show").description("Show where a run stands").argument("<id>").action(showRun);
   runs.command("watch").description("Follow a run, as `toolbus watch run` does").argument("<id>").action(watchRun);
@@ -81,14 +82,14 @@ export function addRunsCommand(program: Command): void {
     .command("replay")
     .description("Fold a run's log and show it turn by turn")
     .argument("<id>")
-    .option("--at <sequence>", "only up to this event", wholeNumber)
+    .option("--at <sequence>", "only up to this event", wholeNumber())
     .option("--whole", "cut no text")
     .action(replayRun);
   runs
     .command("fork")
     .description("Start a run that goes on from a point of another one, in a session of its own")
     .argument("<id>")
-    .requiredOption("--at <sequence>", "last event that is kept; `toolbus runs replay` shows them", eventNumber)
+    .requiredOption("--at <sequence>", "last event that is kept; `toolbus runs replay` shows them", wholeNumber())
     .option("--input <text>", "what to say to it")
     .option("-d, --detach", "only start it and print it")
     .option("--key <key>", "start it once for this key: who asks again with it gets the same run")
@@ -227,17 +228,4 @@ async function forkRun(
   if (options.detach) return printMessage(ForkRunResponseSchema, response);
   printNote(`run ${started.id} in session ${started.sessionId}, forked from ${runId} at event ${options.at}`);
   await showToEnd(connection, started.id, { json: global.json });
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (text === "" || !Number.isSafeInteger(value) || value < 0)
-    throw new InvalidArgumentError("expected a whole number");
-  return value;
-}
-
-function eventNumber(text: string): number {
-  const value = wholeNumber(text);
-  if (value >= 2 ** 32) throw new InvalidArgumentError("no run has such an event");
-  return value;
 }

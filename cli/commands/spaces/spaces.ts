@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import {
   GetSpaceResponseSchema,
@@ -16,6 +16,7 @@ import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { colors, oneLine, printLine, printMessage, printTable } from "../../printing/print.ts";
 import { textOfMessage, textOfSpaceEvent } from "../../printing/space-printer.ts";
+import { wholeNumber } from "../../requests/numbers.ts";
 import { printLog } from "../../watching/log-watch.ts";
 
 export function addSpacesCommand(program: Command): void {
@@ -39,8 +40,8 @@ export function addSpacesCommand(program: Command): void {
     .command("show")
     .description("Show who is in a space and what was said last")
     .argument("<id>")
-    .option("-n, --limit <count>", "how many messages", wholeNumber, 20)
-    .option("--offset <count>", "how many of the latest to pass over", wholeNumber, 0)
+    .option("-n, --limit <count>", "how many messages", wholeNumber(), 20)
+    .option("--offset <count>", "how many of the latest to pass over", wholeNumber(), 0)
     .action(showSpace);
   spaces
     .command("send")
@@ -134,9 +135,4 @@ export async function watchSpace(spaceId: string, _options: object, command: Com
   const open = (place: object) => spaces.watchSpace({ spaceId, ...place });
   const printJson = global.json && ((answer: WatchSpaceResponse) => printMessage(WatchSpaceResponseSchema, answer));
   await printLog({ from: 0n, open, print: (event: SpaceEvent) => printLine(textOfSpaceEvent(event)), printJson });
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[0-9]{1,7}$/.test(text)) throw new InvalidArgumentError("expected a whole number");
-  return Number(text);
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { collectGarbageOfStart } from "#runtime/lifecycle/node/heap.ts";
 import { invocation } from "../../faults/invocation.ts";
@@ -10,6 +10,7 @@ import { quoted } from "../../printing/quoted.ts";
 import { colors, printJson, printLine, printNote } from "../../printing/terminal.ts";
 import { onLossOfNpm } from "../../project/npm.ts";
 import { foldersOfProject, projectDirectory } from "../../project/project.ts";
+import { portNumber } from "../../requests/numbers.ts";
 import { listServices } from "../../suite/service-names.ts";
 import type { ServiceEvent } from "../../suite/services-process.ts";
 import { openSuite, type Suite } from "../../suite/suite.ts";
@@ -37,7 +38,7 @@ export function addSuiteOptions(command: Command): Command {
     .addOption(
       new Option("-p, --port <port>", "port of the gateway; 0 takes a free one")
         .env("TOOLBUS_HTTP_PORT")
-        .argParser(port)
+        .argParser(portNumber)
         .default(7480),
     )
     .addOption(directoryOption("where the suite keeps its state, its key and its logs"))
@@ -189,10 +190,4 @@ export function stopSignal(): AbortSignal {
     });
   }
   return stopping.signal;
-}
-
-function port(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0 || value > 65_535) throw new InvalidArgumentError("expected 0 to 65535");
-  return value;
 }
