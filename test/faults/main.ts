@@ -5,7 +5,6 @@ import { runRouterFaults } from "./router.ts";
 import { runSwitchFaults } from "./switch/switch.ts";
 import { runWorkersFaults } from "./workers/workers.ts";
 
-/** Each takes its own words of the command line, and gives the exit code: 0 for no violation, 1 for some, 2 for a misuse. */
 const runs: Record<string, (args: string[]) => Promise<number>> = {
   loop: runLoopFaults,
   outage: runOutageFaults,

@@ -3,10 +3,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, it } from "vitest";
+import { isBroken } from "../command/report.ts";
 import { openTreeCopy } from "../processes/tree.ts";
 import { runCycles } from "./cycles/cycles.ts";
 import { processesOf } from "./cycles/left.ts";
-import { figuresOfCycles, figuresOfFuzz, figuresOfStorm, isBroken } from "./figures.ts";
+import { figuresOfCycles, figuresOfFuzz, figuresOfStorm } from "./figures.ts";
 import { runFuzz } from "./fuzz/fuzz.ts";
 import { runStorm } from "./storm/storm.ts";
 import { openPoolWorld } from "./world.ts";

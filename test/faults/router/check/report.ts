@@ -1,16 +1,8 @@
+import type { Figure } from "../../command/report.ts";
 import type { RouterRunResult } from "../run.ts";
 import { hasResult } from "./check.ts";
 import type { CallHistory, Strike } from "./history.ts";
 import { reasonOf } from "./reasons.ts";
-
-export interface Figure {
-  readonly metric: string;
-  readonly value: number;
-  readonly unit: string;
-  /** What the value must not exceed, or not fall below; absent where it is only told. */
-  readonly most?: number;
-  readonly least?: number;
-}
 
 export const leastShare = 0.99;
 
@@ -71,8 +63,4 @@ function reasonFigures(calls: readonly CallHistory[]): Figure[] {
     counts.set(reason, (counts.get(reason) ?? 0) + 1);
   }
   return [...counts].sort().map(([reason, value]) => ({ metric: `ended: ${reason}`, value, unit: "" }));
-}
-
-export function isBroken({ value, most, least }: Figure): boolean {
-  return (most !== undefined && value > most) || (least !== undefined && value < least);
 }
