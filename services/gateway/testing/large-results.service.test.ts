@@ -9,6 +9,7 @@ import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
+import { callTool } from "./mcp-door.ts";
 
 it("SEC-5 of the blocks of a result no more is read than its client is told", async () => {
   await using bus = await openTestBus();
@@ -45,16 +46,7 @@ it("SEC-5 of the blocks of a result no more is read than its client is told", as
   await using telemetry = await openTelemetry({ service: "gateway" });
   const signal = new AbortController().signal;
   await using service = await openService(config, { name: "gateway", instance: "g", logger, telemetry, signal });
-  const answer = await fetch(`${service.announcement?.url}/mcp/clerk`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-session-id": "s1",
-      "mcp-protocol-version": "2025-11-25",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "draw", arguments: {} } }),
-  });
-  expect(await answer.text()).toMatch(/image of 50000000 bytes….*"text":"abc… /);
+  const told = await callTool(`${service.announcement?.url}/mcp/clerk`, "draw");
+  expect(told).toMatch(/image of 50000000 bytes….*"text":"abc… /);
   expect(read).toEqual([["a-text-of-50000000", 65_536n]]);
 });

@@ -1,16 +1,11 @@
 // A call that has its result is told by it, whatever else cannot be read by then: who is told a fault makes the call again.
 
-import { createSecretKey } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { CallToolResponseSchema, type CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
-import { createInSpan } from "#runtime/telemetry/in-span.ts";
-import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
+import { callTool, openTestDoor } from "../../testing/mcp-door.ts";
 
 type Result = MessageInitShape<typeof CallToolResultSchema>;
 
@@ -22,47 +17,16 @@ async function answerOf(result: Result): Promise<string> {
   const away = () => {
     throw connectError("unavailable", "the bus does not answer", { reason: "BUS_UNAVAILABLE" });
   };
-  const door = createMcpDoor({
-    enter: async () => ({ principal: "alice" }),
-    sessions: { require: async (id: string) => ({ id, logLevel: 0 }) },
-    stateKey: createSecretKey(new Uint8Array(32)),
+  await using door = await openTestDoor({
     tools: {
       async *callTool() {
-        yield create(CallToolResponseSchema, { event: { case: "result", value: result } });
+        yield { event: { case: "result", value: result } };
       },
-      listTools: async () => away(),
+      listTools: away,
     },
-    calls: {
-      // biome-ignore lint/correctness/useYield: it has nothing to give but its error
-      async *readResult() {
-        away();
-      },
-      getToolCall: async () => away(),
-    },
-    takeCall: () => () => {},
-    onFault: () => {},
-    inSpan: createInSpan(undefined),
-    maxBytes: 1_000_000,
-    metadata: {},
-  } as unknown as McpDoorOptions);
-  const server = createServer((request, response) => void door.takes(request, response, request)).listen(
-    0,
-    "127.0.0.1",
-  );
-  await once(server, "listening");
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-session-id": "s1",
-      "mcp-protocol-version": "2025-11-25",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "draw", arguments: {} } }),
+    calls: { readResult: away, getToolCall: away },
   });
-  const text = await answer.text();
-  server.close();
-  return text;
+  return await callTool(door.url, "draw");
 }
 
 it.each([

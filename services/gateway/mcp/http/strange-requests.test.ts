@@ -1,35 +1,21 @@
 // Requests that no client sends by itself are refused in words, and are no failure of the gateway.
 
-import { createSecretKey } from "node:crypto";
 import { once } from "node:events";
-import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createLoginPaths, type LoginPaths } from "../../plain/logins.ts";
-import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
+import { openTestDoor, postMessage, type TestDoor } from "../../testing/mcp-door.ts";
 import { eventIdOfCall } from "../revisions/ids/event-ids.ts";
 
 const faults: unknown[] = [];
-const door = createMcpDoor({
-  enter: async () => ({ principal: "alice" }),
-  sessions: { require: async (id: string) => ({ id, logLevel: 0 }) },
-  stateKey: createSecretKey(new Uint8Array(32)),
-  onFault: (fault: unknown) => void faults.push(fault),
-  maxBytes: 1_000_000,
-  metadata: { challenge: "Bearer", paths: () => false },
-} as unknown as McpDoorOptions);
-const logins = createLoginPaths({ publicUrl: new URL("https://toolbus.example/"), isOpen: true } as LoginPaths);
-const server = createServer((asked, response) => {
-  const isTaken = [logins, door.takes].some((takes) => takes(asked, response, asked));
-  if (!isTaken) response.writeHead(404).end("nothing takes it");
-});
+let door: TestDoor;
 
 beforeAll(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const logins = createLoginPaths({ publicUrl: new URL("https://toolbus.example/"), isOpen: true } as LoginPaths);
+  door = await openTestDoor({ before: [logins], onFault: (fault) => void faults.push(fault) });
 });
-afterAll(() => void server.close());
+afterAll(() => door[Symbol.asyncDispose]());
 
 const callOf = (argumentsJson: string) => eventIdOfCall({ id: 1, name: "count", argumentsJson });
 const resumed = (lastEventId: string) => ({ "mcp-session-id": "s1", "last-event-id": lastEventId });
@@ -49,7 +35,7 @@ it.each([
   ],
   ["a path that is no address", "GET", "//", {}, 404, /nothing takes it/],
 ] as const)("SEC-5 %s is refused in words", async (_, method, path, headers, status, says) => {
-  const { port } = server.address() as AddressInfo;
+  const { port } = new URL(door.url);
   const asking = request({ port, method, path, headers }).end();
   const [answer] = await once(asking, "response");
   expect([answer.statusCode, await text(answer)]).toEqual([status, expect.stringMatching(says)]);
@@ -77,15 +63,5 @@ it("SEC-5 of many faults in a message the first are told", async () => {
 });
 
 async function answerTo(message: object): Promise<string> {
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-session-id": "s1",
-      "mcp-protocol-version": "2025-11-25",
-    },
-    body: JSON.stringify(message),
-  });
-  return answer.text();
+  return (await postMessage(door.url, message)).text();
 }

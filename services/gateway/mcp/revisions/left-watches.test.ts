@@ -1,15 +1,10 @@
 // What a stream has asked the services to tell ends with the stream, however that ends.
 
-import { createSecretKey } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { CallOptions } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { refuse } from "#runtime/failure/failure.ts";
-import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { until } from "#runtime/time/until.ts";
-import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
+import { openTestDoor } from "../../testing/mcp-door.ts";
 
 const URI = "files://one";
 const LISTENING = {
@@ -22,41 +17,24 @@ const LISTENING = {
 async function openDoor() {
   const services = { watching: 0, hasRoom: true };
   const source = { source: "files", available: true };
-  const parts = {
-    enter: async () => ({ principal: "alice" }),
-    sessions: { require: async (id: string) => ({ id, logLevel: 0 }), standing: async () => "s1" },
-    stateKey: createSecretKey(new Uint8Array(32)),
+  const door = await openTestDoor({
     tools: {
-      async listTools() {
+      listTools() {
         if (!services.hasRoom) refuse("resource_exhausted", "no room", { reason: "SHARE_EXCEEDED" });
-        return { toolsRevision: "1", tools: [], sources: [source], nextPageToken: "" };
+        return { toolsRevision: "1", sources: [source] };
       },
     },
     content: {
-      listResources: async () => ({ resources: [{ uri: URI, name: "one", icons: [] }], nextPageToken: "" }),
-      async *watchResources(_: object, { signal }: CallOptions) {
+      listResources: () => ({ resources: [{ uri: URI, name: "one" }] }),
+      async *watchResources(_, { signal }) {
         services.watching += 1;
-        yield { watched: [{ source: "files", uri: URI }], unwatched: [], updated: [] };
-        if (signal && !signal.aborted) await once(signal, "abort");
+        yield { watched: [{ source: "files", uri: URI }] };
+        if (!signal.aborted) await once(signal, "abort");
         services.watching -= 1;
       },
     },
-    calls: {},
-    onFault: () => {},
-    inSpan: createInSpan(undefined),
-    maxBytes: 1_000_000,
-    stopping: new AbortController().signal,
-    metadata: { challenge: "" },
-  } as unknown as McpDoorOptions;
-  const door = createMcpDoor(parts);
-  const server = createServer((request, response) => void door.takes(request, response, request)).listen(
-    0,
-    "127.0.0.1",
-  );
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`;
-  const close = async () => void server.close();
-  return { url, services, [Symbol.asyncDispose]: close };
+  });
+  return { ...door, services };
 }
 
 const isLeft = (services: { watching: number }) =>

@@ -1,14 +1,9 @@
-import { createSecretKey } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
-import { ToolCallSchema, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
-import { createInSpan } from "#runtime/telemetry/in-span.ts";
-import { createMcpDoor, type McpDoorOptions } from "../mcp-door.ts";
+import { openTestDoor, postMessage } from "../../testing/mcp-door.ts";
 import { HeldCalls } from "./held-calls.ts";
 import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
 
@@ -66,13 +61,10 @@ it("LOOP-14 a task whose record cannot be read at all is told as its call ended,
 it("DOOR-2 who waits for the result of a task gets it, though its record cannot be read for a moment", async () => {
   let reads = 0;
   const task = { callId: "c1", tool: "pay", principal: "alice", argumentsJson: "{}" };
-  const door = createMcpDoor({
-    enter: async () => ({ principal: "alice" }),
-    sessions: { require: async (id: string) => ({ id, logLevel: 0 }) },
-    stateKey: createSecretKey(new Uint8Array(32)),
+  await using door = await openTestDoor({
     tools: {
       async *callTool() {
-        yield create(CallToolResponseSchema, { event: { case: "result", value: { outputJson: "1" } } });
+        yield { event: { case: "result", value: { outputJson: "1" } } };
       },
     },
     calls: {
@@ -80,32 +72,10 @@ it("DOOR-2 who waits for the result of a task gets it, though its record cannot 
         reads += 1;
         if (reads > 3 && reads <= 6) throw away();
         const state = reads > 6 ? ToolCallState.RESOLVED : ToolCallState.STARTED;
-        return { call: create(ToolCallSchema, { ...task, state, result: { outputJson: '"paid"' } }) };
+        return { call: { ...task, state, result: { outputJson: '"paid"' } } };
       },
     },
-    held: new HeldCalls(),
-    takeCall: () => () => {},
-    stopping: new AbortController().signal,
-    onFault: () => {},
-    inSpan: createInSpan(undefined),
-    maxBytes: 1_000_000,
-    metadata: {},
-  } as unknown as McpDoorOptions);
-  const server = createServer((request, response) => void door.takes(request, response, request)).listen(
-    0,
-    "127.0.0.1",
-  );
-  await once(server, "listening");
-  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/clerk`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-      "mcp-session-id": "s1",
-      "mcp-protocol-version": "2025-11-25",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tasks/result", params: { taskId: "c1" } }),
   });
-  expect(await answer.text()).toContain('"text":"paid"');
-  server.close();
+  const message = { jsonrpc: "2.0", id: 1, method: "tasks/result", params: { taskId: "c1" } };
+  expect(await (await postMessage(door.url, message)).text()).toContain('"text":"paid"');
 });
