@@ -77,10 +77,11 @@ const { values, positionals } = parseArgs({
 });
 
 const onProgress = (message: string) => console.error(message);
+const rounds = { rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress };
 const benches: Record<string, () => AsyncIterable<BenchResult>> = {
   bus: measureBus,
-  call: () => measureCall({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
-  doors: () => measureDoors({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
+  call: () => measureCall(rounds),
+  doors: () => measureDoors(rounds),
   console: () =>
     measureConsole({
       rounds: Number(values.rounds),
@@ -90,13 +91,7 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
       onProgress,
     }),
   loop: measureLoop,
-  mcp: () =>
-    measureMcp({
-      rounds: Number(values.rounds),
-      roundMs: Number(values["round-ms"]),
-      sessions: Number(values.sessions ?? 20),
-      onProgress,
-    }),
+  mcp: () => measureMcp({ ...rounds, sessions: Number(values.sessions ?? 20) }),
   recovery: measureRecovery,
   parked: () =>
     measureParked({
@@ -113,15 +108,9 @@ const benches: Record<string, () => AsyncIterable<BenchResult>> = {
       perSecond: Number(values["per-second"]),
       onProgress,
     }),
-  relay: () =>
-    measureRelay({
-      rounds: Number(values.rounds),
-      roundMs: Number(values["round-ms"]),
-      sessions: Number(values.sessions ?? 1_000),
-      onProgress,
-    }),
-  start: () => measureStart({ rounds: Number(values.rounds), onProgress }),
-  workers: () => measureWorkers({ rounds: Number(values.rounds), roundMs: Number(values["round-ms"]), onProgress }),
+  relay: () => measureRelay({ ...rounds, sessions: Number(values.sessions ?? 1_000) }),
+  start: () => measureStart(rounds),
+  workers: () => measureWorkers(rounds),
 };
 
 if (values.help) {

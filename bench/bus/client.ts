@@ -5,10 +5,12 @@ import { createNatsTransport } from "#runtime/rpc/nats/client/transport.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
-import { medianOf } from "../measuring/result.ts";
-import { type Login, type Order, RAW_SUBJECT, type Report, SERVICE, UNARY_BYTES, type Way } from "./setting.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { measureLatencies } from "../measuring/latencies.ts";
+import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
+import { type Order, RAW_SUBJECT, type Report, SERVICE, UNARY_BYTES, type Way } from "./setting.ts";
 
-const { port, url, login }: Login & { port: number } = JSON.parse(process.argv[2] ?? "");
+const { port, url, login } = argumentOf<Login & { port: number }>();
 const interceptors = clientInterceptors({ telemetry: await openTelemetry({ service: SERVICE }) });
 const value = new Uint8Array(UNARY_BYTES).fill(7);
 
@@ -29,24 +31,7 @@ const call: Record<Way, () => Promise<unknown>> = {
   h2: () => h2.unary({ value }),
 };
 
-async function measureUnary(order: Extract<Order, { kind: "unary" }>): Promise<Report> {
-  const latenciesMs: number[] = [];
-  const startedAt = performance.now();
-  const endsAt = startedAt + order.durationMs;
-  const worker = async () => {
-    for (let before = performance.now(); before < endsAt; ) {
-      await call[order.way]();
-      const after = performance.now();
-      latenciesMs.push(after - before);
-      before = after;
-    }
-  };
-  await Promise.all(Array.from({ length: order.inFlight }, worker));
-  const perSecond = (latenciesMs.length * 1_000) / (performance.now() - startedAt);
-  return { kind: "unary", perSecond, p50Ms: medianOf(latenciesMs) };
-}
-
-async function measureStream(durationMs: number): Promise<Report> {
+async function measureStream(durationMs: number): Promise<number> {
   const controller = new AbortController();
   const startedAt = performance.now();
   let bytes = 0;
@@ -60,11 +45,11 @@ async function measureStream(durationMs: number): Promise<Report> {
   } catch (error) {
     if (!controller.signal.aborted) throw error; // the abort is how this reader ends an endless stream
   }
-  return { kind: "stream", megabytesPerSecond: bytes / 1e6 / (elapsedMs / 1_000) };
+  return bytes / 1e6 / (elapsedMs / 1_000);
 }
 
-process.on("message", async (order: Order) => {
-  process.send?.(order.kind === "unary" ? await measureUnary(order) : await measureStream(order.durationMs));
+answerOrders(async (order: Order): Promise<Report> => {
+  if (order.kind === "stream") return { kind: "stream", megabytesPerSecond: await measureStream(order.durationMs) };
+  return { kind: "unary", ...(await measureLatencies(call[order.way], order)) };
 });
-process.on("disconnect", () => process.exit());
-process.send?.({ kind: "ready" });
+sayReady();

@@ -2,8 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
-import { openPeer, type Peer } from "../measuring/peer.ts";
+import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { measureRounds } from "../measuring/rounds.ts";
 import type { Order, Report } from "./setting.ts";
 
 /*
@@ -15,16 +16,16 @@ const ROUNDS = 5;
 const ROUND_MS = 1_000;
 const bench = "bus";
 
-type Series = Record<"raw64" | "bus64" | "h264" | "raw1" | "bus1" | "stream", number[]>;
+const ORDERS = {
+  raw64: { kind: "unary", way: "raw", inFlight: 64, durationMs: ROUND_MS },
+  bus64: { kind: "unary", way: "bus", inFlight: 64, durationMs: ROUND_MS },
+  h264: { kind: "unary", way: "h2", inFlight: 64, durationMs: ROUND_MS },
+  raw1: { kind: "unary", way: "raw", inFlight: 1, durationMs: ROUND_MS },
+  bus1: { kind: "unary", way: "bus", inFlight: 1, durationMs: ROUND_MS },
+  stream: { kind: "stream", durationMs: ROUND_MS },
+} as const satisfies Record<string, Order>;
 
-const ORDERS: readonly [keyof Series, Order][] = [
-  ["raw64", { kind: "unary", way: "raw", inFlight: 64, durationMs: ROUND_MS }],
-  ["bus64", { kind: "unary", way: "bus", inFlight: 64, durationMs: ROUND_MS }],
-  ["h264", { kind: "unary", way: "h2", inFlight: 64, durationMs: ROUND_MS }],
-  ["raw1", { kind: "unary", way: "raw", inFlight: 1, durationMs: ROUND_MS }],
-  ["bus1", { kind: "unary", way: "bus", inFlight: 1, durationMs: ROUND_MS }],
-  ["stream", { kind: "stream", durationMs: ROUND_MS }],
-];
+type Name = keyof typeof ORDERS;
 
 export async function* measureBus(): AsyncIterable<BenchResult> {
   const series = await runRounds();
@@ -34,27 +35,21 @@ export async function* measureBus(): AsyncIterable<BenchResult> {
   yield comparedResult({ bench, metric: "stream_mb_per_s", unit: "MB/s" }, series.stream);
 }
 
-async function runRounds(): Promise<Series> {
+async function runRounds(): Promise<Record<Name, number[]>> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "bench-bus-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const { url, login } = stack.use(await openNatsServer({ directory }));
   const open = (program: string, argument: object) =>
-    openPeer<Report>(stack, new URL(`${program}.ts`, import.meta.url), { args: [JSON.stringify(argument)] });
+    openPeer<Report>(stack, new URL(`${program}.ts`, import.meta.url), { argument });
   const server = await open("server", { url, login });
   const client = await open("client", { url, login, ...server.hello });
-  const series: Series = { raw64: [], bus64: [], h264: [], raw1: [], bus1: [], stream: [] };
-  for (const [, order] of ORDERS) await measured(client, order); // warms up
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const orders = round % 2 === 0 ? ORDERS : ORDERS.toReversed();
-    for (const [name, order] of orders) series[name].push(numberFromReport(await measured(client, order), order));
-  }
-  return series;
-}
-
-async function measured(client: Peer<Report>, order: Order): Promise<Report> {
-  client.child.send(order);
-  return client.answer();
+  const names = Object.keys(ORDERS) as Name[];
+  for (const name of names) await client.ask(ORDERS[name]); // warms up
+  return await measureRounds(names, { rounds: ROUNDS, onProgress() {} }, async (name) => {
+    const order = ORDERS[name];
+    return numberFromReport(await client.ask(order), order);
+  });
 }
 
 function numberFromReport(report: Report, order: Order): number {

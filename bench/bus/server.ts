@@ -8,9 +8,11 @@ import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { openConnection } from "#runtime/rpc/nats/testing/echo-world.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
-import { type Login, RAW_SUBJECT, SERVICE, STREAM_BYTES } from "./setting.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { argumentOf, sayReady } from "../measuring/peer-process.ts";
+import { RAW_SUBJECT, SERVICE, STREAM_BYTES } from "./setting.ts";
 
-const { url, login }: Login = JSON.parse(process.argv[2] ?? "");
+const { url, login } = argumentOf<Login>();
 const logger = createLogger({ name: SERVICE });
 const interceptors = serverInterceptors({ logger, telemetry: await openTelemetry({ service: SERVICE }) });
 
@@ -35,5 +37,4 @@ await raw.flush();
 await serveOnNats({ connection: await openConnection({ url, login }) }, { service: SERVICE, routes, interceptors });
 
 const http2 = createServer(connectNodeAdapter({ routes, interceptors }));
-http2.listen(0, "127.0.0.1", () => process.send?.({ kind: "ready", port: (http2.address() as AddressInfo).port }));
-process.on("disconnect", () => process.exit());
+http2.listen(0, "127.0.0.1", () => sayReady({ port: (http2.address() as AddressInfo).port }));

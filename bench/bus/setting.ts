@@ -1,22 +1,13 @@
-import type { BusLogin } from "#runtime/bus/credentials/login.ts";
+import type { Latencies, Load } from "../measuring/latencies.ts";
 /** What the processes of the measurement agree on. */
 export const SERVICE = "bench";
 export const RAW_SUBJECT = "toolbus.bench.raw";
 export const UNARY_BYTES = 512;
 export const STREAM_BYTES = 64 * 1024;
 
-export interface Login {
-  url: string;
-  login: BusLogin;
-}
-
 export type Way = "raw" | "bus" | "h2";
 
 /** What the client process is asked to do. */
-export type Order =
-  | { kind: "unary"; way: Way; inFlight: number; durationMs: number }
-  | { kind: "stream"; durationMs: number };
+export type Order = ({ kind: "unary"; way: Way } & Load) | { kind: "stream"; durationMs: number };
 
-export type Report =
-  | { kind: "unary"; perSecond: number; p50Ms: number }
-  | { kind: "stream"; megabytesPerSecond: number };
+export type Report = ({ kind: "unary" } & Latencies) | { kind: "stream"; megabytesPerSecond: number };

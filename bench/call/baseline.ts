@@ -6,7 +6,9 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
-import { argumentOf, type Login, RAW_SUBJECT } from "./setting.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { argumentOf, sayReady } from "../measuring/peer-process.ts";
+import { RAW_SUBJECT } from "./setting.ts";
 
 const { login, agents } = argumentOf<{ login: Login; agents: string }>();
 const bus = await openBus({ ...login, name: "baseline" });
@@ -23,5 +25,4 @@ const server = createServer(
 );
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
-process.on("disconnect", () => process.exit());
-process.send?.({ kind: "ready", url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+sayReady({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });

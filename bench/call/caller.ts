@@ -9,10 +9,10 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallToolRequestSchema, type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "../../services/clients.ts";
-import { medianOf } from "../measuring/result.ts";
+import { measureLatencies } from "../measuring/latencies.ts";
+import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
 import { openHttpClient } from "./http-client.ts";
 import {
-  argumentOf,
   type CallerArguments,
   INTERNAL_TOOL,
   MCP_SERVER,
@@ -20,7 +20,6 @@ import {
   type Order,
   PROCESS_TOOL,
   RAW_SUBJECT,
-  type Report,
   SESSION,
   type Way,
 } from "./setting.ts";
@@ -75,29 +74,6 @@ const ways: Record<Way, () => Promise<unknown>> = {
   unaryBaseline: () => baselineAgents.listAgents({}),
 };
 
-async function measure({ way, inFlight, durationMs }: Order): Promise<Report> {
-  const latenciesMs: number[] = [];
-  const startedAt = performance.now();
-  const endsAt = startedAt + durationMs;
-  const worker = async () => {
-    for (let before = performance.now(); before < endsAt; ) {
-      await ways[way]();
-      const after = performance.now();
-      latenciesMs.push(after - before);
-      before = after;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  const perSecond = (latenciesMs.length * 1_000) / (performance.now() - startedAt);
-  return { kind: "report", calls: latenciesMs.length, p50Ms: medianOf(latenciesMs), perSecond };
-}
-
-process.on("message", (order: Order) => {
-  measure(order).then(
-    (report) => process.send?.(report),
-    (error: unknown) => process.send?.({ kind: "fault", text: `${order.way}: ${error}` }),
-  );
-});
-process.on("disconnect", () => process.exit());
+answerOrders(({ way, ...load }: Order) => measureLatencies(ways[way], load));
 const serverPid = JSON.parse(await callTool(onBus, `@${MCP_SERVER}/${PROCESS_TOOL}`));
-process.send?.({ kind: "ready", serverPid });
+sayReady({ serverPid });

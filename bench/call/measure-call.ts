@@ -1,5 +1,7 @@
+import type { Latencies } from "../measuring/latencies.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
-import type { Order, Report, Way } from "./setting.ts";
+import { measureRounds, type Rounds } from "../measuring/rounds.ts";
+import type { Order, Way } from "./setting.ts";
 import { type CallWorld, openCallWorld } from "./world.ts";
 
 /*
@@ -16,16 +18,10 @@ import { type CallWorld, openCallWorld } from "./world.ts";
  * call through the gateway uses of the processors, over all these processes.
  */
 
-export interface CallOptions {
-  rounds: number;
-  roundMs: number;
-  onProgress: (message: string) => void;
-}
-
 const bench = "call";
 const AT_WORK = 16;
 
-interface Measured extends Report {
+interface Measured extends Latencies {
   cpuUs: number;
 }
 
@@ -42,7 +38,7 @@ const ORDERS = {
 
 type Name = keyof typeof ORDERS;
 
-export async function* measureCall(options: CallOptions): AsyncIterable<BenchResult> {
+export async function* measureCall(options: Rounds): AsyncIterable<BenchResult> {
   const series = await runRounds(options);
   const latencies = (name: Name) => series[name].map(({ p50Ms }) => p50Ms);
   const rates = (name: Name) => series[name].map(({ perSecond }) => perSecond);
@@ -57,19 +53,14 @@ export async function* measureCall(options: CallOptions): AsyncIterable<BenchRes
   yield comparedResult({ bench, metric: "call_cpu_us", unit: "µs" }, cpuUs);
 }
 
-async function runRounds({ rounds, roundMs, onProgress }: CallOptions): Promise<Record<Name, Measured[]>> {
+async function runRounds(options: Rounds): Promise<Record<Name, Measured[]>> {
+  const { rounds, roundMs, onProgress } = options;
   await using world = await openCallWorld();
   const names = Object.keys(ORDERS) as Name[];
-  const series = Object.fromEntries(names.map((name) => [name, [] as Measured[]])) as Record<Name, Measured[]>;
   onProgress("warming up");
   for (const name of names)
     await world.measure({ way: ORDERS[name][0], inFlight: AT_WORK, durationMs: rounds * roundMs });
-  for (let round = 0; round < rounds; round += 1) {
-    onProgress(`round ${round + 1} of ${rounds}`);
-    const inOrder = round % 2 === 0 ? names : names.toReversed();
-    for (const name of inOrder) series[name].push(await measured(world, orderOf(name, roundMs)));
-  }
-  return series;
+  return await measureRounds(names, options, (name) => measured(world, orderOf(name, roundMs)));
 }
 
 function orderOf(name: Name, durationMs: number): Order {

@@ -1,4 +1,5 @@
-import type { BusLogin } from "#runtime/bus/credentials/login.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import type { Load } from "../measuring/latencies.ts";
 /** What the processes of the measurement agree on. */
 export const AGENT = "measuring";
 export const SESSION = "measured";
@@ -12,11 +13,6 @@ export const PROCESS_TOOL = "process";
 /** Answered with what it was asked: what the bus alone costs between two processes. */
 export const RAW_SUBJECT = "toolbus.bench.call";
 
-export interface Login {
-  url: string;
-  login: BusLogin;
-}
-
 /** What the caller needs to know to call each way. */
 export interface CallerArguments {
   login: Login;
@@ -28,21 +24,6 @@ export interface CallerArguments {
 
 export type Way = "raw" | "internal" | "sdk" | "mcpBus" | "mcpHttp" | "unaryHttp" | "unaryBaseline";
 
-/** What the caller's process is asked to do, and what came of it. */
-export interface Order {
-  way: Way;
-  inFlight: number;
-  durationMs: number;
-}
-
-export interface Report {
-  kind: "report";
-  calls: number;
-  p50Ms: number;
-  perSecond: number;
-}
-
-/** What the process of an MCP server or of a baseline was started with. */
-export function argumentOf<T>(): T {
-  return JSON.parse(process.argv[2] ?? "");
+export interface Order extends Load {
+  readonly way: Way;
 }

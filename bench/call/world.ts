@@ -12,12 +12,13 @@ import { openSuite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
 import { cpuMicrosecondsOf } from "../loop/figures/cpu.ts";
+import type { Latencies } from "../measuring/latencies.ts";
 import { openPeer } from "../measuring/peer.ts";
-import { AGENT, type CallerArguments, INTERNAL_TOOL, MCP_SERVER, type Order, type Report, SESSION } from "./setting.ts";
+import { AGENT, type CallerArguments, INTERNAL_TOOL, MCP_SERVER, type Order, SESSION } from "./setting.ts";
 
 /** The services that a call goes through, each a process, and beside them the caller and what it is compared with. */
 export interface CallWorld extends AsyncDisposable {
-  measure(order: Order): Promise<Report>;
+  measure(order: Order): Promise<Latencies>;
   /** What all processes that a call goes through have used of the processors so far: the caller and the MCP server, too. */
   cpuUs(): number;
 }
@@ -47,23 +48,13 @@ export async function openCallWorld(): Promise<CallWorld> {
   await until(() => sessions.createSession({ agent: AGENT, sessionId: SESSION }).catch(() => undefined)); // its file is being read
   const listed = await clientFor(bus, AgentService).listAgents({});
   const agents = Buffer.from(toBinary(ListAgentsResponseSchema, listed)).toString("base64");
-  const baseline = await openPeer(stack, new URL("baseline.ts", import.meta.url), {
-    args: [JSON.stringify({ login, agents })],
-  });
+  const baseline = await openPeer(stack, new URL("baseline.ts", import.meta.url), { argument: { login, agents } });
   const argument: CallerArguments = { login, server, gatewayUrl: suite.url, baselineUrl: `${baseline.hello.url}` };
-  const caller = await openPeer<Report | { kind: "fault" }>(stack, new URL("caller.ts", import.meta.url), {
-    args: [JSON.stringify(argument)],
-  });
+  const caller = await openPeer<Latencies>(stack, new URL("caller.ts", import.meta.url), { argument });
   const owned = stack.move();
   const pids = () => [pid, caller.child.pid, Number(caller.hello.serverPid), ...suite.services.map((one) => one.pid)];
   return {
-    async measure(order) {
-      const answered = caller.answer();
-      caller.child.send(order);
-      const answer = await answered;
-      if (answer.kind !== "report") throw new Error(JSON.stringify(answer));
-      return answer;
-    },
+    measure: (order) => caller.ask(order),
     cpuUs: () => pids().reduce<number>((sum, one) => sum + cpuMicrosecondsOf(one ?? 0), 0),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -1,8 +1,8 @@
 /** An MCP client at each door: says how long a call or a list took, and how many there were. */
 import { type CallToolResult, Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { argumentOf } from "../call/setting.ts";
-import { quantileOf } from "../loop/figures/quantile.ts";
-import { type Order, type Report, SLOW_TEXT, SLOW_TOOL, TOOL, type Way } from "./setting.ts";
+import { type Latencies, measureLatencies } from "../measuring/latencies.ts";
+import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
+import { type Order, SLOW_TEXT, SLOW_TOOL, TOOL, type Way } from "./setting.ts";
 
 const urls = argumentOf<Record<Way, string>>();
 const text = "a line of text that comes back";
@@ -41,33 +41,11 @@ async function openClient(url: string): Promise<Does> {
 const opened = Object.entries(urls).map(async ([way, url]) => [way, await openClient(url)]);
 const ways = Object.fromEntries(await Promise.all(opened)) as Record<Way, Does>;
 
-async function measure({ way, does, inFlight, durationMs }: Order): Promise<Report> {
-  const latenciesMs: number[] = [];
-  const startedAt = performance.now();
-  const isGoingOn = () => performance.now() < startedAt + durationMs;
-  const worker = async () => {
-    for (let before = performance.now(); before < startedAt + durationMs; ) {
-      await ways[way][does]();
-      const after = performance.now();
-      latenciesMs.push(after - before);
-      before = after;
-    }
-  };
-  const waiter = async () => {
-    while (isGoingOn()) await ways[way].wait();
-  };
-  const waiters = way === "beside" ? Array.from({ length: SLOW_CALLS }, waiter) : [];
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  const perSecond = (latenciesMs.length * 1_000) / (performance.now() - startedAt);
-  await Promise.all(waiters);
-  return { p50Ms: quantileOf(latenciesMs, 0.5), p99Ms: quantileOf(latenciesMs, 0.99), perSecond };
+async function measure({ way, does, ...load }: Order): Promise<Latencies> {
+  const slowCalls = { ...load, inFlight: way === "beside" ? SLOW_CALLS : 0 };
+  const measured = [measureLatencies(ways[way][does], load), measureLatencies(ways[way].wait, slowCalls)] as const;
+  return (await Promise.all(measured))[0];
 }
 
-process.on("message", (order: Order) => {
-  measure(order).then(
-    (report) => process.send?.({ kind: "report", ...report }),
-    (error: unknown) => process.send?.({ kind: "fault", text: `${order.way}: ${error}` }),
-  );
-});
-process.on("disconnect", () => process.exit());
-process.send?.({ kind: "ready" });
+answerOrders(measure);
+sayReady();

@@ -3,10 +3,12 @@ import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { freePort } from "../../examples/free-port.ts";
 import { openBenchSuite } from "../measuring/bench-suite.ts";
+import type { Latencies } from "../measuring/latencies.ts";
 import { openPeer, type Peer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { measureRounds, type Rounds } from "../measuring/rounds.ts";
 import { measureResponses, type ResponsesOptions } from "./responses.ts";
-import { AGENT, type Order, type Report, SLOW_TOOL, SOURCE, type Way } from "./setting.ts";
+import { AGENT, type Order, SLOW_TOOL, SOURCE, type Way } from "./setting.ts";
 
 /*
  * How long does an MCP client's call take through the gateway's door, beside the proxy that people take else? Both stand in front of the
@@ -31,7 +33,7 @@ export async function* measureDoors(options: ResponsesOptions): AsyncIterable<Be
   yield* measureResponses(options);
 }
 
-export async function* measureMcpDoor(options: ResponsesOptions): AsyncIterable<BenchResult> {
+export async function* measureMcpDoor(options: Rounds): AsyncIterable<BenchResult> {
   await using stack = new AsyncDisposableStack();
   const echoing = serverOf(SOURCE, echo);
   const dead = { name: "dead", url: `http://127.0.0.1:${await freePort()}` };
@@ -44,9 +46,9 @@ export async function* measureMcpDoor(options: ResponsesOptions): AsyncIterable<
   const doors = { door: at(AGENT), beside: at("beside"), many: at("many") };
   const proxies = { proxy: await openProxy(stack, echo), manyProxy: await openProxy(stack, many) };
   const urls: Record<Way, string> = { ...doors, ...proxies };
-  const caller = await openPeer<Report>(stack, new URL("caller.ts", import.meta.url), { args: [JSON.stringify(urls)] });
+  const caller = await openPeer<Latencies>(stack, new URL("caller.ts", import.meta.url), { argument: urls });
   const series = await runRounds(caller, options);
-  const compared = (metric: string, [one, other]: readonly [Series, Series], figure: keyof Report) => {
+  const compared = (metric: string, [one, other]: readonly [Series, Series], figure: keyof Latencies) => {
     const unit = figure === "perSecond" ? "1/s" : "ms";
     const figures = (name: Series) => series[name].map((report) => report[figure]);
     return comparedResult({ bench, metric, unit }, figures(one), figures(other));
@@ -95,25 +97,11 @@ const ORDERS = {
 
 type Series = keyof typeof ORDERS;
 
-async function runRounds(
-  caller: Peer<Report>,
-  { rounds, roundMs, onProgress }: ResponsesOptions,
-): Promise<Record<Series, Report[]>> {
-  const names = Object.keys(ORDERS) as Series[];
-  const series = Object.fromEntries(names.map((name) => [name, [] as Report[]])) as Record<Series, Report[]>;
+async function runRounds(caller: Peer<Latencies>, options: Rounds): Promise<Record<Series, Latencies[]>> {
+  const { rounds, roundMs: durationMs, onProgress } = options;
   onProgress("warming up");
-  for (const way of ["door", "beside", "proxy"] as const)
-    await measured(caller, { way, does: "call", inFlight: AT_WORK, durationMs: rounds * roundMs });
-  for (let round = 0; round < rounds; round += 1) {
-    onProgress(`round ${round + 1} of ${rounds}`);
-    for (const name of round % 2 === 0 ? names : names.toReversed())
-      series[name].push(await measured(caller, { ...ORDERS[name], durationMs: roundMs }));
-  }
-  return series;
-}
-
-function measured(caller: Peer<Report>, order: Order): Promise<Report> {
-  const answer = caller.answer();
-  caller.child.send(order);
-  return answer;
+  const warmUp = { does: "call", inFlight: AT_WORK, durationMs: rounds * durationMs } as const;
+  for (const way of ["door", "beside", "proxy"] as const) await caller.ask({ way, ...warmUp } satisfies Order);
+  const names = Object.keys(ORDERS) as Series[];
+  return measureRounds(names, options, (name) => caller.ask({ ...ORDERS[name], durationMs } satisfies Order));
 }

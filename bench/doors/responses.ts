@@ -13,15 +13,13 @@ import { bindToCore, deltaMs, mostHeld, type Speaking, speak } from "../loop/fig
 import { type Plan, quiet } from "../loop/plan.ts";
 import { loopServices, openWorld, type World } from "../loop/world.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import type { Rounds } from "../measuring/rounds.ts";
 
 const bench = "doors";
 /** Runs that are not looked at: code and caches are cold. */
 const WARMING = 20;
 
-export interface ResponsesOptions {
-  readonly rounds: number;
-  readonly roundMs: number;
-  readonly onProgress: (message: string) => void;
+export interface ResponsesOptions extends Rounds {
   /** How many streams are tried, in growing counts. */
   readonly streams?: readonly number[] | undefined;
 }
@@ -42,7 +40,7 @@ export async function* measureResponses(options: ResponsesOptions): AsyncIterabl
 }
 
 /** The median of each round. */
-async function overheads(world: World, { rounds, roundMs }: ResponsesOptions): Promise<number[]> {
+async function overheads(world: World, { rounds, roundMs }: Rounds): Promise<number[]> {
   for (let count = 0; count < WARMING; count += 1) await timeToFirstDelta(world);
   const medians: number[] = [];
   for (let round = 0; round < rounds; round += 1) {

@@ -1,3 +1,5 @@
+import type { Load } from "../measuring/latencies.ts";
+
 /** What the processes of the measurement agree on. */
 export const AGENT = "measuring";
 export const SOURCE = "echo";
@@ -13,16 +15,7 @@ export const SLOW_MS = 1_000;
  */
 export type Way = "door" | "proxy" | "beside" | "many" | "manyProxy";
 
-/** What the caller's process is asked to do, and what came of it. */
-export interface Order {
-  way: Way;
-  does: "call" | "list";
-  inFlight: number;
-  durationMs: number;
-}
-
-export interface Report {
-  p50Ms: number;
-  p99Ms: number;
-  perSecond: number;
+export interface Order extends Load {
+  readonly way: Way;
+  readonly does: "call" | "list";
 }

@@ -1,5 +1,6 @@
 /** Loops of the AI SDK in memory, with the model and the tool of the measurement: what there is to compare with. */
 import { isStepCount, jsonSchema, ToolLoopAgent, tool } from "ai";
+import { answerOrders, sayReady } from "../measuring/peer-process.ts";
 import type { Plan } from "./plan.ts";
 import { createPlannedModel } from "./planned-model.ts";
 
@@ -25,10 +26,9 @@ async function follow(plan: Plan): Promise<number> {
   return deltas;
 }
 
-process.on("message", async (plans: Plan[]) => {
+answerOrders(async (plans: readonly Plan[]) => {
   const startedAtMs = performance.now();
   const deltas = await Promise.all(plans.map(follow));
-  process.send?.({ ms: performance.now() - startedAtMs, deltas });
+  return { ms: performance.now() - startedAtMs, deltas };
 });
-process.on("disconnect", () => process.exit());
-process.send?.({ kind: "ready" });
+sayReady();

@@ -8,9 +8,7 @@
  * `streamed_steps_of_one_per_s`: of one run alone, which is what its client waits for.
  */
 
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
 import { type Plan, quiet } from "./plan.ts";
 import { followToEnd, startRun, type World } from "./world.ts";
@@ -22,24 +20,20 @@ const trials = [
 ];
 
 export async function* measureSteps(world: World): AsyncIterable<BenchResult> {
-  const child = fork(fileURLToPath(new URL("in-memory.ts", import.meta.url)));
-  try {
-    await once(child, "message");
-    for (const { metric, runs, turns } of trials) {
-      const ours: number[] = [];
-      const theirs: number[] = [];
-      for (let round = 0; round <= rounds; round += 1) {
-        const plans = () =>
-          Array.from({ length: runs }, () => ({ ...quiet, turns, deltas: 25, id: crypto.randomUUID() }));
-        const pair = [await msOfRuns(world, plans()), await msInMemory(child, plans())] as const;
-        if (round === 0) continue; // warms up
-        ours.push((runs * turns * 1_000) / pair[0]);
-        theirs.push((runs * turns * 1_000) / pair[1]);
-      }
-      yield comparedResult({ bench: "loop", metric, unit: "1/s" }, ours, theirs);
+  await using stack = new AsyncDisposableStack();
+  const inMemory = await openPeer<{ ms: number }>(stack, new URL("in-memory.ts", import.meta.url));
+  for (const { metric, runs, turns } of trials) {
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    for (let round = 0; round <= rounds; round += 1) {
+      const plans = () =>
+        Array.from({ length: runs }, () => ({ ...quiet, turns, deltas: 25, id: crypto.randomUUID() }));
+      const pair = [await msOfRuns(world, plans()), (await inMemory.ask(plans())).ms] as const;
+      if (round === 0) continue; // warms up
+      ours.push((runs * turns * 1_000) / pair[0]);
+      theirs.push((runs * turns * 1_000) / pair[1]);
     }
-  } finally {
-    child.kill();
+    yield comparedResult({ bench: "loop", metric, unit: "1/s" }, ours, theirs);
   }
 }
 
@@ -52,10 +46,4 @@ async function msOfRuns(world: World, plans: readonly Plan[]): Promise<number> {
     }),
   );
   return performance.now() - startedAtMs;
-}
-
-async function msInMemory(child: ChildProcess, plans: readonly Plan[]): Promise<number> {
-  child.send(plans);
-  const [{ ms }] = (await once(child, "message")) as [{ ms: number }];
-  return ms;
 }

@@ -5,9 +5,10 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "../../services/clients.ts";
-import { argumentOf, type Login } from "../call/setting.ts";
-import { medianOf } from "../measuring/result.ts";
-import { type Order, type Report, SESSION, SOURCES, TOOL, type Way } from "./setting.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { measureLatencies } from "../measuring/latencies.ts";
+import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
+import { type Order, SESSION, SOURCES, TOOL, type Way } from "./setting.ts";
 
 const { login, server, url } = argumentOf<{ login: Login; server: readonly string[]; url: string }>();
 const [command = "", ...args] = server;
@@ -39,27 +40,10 @@ const ways: Record<Way, () => Promise<unknown>> = {
   "sdk-http": await openSdk(new StreamableHTTPClientTransport(new URL(url))),
 };
 
-async function measure({ way, inFlight, durationMs }: Order): Promise<Report> {
-  const latenciesMs: number[] = [];
-  const endsAt = performance.now() + durationMs;
-  const worker = async () => {
-    for (let before = performance.now(); before < endsAt; ) {
-      const answer = await ways[way]();
-      if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
-      const after = performance.now();
-      latenciesMs.push(after - before);
-      before = after;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  return { p50Ms: medianOf(latenciesMs) };
+async function callEcho(way: Way): Promise<void> {
+  const answer = await ways[way]();
+  if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
 }
 
-process.on("message", (order: Order) => {
-  measure(order).then(
-    (report) => process.send?.({ kind: "report", ...report }),
-    (error: unknown) => process.send?.({ kind: "fault", text: `${order.way}: ${error}` }),
-  );
-});
-process.on("disconnect", () => process.exit());
-process.send?.({ kind: "ready" });
+answerOrders(({ way, ...load }: Order) => measureLatencies(() => callEcho(way), load));
+sayReady();

@@ -6,10 +6,12 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../services/clients.ts";
 import { type BenchSuite, openBenchSuite } from "../measuring/bench-suite.ts";
-import { openPeer, type Peer } from "../measuring/peer.ts";
+import type { Latencies } from "../measuring/latencies.ts";
+import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import { measureRounds, type Rounds } from "../measuring/rounds.ts";
 import { bytesOfDescendants } from "./memory.ts";
-import { AGENT, type Order, type Report, SESSION, SOURCES, TOOL, type Way } from "./setting.ts";
+import { AGENT, type Order, SESSION, SOURCES, TOOL, type Way } from "./setting.ts";
 
 /*
  * How long does a call of an MCP server's tool take, as a session calls it over the bus, and what does a session hold that has a
@@ -26,12 +28,9 @@ const WARM_UP = 16;
 const WAYS: readonly Way[] = ["bus-stdio", "sdk-stdio", "bus-http", "sdk-http"];
 const server = [process.execPath, fileURLToPath(new URL("../call/mcp-server.ts", import.meta.url))] as const;
 
-export interface McpOptions {
-  rounds: number;
-  roundMs: number;
+export interface McpOptions extends Rounds {
   /** How many sessions with a server of their own are opened to see what one holds. */
-  sessions: number;
-  onProgress: (message: string) => void;
+  readonly sessions: number;
 }
 
 export async function* measureMcp(options: McpOptions): AsyncIterable<BenchResult> {
@@ -75,29 +74,15 @@ async function listedIn({ bus }: BenchSuite, sessionId: string): Promise<void> {
   if (missing.length > 0) throw new Error(`${missing} is not listed: ${JSON.stringify(sources)}`);
 }
 
-async function runRounds(
-  { login }: BenchSuite,
-  url: string,
-  { rounds, roundMs, onProgress }: McpOptions,
-): Promise<Record<Way, number[]>> {
+async function runRounds({ login }: BenchSuite, url: string, options: Rounds): Promise<Record<Way, number[]>> {
   await using stack = new AsyncDisposableStack();
-  const args = [JSON.stringify({ login, server, url })];
-  const caller = await openPeer<Report>(stack, new URL("caller.ts", import.meta.url), { args });
-  const series: Record<Way, number[]> = { "bus-stdio": [], "sdk-stdio": [], "bus-http": [], "sdk-http": [] };
+  const argument = { login, server, url };
+  const caller = await openPeer<Latencies>(stack, new URL("caller.ts", import.meta.url), { argument });
+  const measured = async (order: Order) => (await caller.ask(order)).p50Ms;
+  const { rounds, roundMs: durationMs, onProgress } = options;
   onProgress("warming up");
-  for (const way of WAYS) await measured(caller, { way, inFlight: WARM_UP, durationMs: rounds * roundMs });
-  for (let round = 0; round < rounds; round += 1) {
-    onProgress(`round ${round + 1} of ${rounds}`);
-    for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed())
-      series[way].push((await measured(caller, { way, inFlight: 1, durationMs: roundMs })).p50Ms);
-  }
-  return series;
-}
-
-function measured(caller: Peer<Report>, order: Order): Promise<Report> {
-  const answer = caller.answer();
-  caller.child.send(order);
-  return answer;
+  for (const way of WAYS) await measured({ way, inFlight: WARM_UP, durationMs: rounds * durationMs });
+  return await measureRounds(WAYS, options, (way) => measured({ way, inFlight: 1, durationMs }));
 }
 
 /** What one of them adds; the first few are not counted, with whom the services grow once and for all. */

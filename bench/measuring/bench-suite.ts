@@ -7,11 +7,16 @@ import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";
 
+export interface Login {
+  readonly url: string;
+  readonly login: BusLogin;
+}
+
 export interface BenchSuite {
   /** Its files, deleted with the stack. */
   readonly directory: string;
   readonly gatewayUrl: string;
-  readonly login: { url: string; login: BusLogin };
+  readonly login: Login;
   readonly bus: Bus;
 }
 

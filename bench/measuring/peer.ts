@@ -7,12 +7,13 @@ export interface Peer<Answer> {
   readonly child: ChildProcess;
   /** What it said when it was ready. */
   readonly hello: Record<string, unknown>;
-  /** The next message that it sends. */
-  answer(): Promise<Answer>;
+  /** Sends it an order; gives what it answers. */
+  ask(order: object): Promise<Answer>;
 }
 
 export interface PeerOptions {
-  readonly args?: readonly string[];
+  /** What the program reads by `argumentOf`. */
+  readonly argument?: unknown;
   /** Further variables. */
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -21,10 +22,10 @@ export interface PeerOptions {
 export async function openPeer<Answer>(
   stack: AsyncDisposableStack,
   program: URL,
-  { args = [], env = {} }: PeerOptions = {},
+  { argument = {}, env = {} }: PeerOptions = {},
 ): Promise<Peer<Answer>> {
   const name = fileURLToPath(program);
-  const child = fork(program, args, {
+  const child = fork(program, [JSON.stringify(argument)], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
@@ -43,5 +44,15 @@ export async function openPeer<Answer>(
   const next = async () => (await Promise.race([once(child, "message"), broken]))[0];
   const hello = await next();
   if (hello.kind !== "ready") throw new Error(`${name}: ${JSON.stringify(hello)}`);
-  return { child, hello, answer: next };
+  return {
+    child,
+    hello,
+    async ask(order) {
+      const answered = next();
+      child.send(order);
+      const answer = await answered;
+      if (answer.kind === "fault") throw new Error(`${name}: ${JSON.stringify(order)}: ${answer.text}`);
+      return answer;
+    },
+  };
 }

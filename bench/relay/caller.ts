@@ -3,7 +3,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { argumentOf } from "../call/setting.ts";
+import { argumentOf, sayFault, sayReady } from "../measuring/peer-process.ts";
 import { AGENT, CALLER, TOOL } from "./setting.ts";
 
 const { gatewayUrl, sessions: wanted } = argumentOf<{ gatewayUrl: string; sessions: number }>();
@@ -34,16 +34,15 @@ async function open(index: number): Promise<string> {
   };
   serve().catch((error: unknown) => {
     attached.reject(error);
-    process.send?.({ kind: "fault", text: String(error) });
+    sayFault(error);
   });
   return attached.promise;
 }
 
-process.on("disconnect", () => process.exit());
 const sessionIds: string[] = [];
 let next = 0;
 const worker = async () => {
   while (next < wanted) sessionIds.push(await open(next++));
 };
 await Promise.all(Array.from({ length: AT_ONCE }, worker));
-process.send?.({ kind: "ready", sessionIds });
+sayReady({ sessionIds });

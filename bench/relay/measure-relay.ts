@@ -3,12 +3,13 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../services/clients.ts";
-import { quantileOf } from "../loop/figures/quantile.ts";
 import { type BenchSuite, openBenchSuite } from "../measuring/bench-suite.ts";
+import { type Latencies, type Load, measureLatencies } from "../measuring/latencies.ts";
 import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
+import type { Rounds } from "../measuring/rounds.ts";
 import { openParts } from "./parts.ts";
-import { AGENT, CALLER, type Order, type Report, TOOL } from "./setting.ts";
+import { AGENT, CALLER, TOOL } from "./setting.ts";
 
 /*
  * How long does a call take of a tool of the program that opened the session? It is asked for over the bus, as a run asks; the
@@ -19,12 +20,14 @@ import { AGENT, CALLER, type Order, type Report, TOOL } from "./setting.ts";
 const bench = "relay";
 const AT_WORK = 200;
 
-export interface RelayOptions {
-  rounds: number;
-  roundMs: number;
+export interface RelayOptions extends Rounds {
   /** How many sessions have a caller attached at once. */
-  sessions: number;
-  onProgress: (message: string) => void;
+  readonly sessions: number;
+}
+
+/** The sessions are called in turn. */
+interface Order extends Load {
+  readonly sessionIds: readonly string[];
 }
 
 export async function* measureRelay(options: RelayOptions): AsyncIterable<BenchResult> {
@@ -65,11 +68,11 @@ export async function* measureRelay(options: RelayOptions): AsyncIterable<BenchR
   );
 }
 
-interface Rounds extends RelayOptions {
-  bare: (durationMs: number) => Promise<number>;
-}
-
-async function runRounds(suite: BenchSuite, sessionIds: readonly string[], options: Rounds) {
+async function runRounds(
+  suite: BenchSuite,
+  sessionIds: readonly string[],
+  options: RelayOptions & { bare: (durationMs: number) => Promise<number> },
+) {
   const { rounds, roundMs: durationMs, onProgress, bare } = options;
   const orders = {
     alone: { inFlight: 1, durationMs, sessionIds },
@@ -77,7 +80,7 @@ async function runRounds(suite: BenchSuite, sessionIds: readonly string[], optio
   };
   onProgress("warming up");
   for (const order of [orders.many, orders.alone]) await measured(suite, { ...order, durationMs: 3 * durationMs });
-  const reports: Record<keyof typeof orders, Report[]> = { alone: [], many: [] };
+  const reports: Record<keyof typeof orders, Latencies[]> = { alone: [], many: [] };
   const parts: number[] = [];
   for (let round = 0; round < rounds; round += 1) {
     onProgress(`round ${round + 1} of ${rounds}`);
@@ -94,8 +97,9 @@ async function openCaller(
   { gatewayUrl }: BenchSuite,
   sessions: number,
 ): Promise<readonly string[]> {
-  const args = [JSON.stringify({ gatewayUrl, sessions })];
-  const { hello } = await openPeer(stack, new URL("caller.ts", import.meta.url), { args });
+  const { hello } = await openPeer(stack, new URL("caller.ts", import.meta.url), {
+    argument: { gatewayUrl, sessions },
+  });
   return hello.sessionIds as string[];
 }
 
@@ -109,18 +113,7 @@ async function call({ bus }: BenchSuite, sessionId: string): Promise<void> {
   throw new Error(`the call of ${sessionId} ended without a result`);
 }
 
-async function measured(suite: BenchSuite, { inFlight, durationMs, sessionIds }: Order): Promise<Report> {
-  const latenciesMs: number[] = [];
-  const endsAt = performance.now() + durationMs;
+function measured(suite: BenchSuite, { sessionIds, ...load }: Order): Promise<Latencies> {
   let turn = 0;
-  const worker = async () => {
-    for (let before = performance.now(); before < endsAt; ) {
-      await call(suite, sessionIds[turn++ % sessionIds.length] ?? "");
-      const after = performance.now();
-      latenciesMs.push(after - before);
-      before = after;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  return { calls: latenciesMs.length, p50Ms: quantileOf(latenciesMs, 0.5), p95Ms: quantileOf(latenciesMs, 0.95) };
+  return measureLatencies(() => call(suite, sessionIds[turn++ % sessionIds.length] ?? ""), load);
 }

@@ -4,8 +4,8 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { RAW_SUBJECT } from "../call/setting.ts";
-import { quantileOf } from "../loop/figures/quantile.ts";
 import type { BenchSuite } from "../measuring/bench-suite.ts";
+import { measureLatencies } from "../measuring/latencies.ts";
 import { openPeer } from "../measuring/peer.ts";
 
 /*
@@ -30,8 +30,9 @@ export async function openParts(
   { bus, login }: BenchSuite,
 ): Promise<(durationMs: number) => Promise<number>> {
   const agents = Buffer.from(toBinary(ListAgentsResponseSchema, create(ListAgentsResponseSchema))).toString("base64");
-  const args = [JSON.stringify({ login, agents })];
-  const { hello } = await openPeer(stack, new URL("../call/baseline.ts", import.meta.url), { args });
+  const { hello } = await openPeer(stack, new URL("../call/baseline.ts", import.meta.url), {
+    argument: { login, agents },
+  });
   const client = createClient(AgentService, createConnectTransport({ baseUrl: String(hello.url), httpVersion: "2" }));
   const config = { name: STREAM, subjects: [SUBJECT], max_msgs_per_subject: 1, num_replicas: 1 };
   await ask(bus, `$JS.API.STREAM.CREATE.${STREAM}`, config);
@@ -44,7 +45,7 @@ export async function openParts(
   return async (durationMs) => {
     let sumMs = 0;
     for (const [name, count] of Object.entries(STEPS) as [keyof typeof STEPS, number][])
-      sumMs += count * (await medianMs(steps[name], durationMs / 4));
+      sumMs += count * (await measureLatencies(steps[name], { inFlight: 1, durationMs: durationMs / 4 })).p50Ms;
     return sumMs;
   };
 }
@@ -52,16 +53,4 @@ export async function openParts(
 async function ask({ connection }: Bus, subject: string, question: object): Promise<void> {
   const answer: { error?: unknown } = (await connection.request(subject, JSON.stringify(question))).json();
   if (answer.error) throw new Error(`${subject}: ${JSON.stringify(answer.error)}`);
-}
-
-async function medianMs(step: () => Promise<unknown>, durationMs: number): Promise<number> {
-  const times: number[] = [];
-  const endsAt = performance.now() + durationMs;
-  for (let before = performance.now(); before < endsAt; ) {
-    await step();
-    const after = performance.now();
-    times.push(after - before);
-    before = after;
-  }
-  return quantileOf(times, 0.5);
 }

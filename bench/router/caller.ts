@@ -4,10 +4,11 @@ import { setTimeout } from "node:timers/promises";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { clientFor } from "../../services/clients.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
 import {
   CALLERS_ROUTER,
   INTERNAL_TOOL,
-  type Login,
   type Order,
   PROVIDER_TOOL,
   RAW_SUBJECT,
@@ -16,7 +17,7 @@ import {
   TOOL,
 } from "./setting.ts";
 
-const { sessionId, ...login }: Login & { sessionId: string } = JSON.parse(process.argv[2] ?? "");
+const { sessionId, ...login } = argumentOf<Login & { sessionId: string }>();
 const bus = await openBus({ ...login, name: "caller" });
 const router = clientFor(bus, ToolService, { process: CALLERS_ROUTER });
 
@@ -56,14 +57,8 @@ async function measure({ way, calls, inFlight, perSecond }: Order): Promise<Repo
     }
   };
   await Promise.all(Array.from({ length: inFlight }, worker));
-  return { kind: "report", latenciesMs, tookMs: performance.now() - startedAt };
+  return { latenciesMs, tookMs: performance.now() - startedAt };
 }
 
-process.on("message", (order: Order) => {
-  measure(order).then(
-    (report) => process.send?.(report),
-    (error: unknown) => process.send?.({ kind: "fault", text: `${error}` }),
-  );
-});
-process.on("disconnect", () => process.exit());
-process.send?.({ kind: "ready" });
+answerOrders(measure);
+sayReady();

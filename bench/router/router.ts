@@ -2,5 +2,6 @@
 import { runService } from "#runtime/lifecycle/run-service.ts";
 import { readConfig } from "../../services/tool-router/config.ts";
 import { openService } from "../../services/tool-router/service.ts";
+import { argumentOf } from "../measuring/peer-process.ts";
 
-await runService({ name: process.argv[2] ?? "tool-router", readConfig, openService });
+await runService({ name: argumentOf<string>(), readConfig, openService });

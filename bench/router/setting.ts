@@ -1,4 +1,3 @@
-import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 /** What the processes of the measurement agree on. */
 export const TOOL = "measured";
 export const AGENT = "measuring";
@@ -12,11 +11,6 @@ export const PROVIDER_TOOL = "answered";
 /** Two routers, each reached by its own name: who calls and who watches never meet the same one. */
 export const CALLERS_ROUTER = "tool-router.callers";
 export const WATCHERS_ROUTER = "tool-router.watchers";
-
-export interface Login {
-  url: string;
-  login: BusLogin;
-}
 
 /** Answered with what it was asked, by the process that watches: what the bus alone costs between the two. */
 export const RAW_SUBJECT = "toolbus.bench.router";
@@ -32,10 +26,8 @@ export interface Order {
   perSecond?: number;
 }
 
-/** How long each call took, from the moment at which it was to begin. */
-
 export interface Report {
-  kind: "report";
+  /** How long each call took, from the moment at which it was to begin. */
   latenciesMs: number[];
   tookMs: number;
 }

@@ -5,18 +5,11 @@ import { openBus } from "#runtime/bus/bus.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { clientFor } from "../../services/clients.ts";
-import {
-  CALLERS_ROUTER,
-  type Login,
-  PROVIDER,
-  PROVIDER_TOOL,
-  RAW_SUBJECT,
-  SOURCE,
-  TOOL,
-  WATCHERS_ROUTER,
-} from "./setting.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { argumentOf, sayFault, sayReady } from "../measuring/peer-process.ts";
+import { CALLERS_ROUTER, PROVIDER, PROVIDER_TOOL, RAW_SUBJECT, SOURCE, TOOL, WATCHERS_ROUTER } from "./setting.ts";
 
-const login: Login = JSON.parse(process.argv[2] ?? "");
+const login = argumentOf<Login>();
 const bus = await openBus({ ...login, name: "watcher" });
 const calls = clientFor(bus, ToolCallService, { process: WATCHERS_ROUTER });
 const others = clientFor(bus, ToolCallService, { process: CALLERS_ROUTER });
@@ -28,9 +21,7 @@ async function watch(): Promise<void> {
     if (call === undefined) throw new Error(`${TOOL} is not there to be watched`);
     const answering = handed++ % 2 === 0 ? calls : others;
     const outcome = { case: "resultJson" as const, value: call.argumentsJson || "{}" };
-    void answering
-      .submitToolResult({ callId: call.callId, outcome })
-      .catch((error: unknown) => process.send?.({ kind: "fault", text: `${error}` }));
+    void answering.submitToolResult({ callId: call.callId, outcome }).catch(sayFault);
   }
 }
 
@@ -59,6 +50,5 @@ await serveOnNats(bus, {
     }),
 });
 await bus.connection.flush();
-process.on("disconnect", () => process.exit());
-void watch().catch((error: unknown) => process.send?.({ kind: "fault", text: `the watch ended: ${error}` }));
-process.send?.({ kind: "ready" });
+void watch().catch((error: unknown) => sayFault(`the watch ended: ${error}`));
+sayReady();

@@ -21,8 +21,6 @@ import {
   WATCHERS_ROUTER,
 } from "./setting.ts";
 
-type Answer = { kind: "fault" } | Report;
-
 /** A real nats-server, two routers, one who calls and one who watches: five processes beside this one. */
 export interface RouterWorld extends AsyncDisposable {
   measure(order: Order): Promise<Report>;
@@ -46,11 +44,8 @@ export async function openRouterWorld(): Promise<RouterWorld> {
     NATS_URL: url,
     TOOLBUS_BUS_CREDENTIALS: credentials,
   };
-  const open = async (program: string, argument: string, more: NodeJS.ProcessEnv = {}) => {
-    const peer = await openPeer<Answer>(stack, new URL(`${program}.ts`, import.meta.url), {
-      args: [argument],
-      env: more,
-    });
+  const open = async (program: string, argument: unknown, env: NodeJS.ProcessEnv = {}) => {
+    const peer = await openPeer<Report>(stack, new URL(`${program}.ts`, import.meta.url), { argument, env });
     pids.push(peer.child.pid ?? 0);
     return peer;
   };
@@ -60,17 +55,11 @@ export async function openRouterWorld(): Promise<RouterWorld> {
   const sessionId = "measured";
   const sessions = clientFor(bus, SessionService, { process: CALLERS_ROUTER });
   await until(() => sessions.createSession({ agent: AGENT, sessionId }).catch(() => undefined)); // its file is being read
-  await open("watcher", JSON.stringify(login));
-  const caller = await open("caller", JSON.stringify({ ...login, sessionId }));
+  await open("watcher", login);
+  const caller = await open("caller", { ...login, sessionId });
   const owned = stack.move();
   return {
-    async measure(order) {
-      const answered = caller.answer();
-      caller.child.send(order);
-      const answer = await answered;
-      if (answer.kind !== "report") throw new Error(JSON.stringify(answer));
-      return answer;
-    },
+    measure: (order) => caller.ask(order),
     cpuMs: () => pids.reduce((sum, one) => sum + cpuMicrosecondsOf(one) / 1_000, 0),
     routerCpuMs: () => cpuMicrosecondsOf(called.child.pid ?? 0) / 1_000,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

@@ -5,10 +5,11 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openBus } from "#runtime/bus/bus.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../services/clients.ts";
-import { argumentOf, type Login } from "../call/setting.ts";
-import { medianOf } from "../measuring/result.ts";
+import type { Login } from "../measuring/bench-suite.ts";
+import { measureLatencies } from "../measuring/latencies.ts";
+import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
 import { openPipe } from "./pipe.ts";
-import { type Order, type Report, SESSION, SOURCE, TOOL, type Way } from "./setting.ts";
+import { type Order, SESSION, SOURCE, TOOL, type Way } from "./setting.ts";
 
 const { login, path } = argumentOf<{ login: Login; path: string }>();
 const bus = await openBus({ ...login, name: "caller" });
@@ -38,33 +39,14 @@ const ways: Record<Way, () => Promise<unknown>> = {
   pipe: () => pipe.call(TOOL, { text }),
 };
 
-async function measure({ way, inFlight, durationMs }: Order): Promise<Report> {
-  const latenciesMs: number[] = [];
-  const startedAt = performance.now();
-  const endsAt = startedAt + durationMs;
-  const worker = async () => {
-    for (let before = performance.now(); before < endsAt; ) {
-      const answer = await ways[way]();
-      if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
-      const after = performance.now();
-      latenciesMs.push(after - before);
-      before = after;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  const perSecond = (latenciesMs.length * 1_000) / (performance.now() - startedAt);
-  return { p50Ms: medianOf(latenciesMs), perSecond };
+async function callEcho(way: Way): Promise<void> {
+  const answer = await ways[way]();
+  if (answer !== text) throw new Error(`${way} was answered with ${JSON.stringify(answer)}`);
 }
 
-process.on("message", (order: Order) => {
-  measure(order).then(
-    (report) => process.send?.({ kind: "report", ...report }),
-    (error: unknown) => process.send?.({ kind: "fault", text: `${order.way}: ${error}` }),
-  );
-});
-process.on("disconnect", () => process.exit());
+answerOrders(({ way, ...load }: Order) => measureLatencies(() => callEcho(way), load));
 // The worker is started by its first call, once the router knows it.
 for (const way of ["pipe", "execute", "call"] as const) {
   await until(async () => (await ways[way]().catch(() => undefined)) === text, { timeoutMs: 60_000 });
 }
-process.send?.({ kind: "ready" });
+sayReady();

@@ -4,9 +4,11 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { clientFor } from "../../services/clients.ts";
 import { openBenchSuite } from "../measuring/bench-suite.ts";
+import type { Latencies } from "../measuring/latencies.ts";
 import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
-import { AGENT, type Order, type Report, SESSION, SOURCE, TOOL, WORKER } from "./setting.ts";
+import { measureRounds, type Rounds } from "../measuring/rounds.ts";
+import { AGENT, type Order, SESSION, SOURCE, TOOL, WORKER } from "./setting.ts";
 
 /*
  * How long does a call of a Python function take whose worker is warm? Router, pool, caller and the nats-server are processes of
@@ -31,13 +33,7 @@ const ORDERS = {
 
 type Name = keyof typeof ORDERS;
 
-export interface WorkersOptions {
-  rounds: number;
-  roundMs: number;
-  onProgress: (message: string) => void;
-}
-
-export async function* measureWorkers(options: WorkersOptions): AsyncIterable<BenchResult> {
+export async function* measureWorkers(options: Rounds): AsyncIterable<BenchResult> {
   const series = await runRounds(options);
   const latencies = (name: Name) => series[name].map(({ p50Ms }) => p50Ms);
   const rates = (name: Name) => series[name].map(({ perSecond }) => perSecond);
@@ -46,24 +42,17 @@ export async function* measureWorkers(options: WorkersOptions): AsyncIterable<Be
   yield comparedResult({ bench, metric: "worker_per_s_16", unit: "1/s" }, rates("call16"), rates("pipe16"));
 }
 
-async function runRounds({ rounds, roundMs, onProgress }: WorkersOptions): Promise<Record<Name, Report[]>> {
+async function runRounds(options: Rounds): Promise<Record<Name, Latencies[]>> {
   await using stack = new AsyncDisposableStack();
   const caller = await openCaller(stack);
   const names = Object.keys(ORDERS) as Name[];
-  const series = Object.fromEntries(names.map((name) => [name, [] as Report[]])) as Record<Name, Report[]>;
   const measured = (name: Name, durationMs: number) => {
     const [way, inFlight] = ORDERS[name];
-    const answer = caller.answer();
-    caller.child.send({ way, inFlight, durationMs } satisfies Order);
-    return answer;
+    return caller.ask({ way, inFlight, durationMs } satisfies Order);
   };
-  onProgress("warming up");
-  for (const name of names) await measured(name, 2 * roundMs);
-  for (let round = 0; round < rounds; round += 1) {
-    onProgress(`round ${round + 1} of ${rounds}`);
-    for (const name of round % 2 === 0 ? names : names.toReversed()) series[name].push(await measured(name, roundMs));
-  }
-  return series;
+  options.onProgress("warming up");
+  for (const name of names) await measured(name, 2 * options.roundMs);
+  return await measureRounds(names, options, (name) => measured(name, options.roundMs));
 }
 
 async function openCaller(stack: AsyncDisposableStack) {
@@ -83,6 +72,5 @@ async function openCaller(stack: AsyncDisposableStack) {
   await until(() => sessions.createSession({ agent: AGENT, sessionId: SESSION }).catch(() => undefined), {
     timeoutMs: 30_000,
   }); // its file is being read
-  const args = [JSON.stringify({ login, path })];
-  return openPeer<Report>(stack, new URL("caller.ts", import.meta.url), { args });
+  return openPeer<Latencies>(stack, new URL("caller.ts", import.meta.url), { argument: { login, path } });
 }
