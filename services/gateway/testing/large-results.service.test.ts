@@ -8,8 +8,8 @@ import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { readConfig } from "../config.ts";
+import { callTool } from "../mcp/http/testing/door.ts";
 import { openService } from "../service.ts";
-import { callTool } from "./mcp-door.ts";
 
 it("SEC-5 of the blocks of a result no more is read than its client is told", async () => {
   await using bus = await openTestBus();

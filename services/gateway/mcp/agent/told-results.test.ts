@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import type { CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
-import { callTool, openTestDoor } from "../../testing/mcp-door.ts";
+import { callTool, openTestDoor } from "../http/testing/door.ts";
 
 type Result = MessageInitShape<typeof CallToolResultSchema>;
 

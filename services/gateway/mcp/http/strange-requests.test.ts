@@ -5,8 +5,8 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createLoginPaths, type LoginPaths } from "../../plain/logins.ts";
-import { openTestDoor, postMessage, type TestDoor } from "../../testing/mcp-door.ts";
 import { eventIdOfCall } from "../revisions/ids/event-ids.ts";
+import { openTestDoor, postMessage, type TestDoor } from "./testing/door.ts";
 
 const faults: unknown[] = [];
 let door: TestDoor;

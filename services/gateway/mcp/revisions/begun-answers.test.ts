@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
-import { openTestDoor, postMessage } from "../../testing/mcp-door.ts";
+import { openTestDoor, postMessage } from "../http/testing/door.ts";
 
 /** A door before services that tell what they were asked for, and how far the answer was by then. */
 async function openDoor(whenAsked: (response: ServerResponse | undefined) => unknown = () => undefined) {

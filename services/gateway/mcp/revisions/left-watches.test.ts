@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { expect, it } from "vitest";
 import { refuse } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestDoor } from "../../testing/mcp-door.ts";
+import { openTestDoor } from "../http/testing/door.ts";
 
 const URI = "files://one";
 const LISTENING = {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { CallToolResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
-import { openTestDoor, postMessage } from "../../testing/mcp-door.ts";
+import { openTestDoor, postMessage } from "../http/testing/door.ts";
 import { HeldCalls } from "./held-calls.ts";
 import { createTaskCalls, type TasksOptions } from "./task-calls.ts";
 

@@ -12,11 +12,11 @@ import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
-import { createHealth } from "../health.ts";
-import { McpSessions } from "../mcp/eras/sessions.ts";
-import { createResourceMetadata } from "../mcp/http/resource-metadata.ts";
-import { createMcpDoor, type McpDoorOptions } from "../mcp/mcp-door.ts";
-import { HeldCalls } from "../mcp/tasks/held-calls.ts";
+import { createHealth } from "../../../health.ts";
+import { McpSessions } from "../../eras/sessions.ts";
+import { createMcpDoor, type McpDoorOptions } from "../../mcp-door.ts";
+import { HeldCalls } from "../../tasks/held-calls.ts";
+import { createResourceMetadata } from "../resource-metadata.ts";
 
 const AGENT = "clerk";
 
