@@ -1,7 +1,7 @@
-import { runLoopFaults } from "./loop.ts";
+import { runLoopFaults } from "./loop/loop.ts";
 import { runOutageFaults } from "./outage/outage.ts";
 import { runResumeFaults } from "./resume/resume.ts";
-import { runRouterFaults } from "./router.ts";
+import { runRouterFaults } from "./router/router.ts";
 import { runSwitchFaults } from "./switch/switch.ts";
 import { runWorkersFaults } from "./workers/workers.ts";
 

@@ -1,10 +1,10 @@
 // The short form of `npm run faults -- router`: real processes, a few kills and one freeze.
 
 import { expect, it } from "vitest";
-import { type Figure, isBroken } from "./command/report.ts";
-import { openTreeCopy } from "./processes/tree.ts";
-import { figuresFrom } from "./router/check/report.ts";
-import { runRouterFaults } from "./router/run.ts";
+import { type Figure, isBroken } from "../command/report.ts";
+import { openTreeCopy } from "../processes/tree.ts";
+import { figuresFrom } from "./check/report.ts";
+import { runRouterFaults } from "./run.ts";
 
 const quick = { seed: 5, minutes: 0.2, calls: 200, kills: 3 };
 

@@ -1,15 +1,15 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { faultCommand, listOf, Misuse } from "./command/command.ts";
-import { named, number, word, words } from "./command/options.ts";
-import { reportFinding } from "./command/report.ts";
-import { type CampaignOptions, type CampaignResult, runCampaign } from "./loop/campaign.ts";
-import type { Violation } from "./loop/history/history.ts";
-import { allPairs, faults, nameOf, type Pair, points as pointMeanings } from "./loop/plan/points.ts";
-import { withouts } from "./loop/plan/without.ts";
-import { countsByPair, coverageTable, writeTrial } from "./loop/report.ts";
-import type { TrialOutcome } from "./loop/trial.ts";
-import { openTreeCopy } from "./processes/tree.ts";
+import { faultCommand, listOf, Misuse } from "../command/command.ts";
+import { named, number, word, words } from "../command/options.ts";
+import { reportFinding } from "../command/report.ts";
+import { openTreeCopy } from "../processes/tree.ts";
+import { type CampaignOptions, type CampaignResult, runCampaign } from "./campaign.ts";
+import type { Violation } from "./history/history.ts";
+import { allPairs, faults, nameOf, type Pair, points as pointMeanings } from "./plan/points.ts";
+import { withouts } from "./plan/without.ts";
+import { countsByPair, coverageTable, writeTrial } from "./report.ts";
+import type { TrialOutcome } from "./trial.ts";
 
 export const runLoopFaults = faultCommand({
   name: "loop",

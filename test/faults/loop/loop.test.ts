@@ -1,10 +1,10 @@
 // The short form of `npm run faults -- loop`: real processes, a few points with each kind of fault, one seed.
 
 import { expect, it } from "vitest";
-import { runCampaign } from "./loop/campaign.ts";
-import { nameOf, type Pair } from "./loop/plan/points.ts";
-import type { TrialOutcome } from "./loop/trial.ts";
-import { openTreeCopy } from "./processes/tree.ts";
+import { openTreeCopy } from "../processes/tree.ts";
+import { runCampaign } from "./campaign.ts";
+import { nameOf, type Pair } from "./plan/points.ts";
+import type { TrialOutcome } from "./trial.ts";
 
 /** Seconds, unless the machine is busy. */
 const minutes = 8;

@@ -1,10 +1,10 @@
-import { faultCommand, listOf } from "./command/command.ts";
-import { named, number } from "./command/options.ts";
-import { reportFigures, reportFinding, reportViolations } from "./command/report.ts";
-import { openTreeCopy } from "./processes/tree.ts";
-import { figuresFrom } from "./router/check/report.ts";
-import { type RouterRunResult, runRouterFaults as run } from "./router/run.ts";
-import { withouts } from "./router/without.ts";
+import { faultCommand, listOf } from "../command/command.ts";
+import { named, number } from "../command/options.ts";
+import { reportFigures, reportFinding, reportViolations } from "../command/report.ts";
+import { openTreeCopy } from "../processes/tree.ts";
+import { figuresFrom } from "./check/report.ts";
+import { type RouterRunResult, runRouterFaults as run } from "./run.ts";
+import { withouts } from "./without.ts";
 
 const meanings = Object.fromEntries(Object.entries(withouts).map(([name, { meaning }]) => [name, meaning]));
 
