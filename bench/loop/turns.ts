@@ -17,7 +17,7 @@ const turnsOfWarmUp = 30;
 const inOrder = { options: { parallelToolCalls: false } };
 
 /** Between each answer of the model and the next request to it, in milliseconds. */
-export async function gapsOfRun(world: World, plan: Partial<Plan>, more: object = {}): Promise<number[]> {
+async function gapsOfRun(world: World, plan: Partial<Plan>, more: object = {}): Promise<number[]> {
   const id = crypto.randomUUID();
   const run = await startRun(world, { ...quiet, ...plan, id }, more);
   await followToEnd(world, run.id, false);
@@ -51,7 +51,7 @@ export async function* measureTurns(world: World): AsyncIterable<BenchResult> {
 const runsOfOneAnswer = 300;
 
 /** From the request for a run to its end, of runs whose model answers at once: what it takes to accept, start and end one. */
-export async function timesOfRuns(world: World): Promise<number[]> {
+async function timesOfRuns(world: World): Promise<number[]> {
   const times: number[] = [];
   for (let count = 0; count < runsOfOneAnswer; count += 1) {
     const startedAtMs = performance.now();

@@ -23,7 +23,7 @@ import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import { listServices, variablesOfService } from "./service-names.ts";
 
 /** What a service says of itself when it is ready; the gateway its `url`. */
-export type Announcement = Record<string, unknown>;
+type Announcement = Record<string, unknown>;
 
 /** One of the services of a process. */
 export interface ServiceName {

@@ -14,7 +14,7 @@ addEventListener("hashchange", () => {
 
 export const place = computed(() => placeFrom(hash.value));
 
-export function placeFrom(text: string): Place {
+function placeFrom(text: string): Place {
   const [path = "", query = ""] = text.replace(/^#\/?/, "").split("?", 2);
   const [screen = "", ...rest] = path.split("/");
   return { screen: screen || "overview", id: decodeOr(rest.join("/")), query: new URLSearchParams(query) };

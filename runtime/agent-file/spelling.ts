@@ -11,7 +11,7 @@ import { isObject } from "../schema/json-object.ts";
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** How files write something of a message otherwise than the contract's JSON does. */
-export interface FieldSpelling {
+interface FieldSpelling {
   /** The contract's field (its JSON name) that is written so; absent for what is no field. */
   readonly field?: string;
   /** The form of what files write, from the form that the field has by itself. */
@@ -113,7 +113,7 @@ function contractItem(field: DescField, value: JsonValue, spelling: Spelling): J
   return isOwn && isObject(value) ? contractJson(message, value, spelling) : value;
 }
 
-export function messageOf(field: DescField): DescMessage | undefined {
+function messageOf(field: DescField): DescMessage | undefined {
   return field.fieldKind === "message" || field.fieldKind === "list" || field.fieldKind === "map"
     ? field.message
     : undefined;

@@ -40,7 +40,7 @@ export function toldUse({ bounds }: Pick<RunShare, "bounds">, { cost, ...counts 
 export type ToldUse = ReturnType<typeof toldUse>;
 
 /** What the next step may use; without a bound of the run there is none. */
-export function leftAfter({ bounds }: RunShare, used: Used) {
+function leftAfter({ bounds }: RunShare, used: Used) {
   const { tokensLeft, costLeft } = bounds ?? {};
   const tokens = used.inputTokens + used.outputTokens;
   return {

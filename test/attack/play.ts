@@ -35,7 +35,7 @@ export interface Course {
 }
 
 /** How many times slower the neighbour's slowest calls may become. */
-export const WORST_RATIO = 3;
+const WORST_RATIO = 3;
 
 export async function playAttack(stage: Stage, { name, requirement }: Attack, course: Course): Promise<Played> {
   const { suite, attacker, neighbour } = stage;

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 
-export interface FailedCall {
+interface FailedCall {
   readonly error: unknown;
   /** On the clock of `performance.now()`, in milliseconds. */
   readonly startedAtMs: number;

@@ -8,7 +8,7 @@ import { commandSettings } from "./command-settings.ts";
 export const referencePath = "docs/settings.md";
 
 /** The settings of one service, without those of every service. */
-export interface ServiceSettings {
+interface ServiceSettings {
   readonly service: string;
   readonly settings: readonly Setting[];
 }
@@ -30,12 +30,12 @@ those of the [project](projects.md), unless the variables above name other direc
 `;
 
 /** The settings that all services have in common. */
-export function commonSettings(): Setting[] {
+function commonSettings(): Setting[] {
   return settingsOf(readServiceConfig);
 }
 
 /** What each service reads beyond the common settings. */
-export async function settingsByService(root: string): Promise<ServiceSettings[]> {
+async function settingsByService(root: string): Promise<ServiceSettings[]> {
   const common = new Set(commonSettings().map(({ name }) => name));
   return Promise.all(
     listServices().map(async (service) => {

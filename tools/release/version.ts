@@ -5,7 +5,7 @@ import * as z from "zod";
 import { releasedImage } from "./image.ts";
 
 /** Says which version the released image is. It names the image by its digest, so the two cannot drift apart. */
-export const releaseNote = join("proto", "released.json");
+const releaseNote = join("proto", "released.json");
 export const changelog = join("proto", "CHANGELOG.md");
 
 const noteSchema = z.strictObject({ version: z.string(), sha256: z.string() });

@@ -15,7 +15,7 @@ const settlingMs = 500;
 const windowMs = 3_500;
 const onTimeMs = 250;
 const shareOnTime = 0.98;
-export const trials = [100, 200, 300, 400, 600, 800];
+const trials = [100, 200, 300, 400, 600, 800];
 
 export interface Trial {
   /** How many were due in the time that was looked at, and how many of them came. */

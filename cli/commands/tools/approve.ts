@@ -42,7 +42,7 @@ function approvalFrom(name: string, changes: readonly ToolChange[]): { reference
 }
 
 /** What differs, as it was approved and as it is offered. */
-export function linesOfChange({ reference, approved, offered, approvedDigest, offeredDigest }: ToolChange): string[] {
+function linesOfChange({ reference, approved, offered, approvedDigest, offeredDigest }: ToolChange): string[] {
   const [before, after] = [fieldsOf(approved), fieldsOf(offered)];
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const lines = names.flatMap((name) => {

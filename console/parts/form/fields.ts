@@ -1,7 +1,7 @@
 // What a form asks for, from a JSON Schema. What a form has no words for is asked for as JSON text, so that every schema can be
 // answered; whether an answer fits is judged by the suite alone.
 
-export type Schema = Readonly<Record<string, unknown>>;
+type Schema = Readonly<Record<string, unknown>>;
 
 export interface Field {
   /** Empty for the answer as a whole. */

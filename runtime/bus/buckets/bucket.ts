@@ -61,7 +61,7 @@ export interface Found<T> extends Stored<T> {
   readonly writtenAt: Date;
 }
 
-export interface Update<T> {
+interface Update<T> {
   before: T | undefined;
   /** What stands after the update; undefined when there was nothing and nothing was written. */
   value: T | undefined;

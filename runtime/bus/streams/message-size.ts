@@ -25,7 +25,7 @@ export function refuseTooLarge(bus: Pick<Bus, "connection">, message: SizedMessa
   if (bytes > limit) throw tooLarge(bytes, limit);
 }
 
-export function tooLarge(bytes: number, limit: number): Failure {
+function tooLarge(bytes: number, limit: number): Failure {
   return new Failure("invalid_argument", `the message has ${bytes} bytes, and its store takes ${limit} at most`, {
     reason: "MESSAGE_TOO_LARGE",
     metadata: { bytes: String(bytes), limit: String(limit) },

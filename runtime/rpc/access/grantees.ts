@@ -17,7 +17,7 @@ import { type Caller, isServiceItself, LOCAL_PRINCIPAL, principalOf } from "../i
  */
 
 /** What can be granted, as tokens name it. */
-export type Resource = `${"agent" | "space" | "tool"}:${string}`;
+type Resource = `${"agent" | "space" | "tool"}:${string}`;
 
 export const DEFAULT_GRANT = "default";
 

@@ -22,7 +22,6 @@ import { ConnectionShares } from "./sockets/connections/connection-shares.ts";
 import { Connections } from "./sockets/connections/connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
 
-export type { HttpRequest, HttpResponse, RequestListener } from "./messages.ts";
 export type { Admit } from "./request-listener.ts";
 export type { TlsFiles } from "./sockets/doors.ts";
 

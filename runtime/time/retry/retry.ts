@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../clock.ts";
 import { createBackoff } from "./backoff.ts";
 
-export interface RetryWaits {
+interface RetryWaits {
   readonly initialMs: number;
   readonly maxMs: number;
   readonly clock?: Clock | undefined;

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { patterned, textOf } from "../../../examples/wire-conformance/subject/protocol.ts";
 import type { Body, HeaderValue, HeaderValues } from "./case-file.ts";
 
-export const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
 const valueTag = 0x0a;
 
@@ -51,7 +51,7 @@ export function bodyFault(expected: Body | undefined, came: Uint8Array): string 
   return bytes.equals(came) ? undefined : `the body is ${shortened(came)} and not ${shortened(bytes)}`;
 }
 
-export function shortened(bytes: Uint8Array): string {
+function shortened(bytes: Uint8Array): string {
   if (bytes.length <= 32) return `"${hex(bytes)}"`;
   return `${bytes.length} bytes (${createHash("sha256").update(bytes).digest("hex").slice(0, 8)})`;
 }

@@ -150,7 +150,7 @@ export class WireCall {
   }
 }
 
-export function creditFrom(body: Uint8Array): Credit {
+function creditFrom(body: Uint8Array): Credit {
   const view = new DataView(body.buffer, body.byteOffset, 8);
   return { messages: view.getUint32(0), bytes: view.getUint32(4) };
 }

@@ -20,7 +20,7 @@ import { encodeError, PeerError, toPeerError } from "./peer-error.ts";
 const headRoom = 64;
 const longestText = 1_000;
 
-export type Shape = "unary" | "server_streaming" | "client_streaming" | "bidi_streaming";
+type Shape = "unary" | "server_streaming" | "client_streaming" | "bidi_streaming";
 
 export interface RawContext {
   readonly metadata: Headers;

@@ -24,7 +24,7 @@ export interface World extends AsyncDisposable {
 export const agentName = "narrator";
 
 /** So many words a turn, one a delta. */
-export const wordsPerTurn = 100;
+const wordsPerTurn = 100;
 const text = Array.from({ length: wordsPerTurn }, (_, index) => `word${index}`).join(" ");
 const turns = [
   { text, deltaDelayMs: 30, calls: [{ name: "note", arguments: { words: text } }] },

@@ -11,7 +11,7 @@ import { freePorts } from "../../../examples/free-port.ts";
 import { busUsers } from "../../../services/bus-users.ts";
 import { readCompose } from "./compose.ts";
 
-export interface ClusterNode {
+interface ClusterNode {
   /** As JetStream names it when it tells who leads. */
   readonly name: string;
   readonly url: string;

@@ -4,7 +4,7 @@ import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { projectRoot as root, runCommand } from "../../gen/command.ts";
 
 /** The Python packages: what tools import, what programs import, and the contract that both of them speak by. */
-export const PYTHON_PACKAGES = ["sdk/python", "sdk/python-client", "gen/python"];
+const PYTHON_PACKAGES = ["sdk/python", "sdk/python-client", "gen/python"];
 
 /** Builds the wheels of all Python packages into a directory; gives their paths. */
 export async function packWheels(directory: string): Promise<string[]> {

@@ -32,7 +32,7 @@ export async function everyBreakage(released: FileDescriptorSet, root: string): 
 }
 
 /** By buf, which reads the rules that count from buf.yaml. */
-export function breakagesSince(released: FileDescriptorSet, root: string): Promise<string[]> {
+function breakagesSince(released: FileDescriptorSet, root: string): Promise<string[]> {
   return withImage(released, (image) => breakagesBetween(root, "proto", image));
 }
 

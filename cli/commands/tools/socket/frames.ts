@@ -35,7 +35,7 @@ export class FrameFault extends Error {
 const idSchema = z.union([z.string(), z.number(), z.null()]);
 const argumentsSchema = z.record(z.string(), z.unknown());
 
-export const configSchema = z.object({
+const configSchema = z.object({
   caller_id: z.string(),
   tools: z.array(z.object({ name: z.string(), description: z.string().optional(), inputSchema: argumentsSchema })),
 });

@@ -4,7 +4,7 @@ import type { Bus } from "../../bus.ts";
 import { type OwnerEntry, readEntry } from "./entry.ts";
 import type { Ping } from "./ping.ts";
 
-export type Found = { kind: "answers"; instance: string } | { kind: "gone"; entry: OwnerEntry } | { kind: "nobody" };
+type Found = { kind: "answers"; instance: string } | { kind: "gone"; entry: OwnerEntry } | { kind: "nobody" };
 
 /** Finds the owner of a key, as it answers at this moment. */
 export type Find = (key: string, signal?: AbortSignal) => Promise<Found>;

@@ -23,7 +23,7 @@ interface Issued {
 }
 
 /** What a service says by a signature, to whom, and for how long. */
-export interface Statement {
+interface Statement {
   readonly audience: string;
   readonly expireMs: number;
   readonly subject?: string | undefined;

@@ -15,7 +15,7 @@ import { connectError } from "../../../failure/connect.ts";
 /** The largest message that travels, in either direction. */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 /** What a message may have without asking: as much as a window. */
-export const SMALL_BYTES = 1024 * 1024;
+const SMALL_BYTES = 1024 * 1024;
 /** How long a message waits for room before its call is refused, on NATS and on HTTP: twelve of 60 MB take 80 s on two busy processors. */
 export const ROOM_PATIENCE_MS = 120_000;
 

@@ -38,7 +38,7 @@ import { answerUnary } from "./unary.ts";
  * Undefined: answered. Otherwise the request is still to be answered, and this is its body, if it has been read from; `isShort` says
  * that each of its messages is parsed at once.
  */
-export type Unanswered = { readonly body?: AsyncIterable<Uint8Array>; readonly isShort?: boolean } | undefined;
+type Unanswered = { readonly body?: AsyncIterable<Uint8Array>; readonly isShort?: boolean } | undefined;
 
 /** A request that may be served, as its head was judged. */
 export interface Admitted {

@@ -13,7 +13,7 @@ export interface Seen {
   readonly frame: Frame | undefined;
 }
 
-export interface Watch extends AsyncDisposable {
+interface Watch extends AsyncDisposable {
   readonly seen: readonly Seen[];
 }
 

@@ -1,6 +1,6 @@
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Effect, RunHistory, Violation } from "./history.ts";
+import type { RunHistory, Violation } from "./history.ts";
 
 interface Call {
   readonly callId: string;
@@ -52,7 +52,7 @@ function* checkRepeatable({ key, result }: Call, times: number, isCompleted: boo
     yield { rule, what: `${key} may be repeated and is told as ${result.outputJson}` };
 }
 
-export function isUnknown(result: ToolResult): boolean {
+function isUnknown(result: ToolResult): boolean {
   return result.isError && result.outputJson.includes("outcome_unknown");
 }
 
@@ -89,11 +89,4 @@ function keyFrom(argumentsJson: string): string {
   } catch {
     return ""; // what the model wrote is no JSON: it is no call of ours
   }
-}
-
-/** Effects by key, for whoever reports. */
-export function countEffects(effects: readonly Effect[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { key } of effects) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return counts;
 }

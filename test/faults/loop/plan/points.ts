@@ -51,10 +51,6 @@ export function nameOf({ point, fault }: Pair): string {
   return `${point} × ${fault}`;
 }
 
-export function isProviderFault(fault: Fault): boolean {
-  return fault.startsWith("provider");
-}
-
 /** Faults that hit more than one run: one at a time in a suite, so that each is known for what it is. */
 export function isDisruptive({ point, fault }: Pair): boolean {
   return point === "during recovery" || disruptive.has(fault);

@@ -1,6 +1,6 @@
 import type { EffectClass } from "../history/history.ts";
 
-export interface ScriptedCall {
+interface ScriptedCall {
   readonly tool: string;
 }
 

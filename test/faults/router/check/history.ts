@@ -7,7 +7,7 @@ export interface FaultTool {
 }
 
 /** All times are the machine's, in milliseconds since the epoch. */
-export interface Handing {
+interface Handing {
   readonly watcher: string;
   /** Counts the streams of the watcher. */
   readonly stream: number;
@@ -16,7 +16,7 @@ export interface Handing {
 }
 
 /** A watcher was told that the call is its own, and executed it. */
-export interface Execution {
+interface Execution {
   readonly watcher: string;
   readonly deliveryId: string;
   readonly atMs: number;

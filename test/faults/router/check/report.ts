@@ -4,7 +4,7 @@ import { hasResult } from "./check.ts";
 import type { CallHistory, Strike } from "./history.ts";
 import { reasonOf } from "./reasons.ts";
 
-export const leastShare = 0.99;
+const leastShare = 0.99;
 
 /** What came of a run, in numbers. */
 export function figuresFrom(result: RouterRunResult, wanted: { calls: number; kills: number }): Figure[] {

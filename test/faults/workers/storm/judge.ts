@@ -21,7 +21,7 @@ export interface Violation {
   readonly what: string;
 }
 
-export const NONCE = /n[0-9a-f]{12}x/g;
+const NONCE = /n[0-9a-f]{12}x/g;
 
 /** Failures that any call may have beside one that kills their worker. */
 const UNKNOWN = ["WORKER_CRASHED"];

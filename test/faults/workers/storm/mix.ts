@@ -1,7 +1,7 @@
 import type { Random } from "../../random.ts";
 
 /** What comes of a call whose worker lives. */
-export type Ending =
+type Ending =
   | { readonly kind: "result"; readonly times?: number }
   /** The text that the tool's error begins with, `NONCE` for the call's own. */
   | { readonly kind: "error"; readonly text: string }
