@@ -39,7 +39,7 @@ function withinRoom(events: readonly InboxEvent[]): InboxEvent[] {
 }
 
 /** Alike for alike states: what a provider has cached of a prompt stays good. */
-export function partsFrom(spaceId: string, entries: readonly MemoryEntry[], hasEvents: boolean): InstructionPart[] {
+function partsFrom(spaceId: string, entries: readonly MemoryEntry[], hasEvents: boolean): InstructionPart[] {
   return [
     ...whereItIs(spaceId),
     ...meaningOfLines(hasEvents || spaceId !== ""),

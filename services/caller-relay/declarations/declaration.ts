@@ -10,7 +10,7 @@ import { type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-sche
 const callableName = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** The name by which the agent sees a tool of its caller. */
-export function prefixedName(declaration: CallerDeclaration, tool: CallerTool): string {
+function prefixedName(declaration: CallerDeclaration, tool: CallerTool): string {
   return `${declaration.callerId}_${tool.name}`;
 }
 

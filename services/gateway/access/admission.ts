@@ -13,7 +13,7 @@ import type { Shares } from "./shares/shares.ts";
 import type { UnreadAnswers } from "./shares/unread-answers.ts";
 
 /** What is entered: a method, or a door that is none, with what a request of it counts as. */
-export type Entered = DescMethod | "calls" | "streams";
+type Entered = DescMethod | "calls" | "streams";
 
 /**
  * Says who sends a request, which counts as one of its principal's until it is answered; refused where there is no room for it, where

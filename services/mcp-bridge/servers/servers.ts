@@ -25,7 +25,7 @@ export interface AppliedServers {
 }
 
 /** On what a change depends. */
-export interface Conditions {
+interface Conditions {
   /** The revision that must stand, 0 for none; absent: whatever stands. */
   expectedRevision?: bigint | undefined;
   /** All is checked, and nothing stored. */

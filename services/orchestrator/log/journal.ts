@@ -48,7 +48,7 @@ export interface RunJournal {
   append(decide: Decide, options?: AppendOptions): Promise<RunEvent | undefined>;
 }
 
-export interface AppendOptions {
+interface AppendOptions {
   /** The claim under which the event is written; none by default. */
   readonly epoch?: number;
   /** Of a claim: the process that takes the run. */
@@ -63,7 +63,7 @@ export interface AppendOptions {
 export const wakeWaitsMs = 30_000;
 
 /** What to append to the state, if anything. */
-export type Decide = (state: FoldedRun | undefined) => EventBody | undefined;
+type Decide = (state: FoldedRun | undefined) => EventBody | undefined;
 
 export async function openJournal(log: RunLog, runId: string, clock: Clock): Promise<RunJournal> {
   const journal = createJournal(log, runId, clock);

@@ -36,7 +36,7 @@ export interface InboxStore {
 
 type Followed = AsyncIterable<LogUpdate<InboxEvent>>;
 
-export interface InboxEnd {
+interface InboxEnd {
   readonly count: number;
   readonly lastSequence: number;
 }

@@ -6,7 +6,7 @@ import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { refuse, refuseField, refuseRequest } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 
-export const mostEntries = 1_000;
+const mostEntries = 1_000;
 /** A record is one message. */
 const mostBytes = 1_000_000;
 /** What an event has besides its plan. */

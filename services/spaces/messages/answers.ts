@@ -13,7 +13,7 @@ export interface Answer extends Submission {
 }
 
 /** An answer as the router has recorded it. */
-export interface RecordedAnswer {
+interface RecordedAnswer {
   readonly result?: ToolResult | undefined;
   /** Whether who made the call had stopped waiting. */
   readonly resolvedLate: boolean;

@@ -8,7 +8,7 @@ import type { Spaces } from "../sessions/spaces.ts";
 import type { Answer } from "./answers/answer.ts";
 
 /** A call as its message in the space shows it. */
-export type Shown = Pick<
+type Shown = Pick<
   ToolCall,
   "callId" | "spaceId" | "sessionId" | "agent" | "runId" | "tool" | "argumentsJson" | "outputSchemaJson"
 >;

@@ -2,11 +2,11 @@ import { type Session, SessionState as State } from "#gen/toolbus/session/v1/ses
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 
 /** The session is being switched or closed. A caller that is bound to no agent waits. */
-export const SESSION_SWITCHING = "SESSION_SWITCHING";
+const SESSION_SWITCHING = "SESSION_SWITCHING";
 /** What was decided by an agent that is not the session's any more, or will not be. */
 export const AGENT_SWITCHED = "AGENT_SWITCHED";
 /** A switch from an agent that the session has left meanwhile. */
-export const SWITCH_OUTDATED = "SWITCH_OUTDATED";
+const SWITCH_OUTDATED = "SWITCH_OUTDATED";
 export const SESSION_CLOSED = "SESSION_CLOSED";
 
 export function isSwitching(error: unknown): boolean {

@@ -7,7 +7,7 @@ export type IsCallable = (entry: ToolEntry) => boolean;
 
 const MAX_LISTED = 20;
 
-export function isCallableByPolicy({ decision }: ToolEntry): boolean {
+function isCallableByPolicy({ decision }: ToolEntry): boolean {
   return decision.kind === "permitted";
 }
 

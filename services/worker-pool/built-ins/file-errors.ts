@@ -31,7 +31,7 @@ export function failureFromFileError(error: unknown, path: string): Failure {
   return new LocalFailure("failed_precondition", `${JSON.stringify(path)}: ${words}`, { cause: error });
 }
 
-export function kindOf(stats: Stats): string {
+function kindOf(stats: Stats): string {
   if (stats.isFile()) return "file";
   if (stats.isDirectory()) return "directory";
   if (stats.isFIFO()) return "FIFO";

@@ -20,7 +20,7 @@ export interface OfferedFile {
   functions: readonly ToolFunction[];
 }
 
-export interface RefusedFile {
+interface RefusedFile {
   kind: "refused";
   file: string;
   path: string;

@@ -47,7 +47,7 @@ import type { ToolAsk } from "../worker/frames.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
-export interface ExecutionContext {
+interface ExecutionContext {
   traceId: string;
   /** Told of progress and logs. */
   tell: (event: ExecuteToolResponse) => void;

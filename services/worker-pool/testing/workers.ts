@@ -26,14 +26,14 @@ afterAll(() => rm(uvCache, { recursive: true, force: true }));
 
 export const HEAD = "# /// script\n# dependencies = []\n# ///\n";
 
-export interface Called {
+interface Called {
   result: unknown;
   isError: boolean;
   logs: string[];
   progress: string[];
 }
 
-export interface CallInput {
+interface CallInput {
   source?: string;
   config?: JsonObject;
   callId?: string;

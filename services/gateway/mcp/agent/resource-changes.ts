@@ -2,7 +2,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import type { AgentSources } from "./sources.ts";
 
-export interface NamedResource {
+interface NamedResource {
   readonly source: string;
   readonly uri: string;
 }

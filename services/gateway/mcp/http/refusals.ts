@@ -25,7 +25,7 @@ export interface RpcFailure {
 }
 
 /** Clients begin anew when their session is not found. */
-export const isSessionGone = ({ reason }: Pick<Failure, "reason">) =>
+const isSessionGone = ({ reason }: Pick<Failure, "reason">) =>
   reason === "SESSION_NOT_FOUND" || reason === "SESSION_CLOSED";
 
 export function rpcFailureFrom(error: unknown): RpcFailure {

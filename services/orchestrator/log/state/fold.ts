@@ -51,13 +51,13 @@ export interface Turn {
   readonly endsRun: boolean;
 }
 
-export type Phase =
+type Phase =
   | { readonly kind: "queued" }
   | { readonly kind: "working" }
   | { readonly kind: "parked" /** When its time is over. */; readonly untilMs: number }
   | { readonly kind: "ended"; readonly ended: RunEnded; readonly atMs: number };
 
-export interface Claim {
+interface Claim {
   readonly epoch: number;
   readonly instance: string;
 }

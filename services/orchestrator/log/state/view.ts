@@ -109,7 +109,7 @@ function outputsFromTurn({ calls, resultsByCallId }: Turn): Item[] {
   });
 }
 
-export function itemFromResult(callId: string, result: ToolResult): Item {
+function itemFromResult(callId: string, result: ToolResult): Item {
   return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result } } });
 }
 
@@ -129,7 +129,7 @@ export function functionToolOf({ accepted }: FoldedRun, { name }: FunctionCall):
 }
 
 /** What a parked run waits for. */
-export function requiredCalls(state: FoldedRun): FunctionCall[] {
+function requiredCalls(state: FoldedRun): FunctionCall[] {
   if (state.phase.kind !== "parked") return [];
   return openCalls(state).filter((call) => isFunctionToolCall(state, call));
 }

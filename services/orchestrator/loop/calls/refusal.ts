@@ -22,7 +22,7 @@ export interface TurnRules extends Omit<Place, "call"> {
  * Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. The `index`
  * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
  */
-export async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
+async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
   const { table, options, callsBefore, isRecovering = false } = rules;
   const { callId, name } = call;
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";

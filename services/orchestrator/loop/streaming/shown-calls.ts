@@ -29,7 +29,7 @@ export interface ToolMessages {
   record(caller: Recipient, spaceId: string, message: ToolMessageInit, signal: AbortSignal): Promise<void>;
 }
 
-export type ToolMessageInit = MessageInitShape<typeof ToolMessageSchema>;
+type ToolMessageInit = MessageInitShape<typeof ToolMessageSchema>;
 
 export interface ToolMessageParts {
   readonly toolMessages: ToolMessages;

@@ -48,7 +48,7 @@ export interface ChangesOptions {
   readonly onTrouble?: (what: string, error: unknown) => void;
 }
 
-export interface Following extends Disposable {
+interface Following extends Disposable {
   /** The position that the store gave next when the following began. */
   readonly next: number;
   readonly recent: Omit<RecentChanges, "add">;

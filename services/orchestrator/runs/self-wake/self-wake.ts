@@ -34,7 +34,7 @@ export interface SelfWakeOptions extends AcceptanceOptions {
   readonly audit: (event: Refusal) => void;
 }
 
-export type Refusal = Pick<AuditEvent, "kind" | "agent" | "sessionId" | "rule" | "message">;
+type Refusal = Pick<AuditEvent, "kind" | "agent" | "sessionId" | "rule" | "message">;
 
 export const defaultMaxSelfWakes = 10;
 

@@ -9,7 +9,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-export interface Asked {
+interface Asked {
   readonly body: Record<string, unknown>;
   readonly headers: IncomingMessage["headers"];
   readonly atMs: number;

@@ -66,7 +66,7 @@ export function answerFromProvider({ outputJson, isError, reason, metaJson, ...r
   return { ...answer, ...useOf(result), endsRun: result.endsRun, ...provided };
 }
 
-export interface CallOwner {
+interface CallOwner {
   readonly sessionId: string;
   readonly principal: string;
   /** Whether the call may be executed again, with all of its result. */

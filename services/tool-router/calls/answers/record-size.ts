@@ -12,7 +12,7 @@ const MAX_ARGUMENTS_BYTES = 256 * kib;
 const MAX_SCHEMA_BYTES = 64 * kib;
 
 /** The share of the result; what is shortened to fit takes no more than that either. */
-export const MAX_RECORDED_RESULT_BYTES = 512 * kib;
+const MAX_RECORDED_RESULT_BYTES = 512 * kib;
 
 /** What a JSON text takes inside of another. */
 export function writtenBytes(json: string): number {

@@ -32,7 +32,7 @@ export interface CallsPart {
   readonly principal?: string | undefined;
 }
 
-export interface Updated {
+interface Updated {
   /** The record after the update, and whether this update wrote it. */
   readonly record: CallRecord;
   readonly hasChanged: boolean;

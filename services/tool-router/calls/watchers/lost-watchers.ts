@@ -9,7 +9,7 @@ import { watcherOf } from "./delivery-id.ts";
 import type { CallQueue, Presence } from "./ports.ts";
 
 /** How long a watcher whose stream has ended may take to open another one. */
-export const RETURN_MS = 2_000;
+const RETURN_MS = 2_000;
 
 export interface LostWatcherParts extends RecordingParts {
   queue: CallQueue;

@@ -21,7 +21,7 @@ import { parseToolFile } from "./tool-file.ts";
 import { watchDirectories } from "./watch-directories.ts";
 
 /** Of which directory files are: the tools' or the agents'. */
-export type Kind = "tools" | "agents";
+type Kind = "tools" | "agents";
 
 /** The catalogue's files: loaded at the start and after each change. */
 export interface CatalogueFiles extends AsyncDisposable {
@@ -177,7 +177,7 @@ function areNews(found: readonly RefusedFile[], known: readonly RefusedFile[]): 
 }
 
 /** A fault a line, with its file. */
-export function linesFrom(refused: readonly RefusedFile[]): string[] {
+function linesFrom(refused: readonly RefusedFile[]): string[] {
   return refused.flatMap(({ file, faults }) => faults.map((fault) => `${file}: ${fault}`));
 }
 

@@ -7,13 +7,13 @@ import type {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 
-export interface ListRequest {
+interface ListRequest {
   /** Absent for what a provider offers by itself, whoever asks. */
   scope?: Scope;
   sources: Source[];
 }
 
-export interface CallOptions {
+interface CallOptions {
   signal: AbortSignal;
 }
 

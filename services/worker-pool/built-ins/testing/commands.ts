@@ -6,7 +6,7 @@ import { openPoolOnBus, type PoolOnBus } from "../../testing/pool-on-bus.ts";
 
 export const ALLOWED = ["printf", "cat", "env", "sleep", "sh", "yes", "pwd", "python3", "wc", "false"];
 
-export interface CommandInput {
+interface CommandInput {
   allowed?: string[];
   paths?: string[];
   args?: object;
@@ -15,7 +15,7 @@ export interface CommandInput {
   signal?: AbortSignal;
 }
 
-export interface CommandOutcome {
+interface CommandOutcome {
   /** Empty when it ran. */
   error: string;
   stdout?: string;

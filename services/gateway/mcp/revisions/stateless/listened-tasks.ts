@@ -22,7 +22,7 @@ const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
 /** A task as `tasks/get` answers it; undefined for one that there is not, or that is somebody else's. */
 export type ReadTask = (taskId: string) => Promise<DetailedTask | undefined>;
 
-export interface DetailedTask extends Record<string, unknown> {
+interface DetailedTask extends Record<string, unknown> {
   readonly taskId: string;
   readonly status: string;
 }

@@ -12,7 +12,7 @@ import { type CallRecord, callRecord } from "../../records/record/call-record.ts
 export type Sample = (request: { id: string; paramsJson: string }, signal: AbortSignal) => Promise<string>;
 
 /** By this name a space and a list of calls show a question. No tool has it. */
-export const QUESTION_TOOL = "elicitation/create";
+const QUESTION_TOOL = "elicitation/create";
 
 /** A call on whose behalf something is asked. */
 export interface AskingCall {

@@ -13,7 +13,7 @@ import { referenceFrom } from "../../../tools/names.ts";
  */
 
 /** The usable part of an offer, with the faults of the rest. */
-export interface Fitness {
+interface Fitness {
   /** At most `MAX_TOOLS`, each with a name. */
   readonly tools: readonly OfferedTool[];
   /** What keeps a tool of these from being called. */
