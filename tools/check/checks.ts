@@ -50,6 +50,12 @@ export const checks: readonly Check[] = [
     run: (root) => faultsOfCommand("biome", ["check", "--error-on-warnings", "."], { cwd: root }),
   },
   {
+    key: "exports",
+    name: "what is exported is named in another file (knip)",
+    mend: "drop the keyword, or what nobody uses; a file that others read by a computed path stands in tools/check/knip.json",
+    run: exportFaults,
+  },
+  {
     key: "contract-lint",
     name: "contract is linted (buf lint)",
     mend: "mend the protos that it names",
@@ -188,6 +194,12 @@ async function typeFaults(root: string): Promise<readonly string[]> {
   return (await Promise.all(faults)).flat();
 }
 
+/** Every file is an entry, so that files which programs start or load by a computed path count as used. */
+function exportFaults(root: string): Promise<readonly string[]> {
+  const report = ["--include", "exports,types", "--no-progress", "--no-config-hints"];
+  return faultsOfCommand("knip", ["--config", "tools/check/knip.json", ...report], { cwd: root });
+}
+
 async function contractLintFaults(root: string): Promise<readonly string[]> {
   await fetchProtovalidate(root);
   return faultsOfCommand("buf", ["lint"], { cwd: root });
@@ -198,7 +210,7 @@ async function contractFormatFaults(root: string): Promise<readonly string[]> {
   return faultsOfCommand("buf", ["format", "proto", "--diff", "--exit-code"], { cwd: root });
 }
 
-export async function staleFiles(root: string): Promise<readonly string[]> {
+async function staleFiles(root: string): Promise<readonly string[]> {
   const [stubs, page, committed] = await Promise.all([
     generateFresh(root),
     generateConsole(),
