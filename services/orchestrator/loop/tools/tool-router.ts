@@ -7,7 +7,7 @@ import type {
   ListToolsResponse,
 } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 
-interface RouterCallOptions {
+export interface RouterCallOptions {
   readonly signal: AbortSignal;
   /** On whose behalf. */
   readonly principal: string;
