@@ -1,14 +1,14 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type AuditEvent, AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { giveWay } from "#runtime/bus/room/give-way.ts";
+import { evict } from "#runtime/bus/quota/eviction.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { openTestBus } from "../../test/harness/bus.ts";
 import { openSlices } from "../rpc/handling/messages/slices.ts";
 import { withPrincipal } from "../rpc/identity.ts";
 import { until } from "../time/until.ts";
 import {
-  AUDIT_SHARES,
+  AUDIT_EVICTION,
   auditSequenceSince,
   type FollowAudit,
   followAudit,
@@ -191,14 +191,14 @@ test("SEC-6 a principal that fills the audit trail loses its own oldest events, 
     for (let n = 0; n < 60; n++)
       trail.record({ kind: AuditKind.CANCELED, message: `${n} ${"x".repeat(15_000)}` }, "mallory");
   }
-  expect(await giveWay(bus, AUDIT_SHARES, signal)).toBe(1);
+  expect(await evict(bus, AUDIT_EVICTION, signal)).toBe(1);
   const left: string[] = [];
   for await (const { message } of readAuditBackwards(bus, 0, signal)) left.push(message.split(" ")[0]!);
   expect(left).toContain("hers");
   expect(left).toContain("nobody's");
   expect(left, "the oldest went").not.toContain("0");
   expect(left, "the latest stay").toContain("59");
-  expect(await giveWay(bus, AUDIT_SHARES, signal), "there is room").toBe(0);
+  expect(await evict(bus, AUDIT_EVICTION, signal), "there is room").toBe(0);
 });
 
 function busy(ms: number): void {

@@ -11,7 +11,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { Bus } from "../bus/bus.ts";
-import { openGivingWay } from "../bus/room/give-way.ts";
+import { openEviction } from "../bus/quota/eviction.ts";
 import { appendOnce, firstSince } from "../bus/streams/append.ts";
 import { boundsOf, followLog } from "../bus/streams/follow/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
@@ -119,11 +119,11 @@ function holderToken(principal: string): string {
 }
 
 /** E4 */
-export const AUDIT_SHARES = { stream: "TOOLBUS_AUDIT", holderOf: (subject: string) => subject.split(".")[4] ?? "" };
+export const AUDIT_EVICTION = { stream: "TOOLBUS_AUDIT", holderOf: (subject: string) => subject.split(".")[4] ?? "" };
 
-/** E4: removes events while room is short, the oldest of those whose events take the most. */
-export function openAuditRoom(bus: Bus, onFault: (fault: string) => void): AsyncDisposable {
-  return openGivingWay(bus, { ...AUDIT_SHARES, holds: "audit events", onFault });
+/** E4: evicts events while room is short, the oldest of those whose events take the most. */
+export function openAuditEviction(bus: Bus, onFault: (fault: string) => void): AsyncDisposable {
+  return openEviction(bus, { ...AUDIT_EVICTION, holds: "audit events", onFault });
 }
 
 function isFull({ lines, bytes }: Batch): boolean {

@@ -2,8 +2,8 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
-import { sharesBySession } from "#runtime/bus/room/shares.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
+import { usageBySession } from "#runtime/bus/quota/usage.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
@@ -97,9 +97,9 @@ export async function openService(
         message: `${JSON.stringify(principal)} may not act for the caller of this session`,
       }),
   });
-  const shares = sharesBySession(bus, { ...DECLARED, findPrincipal: sessions.findPrincipal });
+  const usage = usageBySession(bus, { ...DECLARED, findPrincipal: sessions.findPrincipal });
   const remedy = "declare no tools for sessions that nobody uses";
-  const room = stack.use(openCrowding(bus, { ...shares, holds: "declarations", remedy, onFault }));
+  const quota = stack.use(openQuota(bus, { ...usage, holds: "declarations", remedy, onFault }));
 
   const served = { instance, logger, telemetry };
   const peerRoutes = createPeerRoutes({ attachments, answers, keeping, progress, relay });
@@ -121,7 +121,7 @@ export async function openService(
     isClosed: async (sessionId) => isOver(await readSession(sessionId)),
     forget: (sessionId) => forgetSession({ records, declared }, sessionId),
     sessions,
-    room,
+    quota,
     validator: createValidator(),
     graceMs: config.callerGraceMs,
     maxGraceMs: config.callerMaxGraceMs,

@@ -4,7 +4,7 @@ import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
@@ -72,7 +72,7 @@ export async function openOrchestrator(
   const holders = createHolders(bus);
   const acceptedHere = createAcceptedHere();
   const onFault = (fault: string) => logger.warn(fault);
-  const stored = stack.use(openCrowding(bus, { ...runShares(bus, shared.log), onFault }));
+  const stored = stack.use(openQuota(bus, { ...runShares(bus, shared.log), onFault }));
   const runQuota = createRunQuota(shared.log, config.maxOpenRuns, stored);
   const toolMessages = openToolMessages(bus, context);
   const acceptance = { ...shared, ...toolMessages, wakes, acceptedHere, runQuota, keys: createStreamRunKeys(bus) };

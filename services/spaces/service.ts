@@ -1,8 +1,8 @@
-import { openRoom } from "#runtime/bus/buckets/room.ts";
+import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
-import { openSharedResults } from "#runtime/results/store/shares.ts";
+import { openResultsWithQuota } from "#runtime/results/store/quota.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -23,7 +23,7 @@ import { createSpaceAccess } from "./space/space-access.ts";
 import { openDeliveries } from "./subscriptions/deliveries.ts";
 import { createForgetSession } from "./subscriptions/forget-session.ts";
 import { createNeighbours } from "./subscriptions/neighbours.ts";
-import { openSharedRoom } from "./subscriptions/room/room.ts";
+import { openQuotas } from "./subscriptions/quota/quotas.ts";
 import { createSessionWaker } from "./subscriptions/session-waker.ts";
 import { seenMarks } from "./subscriptions/stream-inbox.ts";
 import { createStores } from "./subscriptions.ts";
@@ -39,14 +39,14 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const sessions = createSessions(readSession);
   const { grantees } = stack.use(await openGrantees(bus, onFault));
   const creatorOf = async (spaceId: string) => (await stores.spaces.read(spaceId))?.value.principal ?? "";
-  const room = stack.use(openSharedRoom(bus, { log, creatorOf, sessions, onFault }));
-  const membership = createMembership({ ...stores, log, requireRoom: room.requireSpace, clock });
+  const quotas = stack.use(openQuotas(bus, { log, creatorOf, sessions, onFault }));
+  const membership = createMembership({ ...stores, log, requireRoom: quotas.requireSpace, clock });
   const access = createSpaceAccess({ membership, sessions, grantees });
   const findPrincipal = sessions.findPrincipal;
-  const results = stack.use(openSharedResults(bus, { findPrincipal, onFault }));
+  const results = stack.use(openResultsWithQuota(bus, { findPrincipal, onFault }));
   const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
-  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isCrowding: room.isCrowding });
-  const memory = createMemory(stores.memory, room.requireMemory);
+  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isOverQuota: quotas.isOverQuota });
+  const memory = createMemory(stores.memory, quotas.requireMemory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
     forgetSession: createForgetSession(bus, membership),
@@ -58,7 +58,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const look = createDuePlans({ records: stores.memory, inbox, clock });
   stack.use(openPlanClock({ records: stores.memory, look, clock, logger }));
   const fills = "marks of events that wait, or that were seen within the hour";
-  stack.use(openRoom(bus, { ...seenMarks(clock), fills, onFault }));
+  stack.use(openBucketEviction(bus, { ...seenMarks(clock), fills, onFault }));
   const stopping = createStopping("watch again from the last sequence");
   stack.use(
     await serveOnBus(bus, {

@@ -2,7 +2,7 @@ import { MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts"
 import { codecOf, textCodec } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { SPACES } from "./subscriptions/room/room.ts";
+import { SPACES } from "./subscriptions/quota/quotas.ts";
 import { createStreamInbox } from "./subscriptions/stream-inbox.ts";
 import { createStreamLog } from "./subscriptions/stream-log.ts";
 

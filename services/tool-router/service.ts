@@ -3,22 +3,22 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import {
   auditSequenceSince,
   followAudit,
-  openAuditRoom,
+  openAuditEviction,
   openAuditTrail,
   readAuditBackwards,
 } from "#runtime/audit/trail.ts";
-import { openRoom } from "#runtime/bus/buckets/room.ts";
+import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
-import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
-import { sharesByHeader } from "#runtime/bus/room/shares.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
+import { usageByHeader } from "#runtime/bus/quota/usage.ts";
+import { REFUSAL_WATERMARK } from "#runtime/bus/quota/watermarks.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
-import { openSharedResults } from "#runtime/results/store/shares.ts";
+import { openResultsWithQuota } from "#runtime/results/store/quota.ts";
 import { createSessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { createCallKeySigner } from "#runtime/rpc/access/tokens/call-keys.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
@@ -71,7 +71,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const trail = stack.use(openAuditTrail(bus, name, logger));
   const audit: Audit = (event, principal) => trail.record(event, principal);
   const warn = (fault: string) => logger.warn(fault);
-  stack.use(openAuditRoom(bus, warn));
+  stack.use(openAuditEviction(bus, warn));
   const validator = createValidator();
   /** Of tools, which say what they will: what an operator writes has been checked before. */
   const lenient = createValidator({ isLenient: true });
@@ -100,21 +100,21 @@ export async function openService(config: Config, context: ServiceContext): Prom
     forgetCaller: createForgetCaller(find),
   });
   const fills = "sessions of the last day, and others that have runs or for which events wait";
-  stack.use(openRoom(bus, { ...unused, fills, onFault: warn }));
+  stack.use(openBucketEviction(bus, { ...unused, fills, onFault: warn }));
   const remedy = "close sessions that nobody uses, which leave after a day";
-  const room = stack.use(
-    openCrowding(bus, {
-      ...sharesByHeader(bus, sessionPlace),
+  const quota = stack.use(
+    openQuota(bus, {
+      ...usageByHeader(bus, sessionPlace),
       holds: "sessions",
       remedy,
-      mark: CROWDED_MARK,
+      watermark: REFUSAL_WATERMARK,
       onFault: warn,
     }),
   );
   const findPrincipal = async (id: string) => (await stored.bucket.read(id))?.value.principal;
-  const resultStore = stack.use(openSharedResults(bus, { findPrincipal, onFault: warn }));
+  const resultStore = stack.use(openResultsWithQuota(bus, { findPrincipal, onFault: warn }));
   const answers = createAnswers({ validator: lenient, maxBytes: config.maxResultBytes, store: resultStore.put });
-  const sessions = new Sessions({ ...stored, catalogue, clock, room });
+  const sessions = new Sessions({ ...stored, catalogue, clock, quota });
   const sessionCalls = new SessionCalls();
   const contexts = openContexts(stack, config, { catalogue, find, audit });
   const { questionMs } = config;

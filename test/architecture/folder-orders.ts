@@ -22,7 +22,7 @@ export const folderOrders: Readonly<Record<string, readonly string[]>> = {
     "nats-server",
     "nats-patches",
     "streams",
-    "room",
+    "quota",
     "buckets",
     "work-queue",
     "ownership",

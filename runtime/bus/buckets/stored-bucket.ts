@@ -1,7 +1,7 @@
 import type { StoredMsg } from "@nats-io/jetstream";
 import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
-import { holderHeader } from "../room/shares.ts";
+import { holderHeader } from "../quota/usage.ts";
 import { appendFenced, lastOf } from "../streams/append.ts";
 import { followSubject } from "../streams/follow/follow.ts";
 import { lastSequenceOf } from "../streams/read.ts";

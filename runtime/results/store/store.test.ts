@@ -7,8 +7,8 @@ import type { Failure } from "../../failure/failure.ts";
 import { delay } from "../../time/delay.ts";
 import { createManualClock } from "../../time/testing/manual-clock.ts";
 import { until } from "../../time/until.ts";
+import { openResultsWithQuota } from "./quota.ts";
 import { createResultRemoval } from "./removal.ts";
-import { openSharedResults } from "./shares.ts";
 import { createResultStore, type ResultStore } from "./store.ts";
 
 let bus: TestBus;
@@ -108,7 +108,11 @@ test("SEC-6 of a principal that has its share of all results none is kept while 
   await shrinkStore(own, "OBJ_toolbus_results", 5 * 2 ** 20);
   const findPrincipal = async (sessionId: string) => ({ hers: "alice", his: "mallory" })[sessionId];
   const faults: string[] = [];
-  await using shared = openSharedResults(own, { findPrincipal, onFault: (fault) => faults.push(fault), everyMs: 20 });
+  await using shared = openResultsWithQuota(own, {
+    findPrincipal,
+    onFault: (fault) => faults.push(fault),
+    everyMs: 20,
+  });
   const text = (n: number) => JSON.stringify(`${n}`.padEnd(500_000, "x"));
   await shared.put("hers", text(0));
   for (let n = 0; n < 6; n++) await shared.put("his", text(n));

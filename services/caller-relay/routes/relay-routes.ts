@@ -3,7 +3,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { type CallerDeclaration, CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { type CallerService, WatchDeclarationResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { readableSubmissionFrom } from "#runtime/results/submission.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
@@ -29,7 +29,7 @@ export interface RelayRouteParts extends AttachingParts {
   /** What the session's agent has, its caller's tools too. */
   toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
   /** Who has its share of what all declarations take. */
-  room: Pick<Crowding, "requireRoomUnless">;
+  quota: Pick<Quota, "requireRoomUnless">;
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;
   maxGraceMs: number;
@@ -49,7 +49,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       await requireSchemas(declared, (_, text) => parts.validator.faultOfSchema(text, principalOf(caller)));
       const bytes = bytesOf(declared);
       const isNoLonger = async () => bytes <= bytesOf(await declarations.read(sessionId));
-      if (names.length > 0) await parts.room.requireRoomUnless(principalOf(caller), bytes, isNoLonger);
+      if (names.length > 0) await parts.quota.requireRoomUnless(principalOf(caller), bytes, isNoLonger);
       await declarations.write(sessionId, declared);
       return { names };
     },

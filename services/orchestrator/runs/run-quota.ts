@@ -1,4 +1,4 @@
-import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { refuseShare } from "#runtime/failure/share.ts";
 import type { RunLog } from "../log/journal.ts";
 
@@ -21,7 +21,7 @@ const RETRY_MS = 5_000;
 export function createRunQuota(
   log: Pick<RunLog, "last">,
   limit: number,
-  stored: Pick<Crowding, "requireRoom"> = { requireRoom: () => {} },
+  stored: Pick<Quota, "requireRoom"> = { requireRoom: () => {} },
 ): RunQuota {
   const runsByPrincipal = new Map<string, Set<string>>();
   const placesByPrincipal = new Map<string, Set<Disposable>>();

@@ -62,11 +62,11 @@ function createMortalStore() {
     wakes.push(sessionId);
   };
   let isFull = false;
-  const isCrowding = async () => isFull;
+  const isOverQuota = async () => isFull;
   const crowd = () => {
     isFull = true;
   };
-  const inbox = createInbox({ store: inboxStore, clock: createManualClock(), wake, isCrowding });
+  const inbox = createInbox({ store: inboxStore, clock: createManualClock(), wake, isOverQuota });
   return { store, wakes, crowd, inbox };
 }
 

@@ -51,7 +51,7 @@ export interface InboxParts {
   /** Lets somebody look whether the session has a reason to run; acknowledged when this resolves. */
   wake: (sessionId: string) => Promise<void>;
   /** Whether nothing further may be stored for the session, as its principal has its share of all inboxes; none has unless told. */
-  isCrowding?: (sessionId: string, bytes: number) => Promise<boolean>;
+  isOverQuota?: (sessionId: string, bytes: number) => Promise<boolean>;
 }
 
 /** For all agents of a session. The stream keeps somewhat more, and would forget whatever is oldest. */
@@ -69,7 +69,7 @@ export const mostWaiting = 900;
  * INBOX4  Whoever delivers an event and finds it waiting wakes the session, also when it was there before: the one who stored
  *     it may have died before the wake. One wake too many finds nothing to do.
  */
-export function createInbox({ store, clock, wake, isCrowding = async () => false }: InboxParts) {
+export function createInbox({ store, clock, wake, isOverQuota = async () => false }: InboxParts) {
   const waiting = async (owner: Owner) => {
     const events = await store.read(owner.sessionId);
     return events.filter((event) => isSameOwner(event, owner)).map(asRead);
@@ -80,7 +80,7 @@ export function createInbox({ store, clock, wake, isCrowding = async () => false
     const { sessionId, eventId } = event;
     const stands = async (from?: number) => (await store.read(sessionId, from)).some((other) => isSame(other, event));
     const { length } = toBinary(InboxEventSchema, event);
-    if ((await isCrowding(sessionId, length)) && !(await stands())) refuseCrowding(sessionId); // and leaves no mark
+    if ((await isOverQuota(sessionId, length)) && !(await stands())) refuseOverQuota(sessionId); // and leaves no mark
     let end = await store.end(sessionId);
     const mark = await store.mark(event, eventId); // INBOX1
     if (mark === "seen") return "seen";
@@ -154,7 +154,7 @@ function noticeOf({ sessionId, agent, sequence }: InboxEvent, lost: number, cloc
   return create(InboxEventSchema, { sessionId, agent, eventId, createTime, event: { case: "message", value } });
 }
 
-function refuseCrowding(sessionId: string): never {
+function refuseOverQuota(sessionId: string): never {
   const text = `the inboxes of whoever opened session ${sessionId} have their share of the store: let its agents read what waits`;
   return refuse("resource_exhausted", text, { reason: "INBOX_FULL" });
 }

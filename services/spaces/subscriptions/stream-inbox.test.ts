@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
-import { makeRoom } from "#runtime/bus/buckets/room.ts";
+import { evictValues } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { createInbox } from "../inbox/inbox.ts";
@@ -30,7 +30,7 @@ test("TOOL-9 marks of events that were seen make room for later ones; one that w
 
   const roomAfter = (ms: number) => {
     const clock = { ...systemClock, now: () => Date.now() + ms };
-    return makeRoom(bus, seenMarks(clock), new AbortController().signal);
+    return evictValues(bus, seenMarks(clock), new AbortController().signal);
   };
   expect(await roomAfter(0), "those that were seen within the hour").toBe(0);
   expect(await roomAfter(2 * hourMs)).toBeGreaterThan(20);

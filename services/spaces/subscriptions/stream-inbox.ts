@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { textCodec } from "#runtime/bus/buckets/bucket.ts";
-import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
+import type { BucketEvictionOptions } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
@@ -100,7 +100,7 @@ function eventFromStored(bus: Bus, message: StoredMessage): InboxEvent | undefin
 const SEEN_KEPT_MS = 3_600_000;
 
 /** Marks of events that wait stay, those of events that were seen leave when room gets short. */
-export function seenMarks(clock: Clock): RoomOptions<string> {
+export function seenMarks(clock: Clock): BucketEvictionOptions<string> {
   return { place: MARKS, keptMs: SEEN_KEPT_MS, mayGo: (mark) => mark === SEEN, clock };
 }
 

@@ -1,10 +1,10 @@
-import { openRoom } from "#runtime/bus/buckets/room.ts";
+import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
-import { openGivingWay } from "#runtime/bus/room/give-way.ts";
-import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
-import { sharesByHeader } from "#runtime/bus/room/shares.ts";
+import { openEviction } from "#runtime/bus/quota/eviction.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
+import { usageByHeader } from "#runtime/bus/quota/usage.ts";
+import { REFUSAL_WATERMARK } from "#runtime/bus/quota/watermarks.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
@@ -25,7 +25,7 @@ import type { Audit } from "../catalogue/audit/audit.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
-import { createTaskIndex, TASK_SHARES } from "../subscriptions/calls/task-index.ts";
+import { createTaskIndex, TASK_EVICTION } from "../subscriptions/calls/task-index.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
@@ -102,17 +102,17 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
     }),
   );
   const fills = "calls that are open or ended within the hour";
-  stack.use(openRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
+  stack.use(openBucketEviction(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock, fills, onFault }));
   const remedy = "cancel calls that nobody answers, which leave after an hour";
-  const room = stack.use(
-    openCrowding(bus, { ...sharesByHeader(bus, callPlace), holds: fills, remedy, mark: CROWDED_MARK, onFault }),
+  const quota = stack.use(
+    openQuota(bus, { ...usageByHeader(bus, callPlace), holds: fills, remedy, watermark: REFUSAL_WATERMARK, onFault }),
   );
-  stack.use(openGivingWay(bus, { ...TASK_SHARES, holds: "entries of tasks", onFault }));
+  stack.use(openEviction(bus, { ...TASK_EVICTION, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());
   const absence = createAbsence(presence, clock, onFault);
   const outside = createOutside({ store, waiters, queue, absence, audit, clock });
   const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
-  const cancellation = createCancellation({ store, running, queue, room, audit, clock });
+  const cancellation = createCancellation({ store, running, queue, quota, audit, clock });
   const taskIndex = createTaskIndex(bus, onFault);
-  return { store, running, room, taskIndex, presence, dispatcher, outside, acknowledgements, cancellation };
+  return { store, running, quota, taskIndex, presence, dispatcher, outside, acknowledgements, cancellation };
 }

@@ -3,7 +3,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
-import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
@@ -21,7 +21,7 @@ export interface SessionParts {
   clock: Clock;
   changes: SessionChanges;
   /** Who has its share of what all sessions take. */
-  room?: Pick<Crowding, "requireRoomUnless">;
+  quota?: Pick<Quota, "requireRoomUnless">;
   /** Without it, each call reads its session. */
   recent?: Pick<RecentSessions, "active">;
 }
@@ -53,7 +53,7 @@ export class Sessions {
 
   /** An id that is taken by the same principal for the same agent is that session. */
   async open(request: { agent: string; sessionId: string; caller: Caller }): Promise<Session> {
-    const { bucket, catalogue, clock, room } = this.#parts;
+    const { bucket, catalogue, clock, quota } = this.#parts;
     const { agent, caller } = request;
     await catalogue.requireAgent(agent, caller);
     if (catalogue.agent(agent) === undefined) refuseMissing("agent", agent);
@@ -61,7 +61,7 @@ export class Sessions {
     const id = request.sessionId || randomUUID();
     const createdAt = timestampFromMs(clock.now());
     const session = sessionRecord({ id, agent, principal, createTime: createdAt, state: SessionState.ACTIVE });
-    await room?.requireRoomUnless(principal, SESSION_BYTES, async () => (await bucket.read(id)) !== undefined);
+    await quota?.requireRoomUnless(principal, SESSION_BYTES, async () => (await bucket.read(id)) !== undefined);
     if ((await bucket.create(id, session)) !== undefined) return this.withAgentRevision(session);
     const standing = await this.#stored(id);
     const isSame = standing.agent === agent && standing.principal === principal;

@@ -11,7 +11,7 @@ const owners = testsOf("services/tool-router/testing/sessions/owners.service.tes
 const grants = testsOf("services/tool-router/testing/sessions/grants.service.test.ts");
 const runQuota = testsOf("services/orchestrator/runs/run-quota.test.ts");
 const notices = testsOf("services/spaces/space/notices.test.ts");
-const room = testsOf("services/spaces/subscriptions/room/room.test.ts");
+const quotas = testsOf("services/spaces/subscriptions/quota/quotas.test.ts");
 const assembly = testsOf("runtime/rpc/nats/channel/assembly/assembly.test.ts");
 const runShares = testsOf("services/orchestrator/subscriptions/streams/run-shares.test.ts");
 const results = testsOf("runtime/results/store/store.test.ts");
@@ -304,7 +304,7 @@ export const sec: Proofs = {
     ),
     shown(
       "nobody pushes what others have said, or what waits for them, out of a store: who holds the most gives way",
-      room(
+      quotas(
         "who holds more than its part has an excess",
         "a principal that fills the store of spaces loses its own oldest messages",
         "a principal that fills the inboxes gets no further event",
@@ -317,7 +317,7 @@ export const sec: Proofs = {
       "each principal has its share of the bytes of runs, results, memory and the audit trail",
       runShares("a principal whose runs take the most is refused the next while room is short"),
       results("of a principal that has its share of all results none is kept while room is short"),
-      room("who has its share of all memory is refused more while room is short"),
+      quotas("who has its share of all memory is refused more while room is short"),
       trail("a principal that fills the audit trail loses its own oldest events"),
       answers("that find no room in the store are told with their beginning"),
     ),
@@ -335,7 +335,7 @@ export const sec: Proofs = {
         "a principal whose sessions take the most opens no more",
       ),
       testsOf("services/caller-relay/testing/shares.test.ts")("a principal whose declarations take the most"),
-      room("a principal whose spaces take the most creates no more"),
+      quotas("a principal whose spaces take the most creates no more"),
     ),
   ],
   "SEC-7": [

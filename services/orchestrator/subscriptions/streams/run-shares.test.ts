@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { textContent } from "#runtime/content/text.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
@@ -17,7 +17,7 @@ test("SEC-6 a principal whose runs take the most is refused the next while room 
   await shrinkStore(bus, "TOOLBUS_RUNS", 2 ** 22);
   const log = createStreamRunLog(bus);
   const onFault = () => {};
-  await using stored = openCrowding(bus, { ...runShares(bus, log), onFault, everyMs: 20 });
+  await using stored = openQuota(bus, { ...runShares(bus, log), onFault, everyMs: 20 });
   const runs = createRunQuota(log, 1_000, stored);
   const input = [{ item: { case: "message", value: { content: textContent("x".repeat(400_000)) } } } as const];
   const accept = async (principal: string, runId: string) => {

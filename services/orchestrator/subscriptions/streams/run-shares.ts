@@ -1,6 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
-import type { CrowdedStore } from "#runtime/bus/room/crowding.ts";
-import { bytesByHolder, rememberingHolders, sizesOf } from "#runtime/bus/room/shares.ts";
+import type { QuotaOptions } from "#runtime/bus/quota/quota.ts";
+import { bytesByHolder, rememberingHolders, sizesOf } from "#runtime/bus/quota/usage.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { runSubjects } from "../run-subjects.ts";
 
@@ -8,7 +8,7 @@ const STREAM = "TOOLBUS_RUNS";
 const LOGS = runSubjects.log("");
 
 /** Whose the logs of runs are. What stands beside them, queues and keys, is small, and nobody's. */
-export function runShares(bus: Bus, log: Pick<RunLog, "first">): Omit<CrowdedStore, "onFault"> {
+export function runShares(bus: Bus, log: Pick<RunLog, "first">): Omit<QuotaOptions, "onFault"> {
   const holderOf = rememberingHolders(async (subject) => {
     const runId = subject.slice(LOGS.length);
     if (runId.includes(".")) return "";

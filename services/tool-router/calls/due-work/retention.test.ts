@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { CancelToolCallRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
-import { CROWDED_MARK } from "#runtime/bus/room/marks.ts";
-import { sharesByHeader } from "#runtime/bus/room/shares.ts";
+import { evictValues, filledPart } from "#runtime/bus/buckets/bucket-eviction.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
+import { usageByHeader } from "#runtime/bus/quota/usage.ts";
+import { REFUSAL_WATERMARK } from "#runtime/bus/quota/watermarks.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -35,7 +35,7 @@ const signal = new AbortController().signal;
 /** As if so much time had passed. */
 function sweepAfter(ms: number): Promise<number> {
   const clock = { ...systemClock, now: () => Date.now() + ms };
-  return makeRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
+  return evictValues(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
 }
 
 function recordOf(callId: string, more: CallRecordInit = {}) {
@@ -48,17 +48,17 @@ describe("SEC-6 a principal whose records take the most", () => {
     const bus = await openTestBus();
     await shrinkStore(bus, "KV_toolbus_calls", mostBytes);
     const store = await openCallStore(bus, { waiters: createWaiters() });
-    const room = openCrowding(bus, {
-      ...sharesByHeader(bus, callPlace),
+    const quota = openQuota(bus, {
+      ...usageByHeader(bus, callPlace),
       holds: "calls",
       remedy: "cancel some",
-      mark: CROWDED_MARK,
+      watermark: REFUSAL_WATERMARK,
       onFault,
     });
     const running = { isHeld: async () => false, follow: () => ({ [Symbol.dispose]() {} }) };
     const tasks = { add: async () => {} };
-    const records = new Records({ store, running, tasks, room, waiters: createWaiters(), executing: new Set() });
-    return { bus, store, room, records };
+    const records = new Records({ store, running, tasks, quota, waiters: createWaiters(), executing: new Set() });
+    return { bus, store, quota, records };
   };
   const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
   const factsOf = (principal: string, callId: string) => ({
@@ -68,10 +68,10 @@ describe("SEC-6 a principal whose records take the most", () => {
 
   test("is refused the next one while room is short, at once; others are not, and what it has on record is joined", async () => {
     await using stack = new AsyncDisposableStack();
-    const { bus, store, room, records } = await openShares(16_384 * kib);
+    const { bus, store, quota, records } = await openShares(16_384 * kib);
     stack.use(bus);
     stack.use(store);
-    stack.use(room);
+    stack.use(quota);
     const begin = async (principal: string, callId: string) => {
       const facts = factsOf(principal, callId);
       await records.requireRoom(asked, facts);
@@ -87,7 +87,7 @@ describe("SEC-6 a principal whose records take the most", () => {
       message: expect.stringMatching(/^"mallory" has its share of KV_toolbus_calls: \d+ bytes of calls; cancel some/),
     });
     const filled = await filledPart(bus, callPlace);
-    expect(filled, "what may go has gone by then").toBeGreaterThan(CROWDED_MARK - 0.01);
+    expect(filled, "what may go has gone by then").toBeGreaterThan(REFUSAL_WATERMARK - 0.01);
     expect(filled).toBeLessThan(0.97);
     expect(await begin("alice", "hers-too")).toMatchObject({ kind: "open" });
     expect(await begin("mallory", "his-0"), "it waits for it, as before").toMatchObject({
@@ -98,13 +98,13 @@ describe("SEC-6 a principal whose records take the most", () => {
 
   test("keeps no more ids from being called while room is short; what it calls, it cancels all the same", async () => {
     await using stack = new AsyncDisposableStack();
-    const { bus, store, room, records } = await openShares(4_096 * kib);
+    const { bus, store, quota, records } = await openShares(4_096 * kib);
     stack.use(bus);
     stack.use(store);
-    stack.use(room);
+    stack.use(quota);
     const running = { isHeld: async () => false, cancel: async (callId: string) => callId === "running" };
     const { cancel } = createCancellation({
-      ...{ store, running, room, audit: () => {}, clock: systemClock, queue: new MemoryOffers() },
+      ...{ store, running, quota, audit: () => {}, clock: systemClock, queue: new MemoryOffers() },
     });
     const cancelAs = (principal: string, callId: string) =>
       cancel(create(CancelToolCallRequestSchema, { callId, reason: "x".repeat(4 * kib) }), callerNamed(principal));
@@ -125,15 +125,15 @@ describe("SEC-6 a principal whose records take the most", () => {
 
   test("loses its own when room is made, and nobody else loses older ones", async () => {
     await using stack = new AsyncDisposableStack();
-    const { bus, store, room } = await openShares(4_096 * kib);
+    const { bus, store, quota } = await openShares(4_096 * kib);
     stack.use(bus);
     stack.use(store);
-    stack.use(room);
+    stack.use(quota);
     for (let n = 0; n < 20; n += 1) await store.create(recordOf(`hers-${n}`, { principal: "alice" }));
     for (let n = 0; (await filledPart(bus, callPlace)) < 0.9; n += 1)
       await store.create(recordOf(`his-${n}`, { principal: "mallory", argumentsJson: "x".repeat(32 * kib) }));
     const clock = { ...systemClock, now: () => Date.now() + 2 * KEPT_MS };
-    const removed = await makeRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
+    const removed = await evictValues(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
     expect(removed).toBeGreaterThan(20);
     expect(await store.read("his-0")).toBeUndefined();
     for (let n = 0; n < 20; n += 1) expect(await store.read(`hers-${n}`)).toMatchObject({ principal: "alice" });
@@ -150,7 +150,7 @@ test("SEC-6 where the calls of who has the most are open, others' ended ones lea
   for (let n = 0; (await filledPart(bus, callPlace)) < 0.95; n += 1)
     await store.create(recordOf(`theirs-${n}`, { ...large, principal: `one-${n % 10}` }));
   const clock = { ...systemClock, now: () => Date.now() + 2 * KEPT_MS };
-  await makeRoom(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
+  await evictValues(bus, { place: callPlace, keptMs: KEPT_MS, mayGo: mayLeave, clock }, signal);
   expect(await filledPart(bus, callPlace)).toBeLessThan(0.75);
   expect(await store.read("his-0")).toMatchObject({ state: State.PENDING });
 });

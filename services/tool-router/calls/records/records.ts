@@ -2,7 +2,7 @@ import { durationMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -73,7 +73,7 @@ export interface RecordsParts {
   running: Pick<RunningCalls, "isHeld" | "follow">;
   tasks: Pick<TaskIndex, "add">;
   /** Who has its share of what all records take. */
-  room?: Pick<Crowding, "requireRoomUnless">;
+  quota?: Pick<Quota, "requireRoomUnless">;
   waiters: Waiters;
   messages?: Pick<Messages, "showResult">;
   /** The calls that this router has started and not yet finished. */
@@ -91,9 +91,9 @@ export class Records {
   /** Refuses a call that would be recorded, of a principal that has its share. One that is on record already is joined all the same. */
   async requireRoom(entry: ToolEntry, { callId, principal = "", argumentsJson = "" }: CallFacts): Promise<void> {
     if (firstState(entry) === undefined) return;
-    const { room, store } = this.#parts;
+    const { quota, store } = this.#parts;
     const stands = async () => (await store.read(callId ?? "")) !== undefined;
-    await room?.requireRoomUnless(principal, argumentsJson.length, stands);
+    await quota?.requireRoomUnless(principal, argumentsJson.length, stands);
   }
 
   async begin(

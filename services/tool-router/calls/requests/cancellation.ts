@@ -2,7 +2,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -35,10 +35,10 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
   queue: CallQueue;
-  room?: Pick<Crowding, "requireRoom">;
+  quota?: Pick<Quota, "requireRoom">;
 }
 
-export function createCancellation({ store, running, queue, room, audit, clock }: CancellationParts) {
+export function createCancellation({ store, running, queue, quota, audit, clock }: CancellationParts) {
   async function createTombstone(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by] };
@@ -82,7 +82,7 @@ export function createCancellation({ store, running, queue, room, audit, clock }
       const { principal = "", service } = caller;
       let [isTombstoneCreated, wasRunning] = [false, false];
       try {
-        if (service === undefined) room?.requireRoom(principal, why.length);
+        if (service === undefined) quota?.requireRoom(principal, why.length);
         isTombstoneCreated = await createTombstone(callId, failure(why), principal); // C1
       } catch (error) {
         const isRecorded = (await store.read(callId)) !== undefined;

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { PAUSE_MS } from "#runtime/bus/room/marks.ts";
+import { PAUSE_MS } from "#runtime/bus/quota/watermarks.ts";
 import { unlessAbsent } from "#runtime/failure/errno.ts";
 import { Failure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";

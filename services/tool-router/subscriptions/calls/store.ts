@@ -4,7 +4,7 @@ import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Part } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { holderHeader } from "#runtime/bus/room/shares.ts";
+import { holderHeader } from "#runtime/bus/quota/usage.ts";
 import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../calls/due-work/due.ts";

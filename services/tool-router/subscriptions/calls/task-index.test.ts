@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { giveWay } from "#runtime/bus/room/give-way.ts";
+import { evict } from "#runtime/bus/quota/eviction.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
-import { createTaskIndex, TASK_SHARES } from "./task-index.ts";
+import { createTaskIndex, TASK_EVICTION } from "./task-index.ts";
 
 const { signal } = new AbortController();
 
@@ -13,12 +13,12 @@ test("SEC-6 a principal that fills the index of tasks loses its own oldest entri
   const listed = async (principal: string) =>
     (await tasks.read(principal, { after: 0, limit: 10_000, signal })).map(({ callId }) => callId);
   await tasks.add({ principal: "alice", callId: "hers" });
-  await shrinkStore(bus, TASK_SHARES.stream, 32 * 1_024);
+  await shrinkStore(bus, TASK_EVICTION.stream, 32 * 1_024);
   for (let n = 0; faults.length === 0; n += 1) await tasks.add({ principal: "mallory", callId: `his-${n}` });
   expect(faults[0]).toMatch(/^task his-\d+ is missing in the list of its principal's tasks/);
 
   const before = await listed("mallory");
-  expect(await giveWay(bus, TASK_SHARES, signal)).toBeGreaterThan(10);
+  expect(await evict(bus, TASK_EVICTION, signal)).toBeGreaterThan(10);
   expect(await listed("alice")).toEqual(["hers"]);
   const left = await listed("mallory");
   expect(left, "the oldest are gone").toEqual(before.slice(-left.length));

@@ -11,7 +11,7 @@ const PLACE = { bucket: "toolbus_tasks", prefix: "", codec: textCodec } as const
 const SUBJECTS = `$KV.${PLACE.bucket}.`;
 
 /** Who has the most entries loses the oldest of them when room gets short. */
-export const TASK_SHARES = {
+export const TASK_EVICTION = {
   stream: `KV_${PLACE.bucket}`,
   holderOf: (subject: string) => subject.slice(SUBJECTS.length).split(".", 1)[0] ?? "",
 };

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import { filledPart, makeRoom } from "#runtime/bus/buckets/room.ts";
+import { evictValues, filledPart } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
@@ -38,7 +38,7 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
       forgetCaller: async ({ id }: { id: string }) => id !== "attached" && callers.push(id) > 0,
     };
     const clock = { ...systemClock, now: () => Date.now() + ms };
-    return makeRoom(bus, unusedSessions(clock, parts), new AbortController().signal);
+    return evictValues(bus, unusedSessions(clock, parts), new AbortController().signal);
   };
   expect(await roomAfter(dayMs / 2), "those of the last day").toBe(0);
   expect(await roomAfter(2 * dayMs)).toBeGreaterThan(20);
@@ -68,7 +68,7 @@ test("SEC-5 a sweep asks for so many sessions, and the next one goes on behind t
   const mayGo = (_: unknown, key: string) => asked.push(key) < 0;
   const progress = { fromSequence: 1 };
   const options = { place: sessionPlace, keptMs: -dayMs, mayGo, mostAsked: 3, clock: systemClock };
-  for (let sweep = 0; sweep < 2; sweep += 1) await makeRoom(bus, options, new AbortController().signal, progress);
+  for (let sweep = 0; sweep < 2; sweep += 1) await evictValues(bus, options, new AbortController().signal, progress);
   expect(asked).toEqual(["s0", "s1", "s2", "s3", "s4", "s5"]);
 });
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
-import type { RoomOptions } from "#runtime/bus/buckets/room.ts";
+import type { BucketEvictionOptions } from "#runtime/bus/buckets/bucket-eviction.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
@@ -38,7 +38,7 @@ interface UnusedParts {
  * them ended for its retention, and nothing waits for their agents. What stands of them elsewhere goes first, so that a session
  * of the same id is a new one.
  */
-export function unusedSessions(clock: Clock, parts: UnusedParts): RoomOptions<SessionRecord> {
+export function unusedSessions(clock: Clock, parts: UnusedParts): BucketEvictionOptions<SessionRecord> {
   return {
     place: sessionPlace,
     keptMs: DAY_MS,

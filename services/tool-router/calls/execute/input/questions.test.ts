@@ -79,7 +79,7 @@ test("SEC-6 whose principal has its share of the records asks nobody, and its se
   const { ask, call, parts, records } = open();
   const notes: string[] = [];
   Object.assign(call, { note: (text: string) => void notes.push(text) });
-  parts.room = {
+  parts.quota = {
     requireRoom(principal, bytes = 0) {
       expect(bytes).toBeGreaterThan(elicitation.requestedSchemaJson.length);
       refuse("resource_exhausted", `${principal} has its share`, { reason: "SHARE_EXCEEDED" });

@@ -9,7 +9,7 @@ import {
   InputResponsesSchema,
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { Crowding } from "#runtime/bus/room/crowding.ts";
+import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Spaces } from "../../../sessions/spaces.ts";
@@ -50,7 +50,7 @@ export interface QuestionsParts extends RecordingParts {
   /** By which all routers give questions their ids. */
   key: KeyObject;
   /** Who has its share of what all records take. */
-  room?: Pick<Crowding, "requireRoom">;
+  quota?: Pick<Quota, "requireRoom">;
   waiters: Waiters;
   messages: Pick<Messages, "show">;
   spaces: Pick<Spaces, "activeSpace">;
@@ -77,7 +77,7 @@ const TAKEN = "the id of its question is another call's";
 const NOBODY = "nobody can be asked: the agent has no active space";
 
 export function createQuestions(parts: QuestionsParts): Questions {
-  const { key, store, room, waiters, messages, spaces, audit, clock, questionMs } = parts;
+  const { key, store, quota, waiters, messages, spaces, audit, clock, questionMs } = parts;
 
   async function resultOf(call: AskingCall, { request, opened }: Opened, signal: AbortSignal): Promise<string> {
     const { id, request: wanted } = request;
@@ -126,7 +126,7 @@ export function createQuestions(parts: QuestionsParts): Questions {
     const fault = faultOfQuestion(record);
     if (fault !== undefined) return `a person cannot be shown it: ${fault}`;
     const create = async () => {
-      room?.requireRoom(record.principal, record.argumentsJson.length + record.outputSchemaJson.length);
+      quota?.requireRoom(record.principal, record.argumentsJson.length + record.outputSchemaJson.length);
       return store.create(record);
     };
     const isCreated = await create().catch(whereFull(({ message }) => `its question finds no room: ${message}`));

@@ -1,9 +1,9 @@
 import { type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { codecOf } from "#runtime/bus/buckets/bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { openCrowding } from "#runtime/bus/room/crowding.ts";
-import { type GivingWay, openGivingWay } from "#runtime/bus/room/give-way.ts";
-import { sharesByHeader, sharesBySession } from "#runtime/bus/room/shares.ts";
+import { type EvictionOptions, openEviction } from "#runtime/bus/quota/eviction.ts";
+import { openQuota } from "#runtime/bus/quota/quota.ts";
+import { usageByHeader, usageBySession } from "#runtime/bus/quota/usage.ts";
 import type { Sessions } from "../../owners/sessions.ts";
 import type { SpaceLog } from "../../space/space-log.ts";
 import { isFinal } from "../../space/space-state.ts";
@@ -20,49 +20,49 @@ const MESSAGES = "TOOLBUS_SPACES";
 export const INBOXES = { stream: "TOOLBUS_INBOX", prefix: "toolbus.inbox." };
 export const MEMORY = { stream: "KV_toolbus_memory", prefix: "$KV.toolbus_memory." };
 
-interface SpaceRoomParts {
+interface SpaceEvictionParts {
   log: Pick<SpaceLog, "read">;
   /** Who created the space; empty for nobody, or for one that there is not. */
   creatorOf: (spaceId: string) => Promise<string>;
 }
 
-export interface SharedRoomParts extends SpaceRoomParts {
+export interface QuotaParts extends SpaceEvictionParts {
   sessions: Pick<Sessions, "findPrincipal">;
   onFault: (fault: string) => void;
 }
 
-/** Looks again and again whether there is room for each in what the service keeps. */
-export function openSharedRoom(bus: Bus, parts: SharedRoomParts) {
+/** The quotas of principals in what the service keeps, and the eviction of old messages. */
+export function openQuotas(bus: Bus, parts: QuotaParts) {
   const { onFault, sessions } = parts;
   const { findPrincipal } = sessions;
   const stack = new AsyncDisposableStack();
-  const crowding = (shares: ReturnType<typeof sharesByHeader>, holds: string, remedy: string) =>
-    stack.use(openCrowding(bus, { ...shares, holds, remedy, onFault }));
-  const bySession = (where: typeof INBOXES) => sharesBySession(bus, { ...where, findPrincipal });
-  const inboxes = crowding(bySession(INBOXES), "events", "let agents read what waits"); // which is never removed
-  const memory = crowding(bySession(MEMORY), "memory", "delete entries, or close sessions that nobody uses");
-  const spaces = crowding(sharesByHeader(bus, SPACES), "spaces", "use those that there are");
-  stack.use(openGivingWay(bus, { ...spaceShares(bus, parts), holds: "messages", onFault }));
+  const quota = (usage: ReturnType<typeof usageByHeader>, holds: string, remedy: string) =>
+    stack.use(openQuota(bus, { ...usage, holds, remedy, onFault }));
+  const bySession = (where: typeof INBOXES) => usageBySession(bus, { ...where, findPrincipal });
+  const inboxes = quota(bySession(INBOXES), "events", "let agents read what waits"); // which is never removed
+  const memory = quota(bySession(MEMORY), "memory", "delete entries, or close sessions that nobody uses");
+  const spaces = quota(usageByHeader(bus, SPACES), "spaces", "use those that there are");
+  stack.use(openEviction(bus, { ...spaceEviction(bus, parts), holds: "messages", onFault }));
   const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
-    /** Whether the session's principal has its share of all inboxes, and room is short. */
-    async isCrowding(sessionId: string, bytes: number): Promise<boolean> {
+    /** Whether the session's principal is over its quota of all inboxes. */
+    async isOverQuota(sessionId: string, bytes: number): Promise<boolean> {
       inboxes.expect(bytes);
-      return inboxes.hasAnybody() && inboxes.has(await principalOf(sessionId));
+      return inboxes.isAnybodyOver() && inboxes.isOver(await principalOf(sessionId));
     },
-    /** Refuses to remember more for a session whose principal has its share of all memory. */
+    /** Refuses to remember more for a session whose principal is over its quota of all memory. */
     async requireMemory(sessionId: string, bytes: number): Promise<void> {
       memory.expect(bytes);
-      if (memory.hasAnybody()) memory.requireRoom(await principalOf(sessionId));
+      if (memory.isAnybodyOver()) memory.requireRoom(await principalOf(sessionId));
     },
-    /** Refuses a principal that has its share of all spaces. */
+    /** Refuses a principal that is over its quota of all spaces. */
     requireSpace: spaces.requireRoom,
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
 /** What has not reached the inboxes stays, and so does what follows a call that still runs or waits in its space. */
-export function spaceShares(bus: Bus, { log, creatorOf }: SpaceRoomParts): GivingWay {
+export function spaceEviction(bus: Bus, { log, creatorOf }: SpaceEvictionParts): EvictionOptions {
   const spaceOf = (subject: string) => subject.slice(subjectOfSpace("").length);
   return {
     stream: MESSAGES,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { appendMany } from "../testing/texts.ts";
-import { sizesOf } from "./shares.ts";
+import { sizesOf } from "./usage.ts";
 
 const STREAM = "TOOLBUS_RUNS";
 const sequences = (count: number) => Array.from({ length: count }, (_, index) => index + 1);

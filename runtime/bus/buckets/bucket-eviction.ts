@@ -1,12 +1,12 @@
 /**
- * A bucket refuses when it is full, and with that everything that needs it. So values that nobody needs any more leave before their
- * age when room gets short.
+ * A bucket refuses when it is full, and with that everything that needs it. So values that nobody needs any more are evicted before
+ * their age when room gets short.
  *
- * room-1  Only values leave that may go, those that were written longest ago first, and only while the bucket is filled above its mark.
- *         Where values say whose they are, those leave of who has more than its share (SEC-6); the others only when what these have
- *         cannot go, and the bucket would be full for everybody.
- * room-2  A value stays for `keptMs` after it was written, whatever the room.
- * room-3  Each process looks at moments of its own. What two of them remove at a time is removed once, and what was written anew stays.
+ * bucket-eviction-1  Only values that may go are evicted, those that were written longest ago first, and only above the high watermark.
+ *         Where values say whose they are, those of holders over quota are evicted (SEC-6); the others only when these cannot
+ *         go, and the bucket would be full for everybody.
+ * bucket-eviction-2  A value stays for `keptMs` after it was written, however full the bucket is.
+ * bucket-eviction-3  Each process looks at moments of its own. What two of them remove at a time is removed once, and what was written anew stays.
  */
 
 import { messageFromUnknown } from "../../failure/failure.ts";
@@ -14,14 +14,14 @@ import { openPeriodic } from "../../lifecycle/background.ts";
 import type { Clock } from "../../time/clock.ts";
 import type { Bus } from "../bus.ts";
 import { retryOnBus } from "../link/link.ts";
-import { findCrowding } from "../room/crowding.ts";
-import { fillOf, HIGH_MARK, LOW_MARK, PAUSE_MS } from "../room/marks.ts";
-import { sharesByHeader } from "../room/shares.ts";
+import { findOverQuota } from "../quota/quota.ts";
+import { usageByHeader } from "../quota/usage.ts";
+import { fillLevelOf, HIGH_WATERMARK, LOW_WATERMARK, PAUSE_MS } from "../quota/watermarks.ts";
 import { readSubject } from "../streams/read.ts";
 import type { Place } from "./bucket.ts";
 import { changeFrom } from "./values.ts";
 
-export interface RoomOptions<T> {
+export interface BucketEvictionOptions<T> {
   readonly place: Place<T>;
   readonly keptMs: number;
   /** Whether nobody needs the value any more. Asked for a value that is old enough, while room is short. */
@@ -36,23 +36,23 @@ const NEARLY_FULL = 0.9;
 
 /** How much of the bucket is filled, of 1. */
 export async function filledPart(bus: Bus, { bucket }: Pick<Place<unknown>, "bucket">): Promise<number> {
-  return (await fillOf(bus, `KV_${bucket}`)).part;
+  return (await fillLevelOf(bus, `KV_${bucket}`)).part;
 }
 
-/** Gives how many were removed. */
-export async function makeRoom<T>(
+/** Gives how many were evicted. */
+export async function evictValues<T>(
   bus: Bus,
-  options: RoomOptions<T>,
+  options: BucketEvictionOptions<T>,
   signal: AbortSignal,
   progress = { fromSequence: 1 },
 ): Promise<number> {
   const { place } = options;
-  if ((await filledPart(bus, place)) < HIGH_MARK) return 0;
+  if ((await filledPart(bus, place)) < HIGH_WATERMARK) return 0;
   const { holderOf } = place;
-  const crowding = holderOf && (await findCrowding(bus, sharesByHeader(bus, place), signal));
-  const byAll = () => sweep(bus, options, signal, { progress, givesWay: () => true });
-  if (!holderOf || !crowding?.size) return byAll();
-  const removed = await sweep(bus, options, signal, { progress, givesWay: (value) => crowding.has(holderOf(value)) });
+  const overQuota = holderOf && (await findOverQuota(bus, usageByHeader(bus, place), signal));
+  const byAll = () => sweep(bus, options, signal, { progress, isChosen: () => true });
+  if (!holderOf || !overQuota?.size) return byAll();
+  const removed = await sweep(bus, options, signal, { progress, isChosen: (value) => overQuota.has(holderOf(value)) });
   if ((await filledPart(bus, place)) < NEARLY_FULL) return removed;
   progress.fromSequence = 1;
   return removed + (await byAll());
@@ -61,9 +61,9 @@ export async function makeRoom<T>(
 /** One pass over what is old enough. */
 async function sweep<T>(
   bus: Bus,
-  { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY }: RoomOptions<T>,
+  { place, keptMs, mayGo, clock, mostAsked = Number.POSITIVE_INFINITY }: BucketEvictionOptions<T>,
   signal: AbortSignal,
-  { progress, givesWay }: { progress: { fromSequence: number }; givesWay: (value: T) => boolean },
+  { progress, isChosen }: { progress: { fromSequence: number }; isChosen: (value: T) => boolean },
 ): Promise<number> {
   const beforeMs = clock.now() - keptMs;
   let removed = 0;
@@ -75,14 +75,14 @@ async function sweep<T>(
       progress.fromSequence = message.sequence;
       break;
     }
-    if (message.time.getTime() > beforeMs) break; // room-2
+    if (message.time.getTime() > beforeMs) break; // bucket-eviction-2
     const change = changeFrom(bus, place, message);
     if (change.kind !== "set") continue;
     asked += 1;
-    if (!givesWay(change.value) || !(await mayGo(change.value, change.key, signal))) continue; // room-1
-    if (!(await remove(bus, place, change))) continue; // room-3
+    if (!isChosen(change.value) || !(await mayGo(change.value, change.key, signal))) continue; // bucket-eviction-1
+    if (!(await remove(bus, place, change))) continue; // bucket-eviction-3
     removed += 1;
-    if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < LOW_MARK) break;
+    if (removed % betweenMeasures === 0 && (await filledPart(bus, place)) < LOW_WATERMARK) break;
   }
   return removed;
 }
@@ -98,14 +98,14 @@ async function remove<T>(bus: Bus, { bucket, prefix }: Place<T>, { key, revision
   return purged > 0;
 }
 
-export interface KeptRoomOptions<T> extends RoomOptions<T> {
+export interface PeriodicBucketEvictionOptions<T> extends BucketEvictionOptions<T> {
   /** What fills the bucket when nothing may go, as the operator is told. */
   readonly fills: string;
   readonly onFault: (fault: string) => void;
 }
 
-/** Makes room again and again until it is disposed, and tells when there is none to be made. */
-export function openRoom<T>(bus: Bus, options: KeptRoomOptions<T>): AsyncDisposable {
+/** Evicts again and again until it is disposed, and tells when the bucket stays above its high watermark. */
+export function openBucketEviction<T>(bus: Bus, options: PeriodicBucketEvictionOptions<T>): AsyncDisposable {
   const { place, clock, fills, onFault } = options;
   let isReported = false;
   const progress = { fromSequence: 1 };
@@ -113,9 +113,9 @@ export function openRoom<T>(bus: Bus, options: KeptRoomOptions<T>): AsyncDisposa
     everyMs: PAUSE_MS,
     clock,
     async work(signal) {
-      await makeRoom(bus, options, signal, progress);
+      await evictValues(bus, options, signal, progress);
       const filled = await filledPart(bus, place);
-      const isShort = filled >= HIGH_MARK;
+      const isShort = filled >= HIGH_WATERMARK;
       if (isShort && !isReported) {
         onFault(
           `${place.bucket} is filled to ${Math.round(filled * 100)} % with ${fills}: when it is full, it refuses`,

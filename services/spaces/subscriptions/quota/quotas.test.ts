@@ -5,9 +5,9 @@ import { InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemberKind, SpaceEventSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { StreamName } from "#runtime/bus/declarations/declarations.ts";
-import { findCrowding, openCrowding } from "#runtime/bus/room/crowding.ts";
-import { giveWay } from "#runtime/bus/room/give-way.ts";
-import { excessOf, sharesBySession } from "#runtime/bus/room/shares.ts";
+import { evict } from "#runtime/bus/quota/eviction.ts";
+import { findOverQuota, openQuota } from "#runtime/bus/quota/quota.ts";
+import { excessOf, usageBySession } from "#runtime/bus/quota/usage.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
@@ -19,7 +19,7 @@ import { createMemory } from "../../memory/memory.ts";
 import { createStores } from "../../subscriptions.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "../../testing/test-spaces.ts";
 import { createStreamLog } from "../stream-log.ts";
-import { INBOXES, MEMORY, openSharedRoom, spaceShares } from "./room.ts";
+import { INBOXES, MEMORY, openQuotas, spaceEviction } from "./quotas.ts";
 
 const stack = new AsyncDisposableStack();
 const { signal } = new AbortController();
@@ -77,12 +77,12 @@ test("SEC-6 a principal that fills the store of spaces loses its own oldest mess
   expect(await idsIn("hers"), "nothing was pushed out").toEqual(["hers-1"]);
 
   const creatorOf = async (spaceId: string) => (await alice.spaces.getSpace({ spaceId })).space?.principal ?? "";
-  await until(() => giveWay(bus, spaceShares(bus, { log, creatorOf }), signal), { timeoutMs: 20_000 });
+  await until(() => evict(bus, spaceEviction(bus, { log, creatorOf }), signal), { timeoutMs: 20_000 });
   expect(await idsIn("hers")).toEqual(["hers-1"]);
   expect(await idsIn("his")).not.toContain("m0");
   expect((await idsIn("his")).length).toBeGreaterThan(0);
   expect(await idsIn("his-too"), "what waits for an answer stays").toContain("call:open");
-  expect(await giveWay(bus, spaceShares(bus, { log, creatorOf }), signal), "there is room").toBe(0);
+  expect(await evict(bus, spaceEviction(bus, { log, creatorOf }), signal), "there is room").toBe(0);
   await alice.spaces.sendMessage({ spaceId: "hers", content: text(100), messageId: "hers-2" });
 });
 
@@ -95,7 +95,7 @@ test("SEC-6 a principal that fills the inboxes gets no further event, and what w
     ["m2", "mallory"],
   ]);
   const principalOf = async (sessionId: string) => principals.get(sessionId);
-  const inboxes = sharesBySession(bus, { ...INBOXES, findPrincipal: principalOf });
+  const inboxes = usageBySession(bus, { ...INBOXES, findPrincipal: principalOf });
   const append = (sessionId: string, kib: number) => {
     const value = { spaceId: "hall", author: "x", content: text(kib), authorKind: MemberKind.PERSON };
     const event = create(InboxEventSchema, {
@@ -108,9 +108,9 @@ test("SEC-6 a principal that fills the inboxes gets no further event, and what w
   };
   await append("a1", 100);
   for (let n = 0; n < 4; n++) await append(n % 2 === 0 ? "m1" : "m2", 200);
-  expect((await findCrowding(bus, inboxes, signal)).size, "there is room").toBe(0);
+  expect((await findOverQuota(bus, inboxes, signal)).size, "there is room").toBe(0);
   for (let n = 0; n < 4; n++) await append("m1", 200);
-  expect([...(await findCrowding(bus, inboxes, signal)).keys()]).toEqual(["mallory"]);
+  expect([...(await findOverQuota(bus, inboxes, signal)).keys()]).toEqual(["mallory"]);
   await expect(
     (async () => {
       for (;;) await append("m2", 200);
@@ -126,9 +126,9 @@ test("SEC-6 who has its share of all memory is refused more while room is short,
   await shrinkStore(bus, "KV_toolbus_memory", 2 ** 20);
   const principalOf = (sessionId: string) => (sessionId.startsWith("a") ? "alice" : "mallory");
   const findPrincipal = async (sessionId: string) => principalOf(sessionId);
-  const shares = { ...sharesBySession(bus, { ...MEMORY, findPrincipal }), holds: "memory", remedy: "delete entries" };
-  await using crowding = openCrowding(bus, { ...shares, onFault: () => {}, everyMs: 20 });
-  const memory = createMemory(createStores(bus).memory, async (session) => crowding.requireRoom(principalOf(session)));
+  const usage = { ...usageBySession(bus, { ...MEMORY, findPrincipal }), holds: "memory", remedy: "delete entries" };
+  await using quota = openQuota(bus, { ...usage, onFault: () => {}, everyMs: 20 });
+  const memory = createMemory(createStores(bus).memory, async (session) => quota.requireRoom(principalOf(session)));
   const set = (sessionId: string, kib: number) =>
     memory.set({ sessionId, agent: "a" }, [
       create(MemoryEntrySchema, { kind: MemoryKind.MEMORY, key: `${kib}`, text: "x".repeat(kib * 1_024) }),
@@ -182,8 +182,8 @@ test("SEC-6 a principal that fills the inboxes within a second is found out befo
   const findPrincipal = async (sessionId: string) => (sessionId.startsWith("a") ? "alice" : "mallory");
   const { log, inbox: store } = createStores(bus);
   const parts = { log, creatorOf: async () => "", sessions: { findPrincipal }, onFault: () => {} };
-  await using shared = openSharedRoom(bus, parts);
-  const { deliver } = createInbox({ store, clock: systemClock, wake: async () => {}, isCrowding: shared.isCrowding });
+  await using quotas = openQuotas(bus, parts);
+  const { deliver } = createInbox({ store, clock: systemClock, wake: async () => {}, isOverQuota: quotas.isOverQuota });
   const tell = (sessionId: string) => {
     const event = { case: "message", value: { spaceId: "s", messageId: randomUUID(), content: text(16) } } as const;
     return deliver(create(InboxEventSchema, { sessionId, agent: "a", eventId: randomUUID(), event }));

@@ -1,6 +1,6 @@
 import type { Bus } from "../../bus/bus.ts";
-import { openCrowding } from "../../bus/room/crowding.ts";
-import { bytesByHolder, rememberingHolders } from "../../bus/room/shares.ts";
+import { openQuota } from "../../bus/quota/quota.ts";
+import { bytesByHolder, rememberingHolders } from "../../bus/quota/usage.ts";
 import { createResultRemoval } from "./removal.ts";
 import { createResultStore, type ResultStore, store } from "./store.ts";
 
@@ -11,14 +11,14 @@ export interface ResultHolders {
   readonly everyMs?: number;
 }
 
-/** Results, of which none is kept for sessions of a principal that has its share of all while room is short. */
-export function openSharedResults(
+/** Results, of which none is kept for sessions of a principal that is over its quota. */
+export function openResultsWithQuota(
   bus: Bus,
   { findPrincipal, ...options }: ResultHolders,
 ): ResultStore & AsyncDisposable {
   const results = createResultStore(bus);
   const holderOf = rememberingHolders(async (sessionId) => (await findPrincipal(sessionId)) ?? "");
-  const crowding = openCrowding(bus, {
+  const quota = openQuota(bus, {
     stream: `OBJ_${store}`,
     holds: "results",
     remedy: "wait until old sessions go, or have an operator set TOOLBUS_RUN_RETENTION lower",
@@ -28,10 +28,10 @@ export function openSharedResults(
   return {
     ...results,
     async put(sessionId, whole) {
-      crowding.requireRoom(await holderOf(sessionId));
+      quota.requireRoom(await holderOf(sessionId));
       return results.put(sessionId, whole);
     },
-    [Symbol.asyncDispose]: () => crowding[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => quota[Symbol.asyncDispose](),
   };
 }
 

@@ -3,11 +3,11 @@ import { openEnding } from "../../time/ending.ts";
 import type { Bus } from "../bus.ts";
 import type { BucketName } from "../declarations/declarations.ts";
 import { followStream } from "../streams/follow/follow.ts";
-import type { Fill } from "./marks.ts";
+import type { FillLevel } from "./watermarks.ts";
 
 /*
- * SEC-6: a store that many fill has room for each of them. When room gets short, those give way who hold the most, as far as it takes:
- * whoever holds less than they keeps everything, and goes on.
+ * SEC-6: who holds how much of a store, and by how much each is over its quota. There is one level for all, so that the holders that
+ * are cut to it free enough: whoever holds less than it is under quota, keeps everything, and goes on.
  */
 
 /** Whose a subject's messages are; empty for nobody's. */
@@ -63,22 +63,22 @@ export async function bytesByHolder<T extends { bytes: number }>(
   return held;
 }
 
-/** What is measured of a bucket whose values say whose they are; of those that an older release wrote it is nobody's. */
-export function sharesByHeader(bus: Bus, { bucket }: { bucket: BucketName }) {
+/** The usage of a bucket whose values say whose they are; a value that an older release wrote is nobody's. */
+export function usageByHeader(bus: Bus, { bucket }: { bucket: BucketName }) {
   const stream = `KV_${bucket}`;
   const measure = (signal: AbortSignal) => bytesByHolder(sizesOf(bus, stream, signal), ({ holder }) => holder);
   return { stream, measure };
 }
 
-export interface SessionShares {
+export interface SessionUsageOptions {
   readonly stream: string;
   readonly prefix: string;
   /** Who opened a session; undefined for one that there is not, or not any more. */
   readonly findPrincipal: (sessionId: string) => Promise<string | undefined>;
 }
 
-/** Likewise of sessions' principals, where the ids of sessions stand in subjects behind a prefix and before a dot. */
-export function sharesBySession(bus: Bus, { stream, prefix, findPrincipal }: SessionShares) {
+/** The usage of sessions' principals, where the ids of sessions stand in subjects behind a prefix and before a dot. */
+export function usageBySession(bus: Bus, { stream, prefix, findPrincipal }: SessionUsageOptions) {
   const holderOf = rememberingHolders(async (subject) => {
     const [sessionId = ""] = subject.startsWith(prefix) ? subject.slice(prefix.length).split(".") : [];
     return (sessionId && (await findPrincipal(sessionId))) ?? "";
@@ -88,8 +88,8 @@ export function sharesBySession(bus: Bus, { stream, prefix, findPrincipal }: Ses
   return { stream, measure };
 }
 
-/** In a store. It takes more for small messages than was measured, so that all together may have less. */
-export function excessIn({ bytes, targetBytes }: Fill, held: ReadonlyMap<string, number>): Map<string, number> {
+/** By how much each is over quota in a store. It takes more for small messages than was measured, so that all together may have less. */
+export function excessIn({ bytes, targetBytes }: FillLevel, held: ReadonlyMap<string, number>): Map<string, number> {
   const measured = [...held.values()].reduce((sum, one) => sum + one, 0);
   return excessOf(held, targetBytes * Math.min(1, measured / bytes));
 }
