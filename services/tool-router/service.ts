@@ -30,7 +30,7 @@ import { createAdmission } from "./calls/admission.ts";
 import { createAnswers } from "./calls/answers/answer.ts";
 import { createCarryOut } from "./calls/call.ts";
 import { createExecution, type Execution, type Executors, tracedExecution } from "./calls/execute/execute.ts";
-import { openGateway } from "./calls/execute/http/gateway.ts";
+import { openHttpExecution } from "./calls/execute/http/http-execution.ts";
 import { createQuestions } from "./calls/execute/input/questions.ts";
 import { createProviderExecution, type ProvidersOptions } from "./calls/execute/provider.ts";
 import { InFlightCalls } from "./calls/in-flight.ts";
@@ -58,7 +58,12 @@ import { Sessions } from "./sessions/sessions.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
 import { createProviders } from "./subscriptions/providers/providers.ts";
 import { createSampling } from "./subscriptions/sampling.ts";
-import { createForgetCaller, createHasRuns, sessionPlace, unusedSessions } from "./subscriptions/sessions/unused.ts";
+import {
+  createForgetCaller,
+  createHasRuns,
+  sessionPlace,
+  sessionRetention,
+} from "./subscriptions/sessions/session-retention.ts";
 import { createSpaces } from "./subscriptions/spaces.ts";
 
 const IDLE_CHECK_MS = 10_000;
@@ -94,13 +99,13 @@ export async function openService(config: Config, context: ServiceContext): Prom
     acknowledgeMs: config.acknowledgeMs,
     onFault: warn,
   });
-  const unused = unusedSessions(clock, {
+  const retention = sessionRetention(clock, {
     ...spaces,
     hasRuns: createHasRuns(bus, telemetry),
     forgetCaller: createForgetCaller(find),
   });
   const fills = "sessions of the last day, and others that have runs or for which events wait";
-  stack.use(openBucketEviction(bus, { ...unused, fills, onFault: warn }));
+  stack.use(openBucketEviction(bus, { ...retention, fills, onFault: warn }));
   const remedy = "close sessions that nobody uses, which leave after a day";
   const quota = stack.use(
     openQuota(bus, {
@@ -208,15 +213,15 @@ function openExecution(
   { outside, ...provided }: { outside: Executors["outside"] } & Omit<ProvidersOptions, "graceMs">,
 ): Execution {
   const { gatewayAllow, gatewayMaxResponseBytes: maxResponseBytes, secrets, workerStartupMs } = config;
-  const gateway = stack.use(
-    openGateway({
+  const http = stack.use(
+    openHttpExecution({
       guard: createAddressGuard(gatewayAllow, { setting: "TOOLBUS_GATEWAY_ALLOW" }),
       secrets,
       maxResponseBytes,
     }),
   );
   const graceMs = (provider: string) => PROVIDER_GRACE_MS + (provider === "worker" ? workerStartupMs : 0);
-  return createExecution({ gateway, outside, providers: createProviderExecution({ ...provided, graceMs }) });
+  return createExecution({ http, outside, providers: createProviderExecution({ ...provided, graceMs }) });
 }
 
 type FilesParts = Parameters<typeof openCatalogueFiles>[0] & {

@@ -6,7 +6,7 @@ import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { executionBy } from "../../tools/tool-set/executor.ts";
 import type { Answer } from "../answers/answer.ts";
 import type { CallControl } from "../in-flight.ts";
-import type { Gateway } from "./http/gateway.ts";
+import type { HttpExecution } from "./http/http-execution.ts";
 import { executeInternal } from "./internal.ts";
 import type { Outside } from "./outside.ts";
 import type { ProviderCall } from "./provider.ts";
@@ -35,12 +35,12 @@ export function tracedExecution(execution: Execution, inSpan: InSpan): Execution
 }
 
 export interface Executors {
-  gateway: Gateway;
+  http: HttpExecution;
   outside: Outside;
   providers: { execute(call: ProviderCall, control: CallControl): Promise<Answer> };
 }
 
-export function createExecution({ gateway, outside, providers }: Executors): Execution {
+export function createExecution({ http, outside, providers }: Executors): Execution {
   return {
     /** What an answer does not say of its execution is what its tool says: another router may have executed it. */
     async execute(call, control) {
@@ -57,7 +57,7 @@ export function createExecution({ gateway, outside, providers }: Executors): Exe
       case "internal":
         return executeInternal(call.argumentsJson);
       case "gateway":
-        return gateway.execute(
+        return http.execute(
           entry,
           { json: call.argumentsJson || "{}", idempotencyKey: idempotencyKeyOf(call) },
           deadline,

@@ -11,7 +11,7 @@ import type { RecordingParts } from "../records/store.ts";
 import type { Waiters } from "../records/waiters.ts";
 import { ABSENCE_GRACE_MS, type Absence } from "../watchers/absence.ts";
 import type { CallQueue } from "../watchers/ports.ts";
-import type { Deadline } from "./deadline.ts";
+import type { Deadline } from "./limits/deadline.ts";
 import { openWait } from "./limits/wait.ts";
 
 /** A recorded call, and whether it was recorded by this execution. */

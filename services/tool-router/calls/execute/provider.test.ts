@@ -19,8 +19,8 @@ import { ended } from "../../testing/fakes/fake-provider.ts";
 import { noQuestions } from "../../testing/fakes/fake-questions.ts";
 import { agent, offer, tool } from "../../testing/fakes/tools.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";
-import { decideDeadline } from "./deadline.ts";
 import type { Questions } from "./input/questions.ts";
+import { decideDeadline } from "./limits/deadline.ts";
 import { createProviderExecution } from "./provider.ts";
 
 const progress = create(ExecuteToolResponseSchema, { event: { case: "progress", value: { progress: 1 } } });

@@ -18,12 +18,12 @@ import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../answers/answer.ts";
 import type { CallControl, CallEvent } from "../in-flight.ts";
 import type { Begun, Records } from "../records/records.ts";
-import type { Deadline } from "./deadline.ts";
 import { openProviderStream, type ProviderControl, type ProviderStream } from "./input/provider-stream.ts";
 import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
-import { createHolding, type Holding, isUnavailable, takeOver } from "./limits/takeover.ts";
+import type { Deadline } from "./limits/deadline.ts";
 import { openTimeLimit, type TimeLimit } from "./limits/time-limit.ts";
+import { createHolding, type Holding, isUnavailable, takeOver } from "./provider-takeover.ts";
 
 export interface ProviderCall {
   callId: string;
@@ -164,7 +164,7 @@ async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
 }
 
 /**
- * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; what may be resumed, as limits/takeover.ts says. What
+ * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; what may be resumed, as provider-takeover.ts says. What
  * changes something and may have happened is told as unknown: the model's next try has an id of its own, under which a provider knows
  * nothing of this one.
  */

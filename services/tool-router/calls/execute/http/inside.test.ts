@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTestGateway } from "../../../testing/gateway.ts";
+import { openTestHttpExecution } from "../../../testing/http-execution.ts";
 import { insideHosts } from "../../../testing/peers/inside-hosts.ts";
 import { openWebServer, type WebServer } from "../../../testing/peers/web-server.ts";
 
@@ -181,12 +181,12 @@ describe("TOOL-3 cannot be turned against the inside", () => {
       const addresses = answers.length > 1 ? answers.shift()! : answers[0]!;
       return addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
     };
-    await using gateway = openTestGateway({ allow: ["127.0.0.2/31"], ...(row.names && { resolveWith }) });
+    await using http = openTestHttpExecution({ allow: ["127.0.0.2/31"], ...(row.names && { resolveWith }) });
     const url = row.url.replace("PORT", String(inside.port));
     // A request with a secret would follow no redirect out of its origin: that is another wall.
     const options = { method: "GET", headers: { "x-key": row.redirects ? "key" : `\${secret:KEY}` } };
     let answer = "";
-    for (let n = 0; n < (row.calls ?? 1); n++) answer = await gateway.call(url, options);
+    for (let n = 0; n < (row.calls ?? 1); n++) answer = await http.call(url, options);
     expect(answer).toMatch(row.says);
     expect(inside.connections).toBe(0);
   });
@@ -212,10 +212,10 @@ describe("TOOL-3 a redirect to another origin loses the headers with their secre
         return response.writeHead(status, { location: `http://127.0.0.1:${second.port}${location}` }).end();
       }),
     );
-    const gateway = stack.use(openTestGateway({ allow: ["127.0.0.1/32"] }));
+    const http = stack.use(openTestHttpExecution({ allow: ["127.0.0.1/32"] }));
     const headers = { "X-Key": "s3cret", Authorization: "Bearer s3cret", Cookie: "s=1" };
     const call = (path: string) =>
-      gateway.call(`http://127.0.0.1:${first.port}${path}`, { method, headers, args: { a: 1 } });
+      http.call(`http://127.0.0.1:${first.port}${path}`, { method, headers, args: { a: 1 } });
     expect(await call("/away")).toBe('"there"');
     expect(await call("/round")).toBe('"home"');
     expect(first.seen[0]?.headers).toMatchObject({ "x-key": "s3cret", authorization: "Bearer s3cret", cookie: "s=1" });
@@ -230,7 +230,7 @@ test("TOOL-3 what the configuration allows is allowed, on its port, and IPv6 is 
   const server = await openWebServer((_, response) => response.end("inside"), "::1").catch(() => undefined);
   if (server === undefined) return; // this machine has no IPv6
   await using _ = server;
-  await using gateway = openTestGateway({ allow: [`[::1]:${server.port}`] });
-  expect(await gateway.call(`http://[::1]:${server.port}/`)).toBe('"inside"');
-  expect(await gateway.call(`http://[::1]:${server.port + 1}/`)).toMatch(refused);
+  await using http = openTestHttpExecution({ allow: [`[::1]:${server.port}`] });
+  expect(await http.call(`http://[::1]:${server.port}/`)).toBe('"inside"');
+  expect(await http.call(`http://[::1]:${server.port + 1}/`)).toMatch(refused);
 });

@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestGateway } from "../../../testing/gateway.ts";
+import { openTestHttpExecution } from "../../../testing/http-execution.ts";
 import { openWebServer, type WebServer } from "../../../testing/peers/web-server.ts";
 
 interface Row {
@@ -112,7 +112,7 @@ const rows: Row[] = [
 
 const stack = new AsyncDisposableStack();
 let server: WebServer;
-let gateway: ReturnType<typeof openTestGateway>;
+let http: ReturnType<typeof openTestHttpExecution>;
 beforeAll(async () => {
   server = stack.use(
     await openWebServer(({ url = "" }, response) => {
@@ -120,14 +120,14 @@ beforeAll(async () => {
       response.writeHead(status, headers).end(body);
     }),
   );
-  gateway = stack.use(openTestGateway({ allow: ["127.0.0.1/32"] }));
+  http = stack.use(openTestHttpExecution({ allow: ["127.0.0.1/32"] }));
 });
 afterAll(() => stack.disposeAsync());
 
 test.each(rows.map((row, index) => ({ ...row, index })))(
   "TOOL-3 a response: $what",
   async ({ index, answer, error }) => {
-    const output = JSON.parse(await gateway.call(`http://127.0.0.1:${server.port}/${index}`)) as { error?: string };
+    const output = JSON.parse(await http.call(`http://127.0.0.1:${server.port}/${index}`)) as { error?: string };
     if (error === undefined) expect(output).toEqual(answer);
     else expect(output.error).toMatch(error);
   },
@@ -135,6 +135,6 @@ test.each(rows.map((row, index) => ({ ...row, index })))(
 
 test("TOOL-3 a body that nobody reads to its end keeps no connection from the next call", async () => {
   const bomb = rows.findIndex(({ what }) => what === "a bad status with a large body");
-  for (let n = 0; n < 70; n++) await gateway.call(`http://127.0.0.1:${server.port}/${bomb}`);
-  expect(await gateway.call(`http://127.0.0.1:${server.port}/0`)).toBe('{"a":1}');
+  for (let n = 0; n < 70; n++) await http.call(`http://127.0.0.1:${server.port}/${bomb}`);
+  expect(await http.call(`http://127.0.0.1:${server.port}/0`)).toBe('{"a":1}');
 });

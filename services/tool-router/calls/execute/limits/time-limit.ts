@@ -1,6 +1,6 @@
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import type { Deadline } from "../deadline.ts";
+import type { Deadline } from "./deadline.ts";
 
 /** The end of a call's time, by the router. */
 export interface TimeLimit extends Disposable {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestGateway, type TestCall } from "../../../testing/gateway.ts";
+import { openTestHttpExecution, type TestCall } from "../../../testing/http-execution.ts";
 import { openWebServer, type Respond, type WebServer } from "../../../testing/peers/web-server.ts";
 
 const secret = (name: string) => `\${secret:${name}}`;
@@ -31,8 +31,8 @@ describe("TOOL-3 gateway tools", () => {
   beforeAll(async () => {
     server = stack.use(await openWebServer(respond));
     const base = `http://127.0.0.1:${server.port}`;
-    const gateway = stack.use(openTestGateway({ allow: [`127.0.0.1:${server.port}`] }));
-    call = (url, more) => gateway.call(url.startsWith("/") ? base + url : url, more);
+    const http = stack.use(openTestHttpExecution({ allow: [`127.0.0.1:${server.port}`] }));
+    call = (url, more) => http.call(url.startsWith("/") ? base + url : url, more);
   });
   afterAll(() => stack.disposeAsync());
 

@@ -26,7 +26,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** A sweep asks for so many sessions; the next one goes on behind them. */
 const MOST_ASKED = 2_000;
 
-interface UnusedParts {
+interface SessionRetentionParts {
   hasRuns: (sessionId: string) => Promise<boolean>;
   forgetSession: ForgetSession;
   /** Ends the streams of the session's caller, and forgets what it declared; false where nobody could be told. */
@@ -38,7 +38,7 @@ interface UnusedParts {
  * them ended for its retention, and nothing waits for their agents. What stands of them elsewhere goes first, so that a session
  * of the same id is a new one.
  */
-export function unusedSessions(clock: Clock, parts: UnusedParts): BucketEvictionOptions<SessionRecord> {
+export function sessionRetention(clock: Clock, parts: SessionRetentionParts): BucketEvictionOptions<SessionRecord> {
   return {
     place: sessionPlace,
     keptMs: DAY_MS,
@@ -55,7 +55,7 @@ export function unusedSessions(clock: Clock, parts: UnusedParts): BucketEviction
   };
 }
 
-export function createForgetCaller(find: FindProvider): UnusedParts["forgetCaller"] {
+export function createForgetCaller(find: FindProvider): SessionRetentionParts["forgetCaller"] {
   return async ({ id: sessionId, agent, principal }) => {
     using limit = timeoutSignal(TIMEOUT_MS);
     const scope = create(ScopeSchema, { sessionId, agent, principal });

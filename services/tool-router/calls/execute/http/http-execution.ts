@@ -7,7 +7,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { ToolEntry } from "../../../tools/tool-set/tool-set.ts";
 import { type Answer, canceled, failure, outcomeUnknown } from "../../answers/answer.ts";
-import type { Deadline } from "../deadline.ts";
+import type { Deadline } from "../limits/deadline.ts";
 import type { HttpClient } from "./http-client.ts";
 import { type CallArguments, isRedirect, type Outgoing, redirected, repeatsAsGet, requestOfCall } from "./request.ts";
 import { answerFromResponse } from "./response.ts";
@@ -20,11 +20,11 @@ import { tellingStart } from "./watched-dispatcher.ts";
  */
 
 /** TOOL-3: calls of URLs over pooled connections that lead only where the guard allows. */
-export interface Gateway extends AsyncDisposable {
+export interface HttpExecution extends AsyncDisposable {
   execute(entry: ToolEntry, args: CallArguments, deadline: Deadline, signal: AbortSignal): Promise<Answer>;
 }
 
-export interface GatewayOptions {
+export interface HttpExecutionOptions {
   guard: AddressGuard;
   /** By name, for `${secret:NAME}` in header values. */
   secrets: ReadonlyMap<string, string>;
@@ -40,19 +40,19 @@ interface Trip {
   mayHaveActed: boolean;
 }
 
-export function openGateway(options: GatewayOptions): Gateway {
+export function openHttpExecution(options: HttpExecutionOptions): HttpExecution {
   const { guard, secrets, maxResponseBytes: maxBytes } = options;
   let client: Promise<HttpClient> | undefined;
 
   const redact = createRedaction(secrets);
 
   /** A server may answer with what it was sent: an error is read by more people than may know the secrets. */
-  const execute: Gateway["execute"] = async (...call) => {
+  const execute: HttpExecution["execute"] = async (...call) => {
     const answer = await executed(...call);
     return answer.isError ? { ...answer, outputJson: redact(answer.outputJson) } : answer;
   };
 
-  const executed: Gateway["execute"] = async ({ tool, effect }, args, deadline, signal) => {
+  const executed: HttpExecution["execute"] = async ({ tool, effect }, args, deadline, signal) => {
     using timeout = timeoutSignal(Math.max(1, deadline.timeoutMs));
     using ending = openEnding(signal, timeout);
     const trip: Trip = { signal: ending.signal, mayHaveActed: false };

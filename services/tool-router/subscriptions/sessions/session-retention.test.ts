@@ -6,7 +6,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import type { ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { type SessionRecordInit, sessionRecord } from "../../sessions/session-record.ts";
-import { createForgetCaller, sessionPlace, unusedSessions } from "./unused.ts";
+import { createForgetCaller, sessionPlace, sessionRetention } from "./session-retention.ts";
 
 const dayMs = 24 * 60 * 60_000;
 
@@ -38,7 +38,7 @@ test("SEC-5 when room gets short, sessions leave of which no run stands and for 
       forgetCaller: async ({ id }: { id: string }) => id !== "attached" && callers.push(id) > 0,
     };
     const clock = { ...systemClock, now: () => Date.now() + ms };
-    return evictValues(bus, unusedSessions(clock, parts), new AbortController().signal);
+    return evictValues(bus, sessionRetention(clock, parts), new AbortController().signal);
   };
   expect(await roomAfter(dayMs / 2), "those of the last day").toBe(0);
   expect(await roomAfter(2 * dayMs)).toBeGreaterThan(20);

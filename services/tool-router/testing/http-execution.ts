@@ -1,6 +1,6 @@
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createAddressGuard, type ResolveHost } from "#runtime/http/address-guard.ts";
-import { openGateway } from "../calls/execute/http/gateway.ts";
+import { openHttpExecution } from "../calls/execute/http/http-execution.ts";
 import { entryOf, tool } from "./fakes/tools.ts";
 
 export interface TestCall {
@@ -13,11 +13,15 @@ export interface TestCall {
   signal?: AbortSignal;
 }
 
-/** A gateway by itself, with a secret KEY; `call` gives the answer's JSON text. */
-export function openTestGateway(options: { allow: string[]; resolveWith?: ResolveHost; maxResponseBytes?: number }) {
+/** HTTP execution by itself, with a secret KEY; `call` gives the answer's JSON text. */
+export function openTestHttpExecution(options: {
+  allow: string[];
+  resolveWith?: ResolveHost;
+  maxResponseBytes?: number;
+}) {
   const { allow, resolveWith, maxResponseBytes = 50_000 } = options;
   const guard = createAddressGuard(allow, { ...(resolveWith && { resolveWith }) });
-  const gateway = openGateway({ guard, secrets: new Map([["KEY", "s3cret"]]), maxResponseBytes });
+  const http = openHttpExecution({ guard, secrets: new Map([["KEY", "s3cret"]]), maxResponseBytes });
   return {
     async call(url: string, call: TestCall = {}): Promise<string> {
       const { method = "", headers = {}, args = {}, timeoutMs = 5_000, effect = Effect.PURE } = call;
@@ -26,8 +30,8 @@ export function openTestGateway(options: { allow: string[]; resolveWith?: Resolv
       const json = call.argumentsJson ?? JSON.stringify(args);
       const deadline = { at: Date.now() + timeoutMs, timeoutMs };
       const signal = call.signal ?? new AbortController().signal;
-      return (await gateway.execute(entry, { json, idempotencyKey: "call-1" }, deadline, signal)).outputJson;
+      return (await http.execute(entry, { json, idempotencyKey: "call-1" }, deadline, signal)).outputJson;
     },
-    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => http[Symbol.asyncDispose](),
   };
 }

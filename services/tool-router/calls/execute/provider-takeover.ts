@@ -15,7 +15,7 @@ import { Failure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import type { Answer } from "../../answers/answer.ts";
+import type { Answer } from "../answers/answer.ts";
 
 /** How long a call may be without an instance, as its provider has said. */
 export interface Holding {

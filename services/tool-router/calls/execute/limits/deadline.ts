@@ -1,7 +1,7 @@
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { CALLER_PROVIDER } from "../../tools/tool-set/offer.ts";
-import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
+import { CALLER_PROVIDER } from "../../../tools/tool-set/offer.ts";
+import type { ToolEntry } from "../../../tools/tool-set/tool-set.ts";
 
 /** When a call's time is over, how long that was at its start, and whose time it is. */
 export interface Deadline {
