@@ -23,8 +23,8 @@ export interface Bucket<T> {
   /** As errors name it. */
   readonly name: string;
   read(key: string, signal?: AbortSignal): Promise<Found<T> | undefined>;
-  /** The revision, or undefined when the key has a value already. */
-  create(key: string, value: T): Promise<number | undefined>;
+  /** The revision, or undefined when the key has a value already. `headers` are for who reads the stream of the bucket. */
+  create(key: string, value: T, headers?: Record<string, string>): Promise<number | undefined>;
   /** Writes the value in place of whatever stands; gives the revision. */
   put(key: string, value: T): Promise<number>;
   /** Writes what `decide` gives for what stands and its revision; undefined keeps it. */
@@ -34,7 +34,7 @@ export interface Bucket<T> {
     signal?: AbortSignal,
   ): Promise<Update<T>>;
   /** Writes the value if the key still has the revision, for who has read it; gives the new one, undefined when it has another. */
-  replace(key: string, value: T, revision: number): Promise<number | undefined>;
+  replace(key: string, value: T, revision: number, headers?: Record<string, string>): Promise<number | undefined>;
   /** Removes the value, whatever it is, or if it has that revision, or if the decision agrees; false when nothing was removed. */
   remove(
     key: string,

@@ -21,11 +21,16 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
   const readable = (standing: StoredMsg | undefined) => standing && valueAt(bus, place, standing);
 
   /** Gives the revision of the value; undefined when the key has another one than it is to follow. */
-  async function write(key: string, value: T, revision: number, signal?: AbortSignal): Promise<number | undefined> {
+  async function write(
+    key: string,
+    value: T,
+    revision: number,
+    more: { headers?: Record<string, string> | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<number | undefined> {
     const payload = place.codec.encode(value);
-    const headers = place.holderOf && holderHeader(place.holderOf(value));
-    const fenced = { subject: subjectOf(key), expectedLastSequence: revision, payload, headers, signal };
-    const outcome = await appendFenced(bus, fenced);
+    const headers = { ...more.headers, ...(place.holderOf && holderHeader(place.holderOf(value))) };
+    const fenced = { subject: subjectOf(key), expectedLastSequence: revision, payload };
+    const outcome = await appendFenced(bus, { ...fenced, headers, signal: more.signal });
     return outcome.kind === "appended" ? outcome.sequence : undefined;
   }
 
@@ -43,11 +48,11 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
       return { key, value, revision: standing.seq, writtenAt: standing.time };
     },
     /** Most keys that are created have never been written, so that is tried first. */
-    async create(key, value) {
-      const first = await write(key, value, 0);
+    async create(key, value, headers) {
+      const first = await write(key, value, 0, { headers });
       if (first !== undefined) return first;
       const message = await last(key);
-      return valueMessage(message) === undefined ? write(key, value, message?.seq ?? 0) : undefined;
+      return valueMessage(message) === undefined ? write(key, value, message?.seq ?? 0, { headers }) : undefined;
     },
     async put(key, value) {
       for (;;) {
@@ -63,11 +68,11 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
         const revision = before === undefined ? 0 : (message?.seq ?? 0);
         const value = decide(before, revision);
         if (value === undefined) return { before, value: before, revision, hasChanged: false };
-        const written = await write(key, value, message?.seq ?? 0, signal);
+        const written = await write(key, value, message?.seq ?? 0, { signal });
         if (written !== undefined) return { before, value, revision: written, hasChanged: true };
       }
     },
-    replace: (key, value, revision) => write(key, value, revision),
+    replace: (key, value, revision, headers) => write(key, value, revision, { headers }),
     async remove(key, when, signal) {
       if (typeof when === "number") return removeAt(key, when, signal);
       for (;;) {

@@ -30,10 +30,9 @@ export class CachedCalls {
     return (this.#calls.get(callId)?.revision ?? 0) >= revision;
   }
 
-  /** `bytes` is the record's size, when it is known. */
-  put(record: CallRecord, revision: number, bytes?: number): void {
+  put(record: CallRecord, revision: number): void {
     const { callId } = record;
-    if ((bytes ?? sizeOf(record)) > MAX_BYTES) this.forget(callId);
+    if (sizeOf(record) > MAX_BYTES) this.forget(callId);
     else if (!this.isKnown(callId, revision)) this.#calls.set(callId, { record, revision });
   }
 
@@ -46,6 +45,9 @@ export class CachedCalls {
   }
 }
 
-function sizeOf({ argumentsJson, result }: CallRecord): number {
-  return argumentsJson.length + (result?.outputJson.length ?? 0);
+/** Without what is small in every record. */
+function sizeOf({ argumentsJson, outputSchemaJson, result }: CallRecord): number {
+  const { outputJson = "", metaJson = "", content = [] } = result ?? {};
+  const contentLength = content.reduce((sum, { blockJson }) => sum + blockJson.length, 0);
+  return argumentsJson.length + outputSchemaJson.length + outputJson.length + metaJson.length + contentLength;
 }

@@ -4,8 +4,6 @@ import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Part } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { holderHeader } from "#runtime/bus/quota/usage.ts";
-import { type AppendOutcome, appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
@@ -39,7 +37,6 @@ export const callPlace = {
   codec: { encode: encodeCall, decode: decodeCall },
   holderOf: ({ principal }: CallRecord) => principal,
 } as const;
-const subjectOf = (callId: string) => `$KV.${callPlace.bucket}.${callId}`;
 
 /** The recorded calls in their bucket, each written with the work that is due on it, and the events of their changes. */
 export async function openCallStore(bus: Bus, options: CallStoreOptions): Promise<OpenCallStore> {
@@ -55,28 +52,19 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     return { record, revision };
   }
 
+  /** Writes the record and the work that is due on it with `put`, which gives no revision when somebody else wrote meanwhile. */
   async function write(
     record: CallRecord,
     before: CallRecord | undefined,
-    expectedLastSequence: number,
-  ): Promise<AppendOutcome> {
-    const payload = encodeCall(record);
+    put: (headers: Record<string, string>) => Promise<number | undefined>,
+  ): Promise<boolean> {
     const now = Date.now();
     const due = decideDueWork(record, before, now);
-    const subject = subjectOf(record.callId);
-    const headers = { ...dueHeader(due), ...holderHeader(callPlace.holderOf(record)) };
-    const outcome = await appendFenced(bus, { subject, expectedLastSequence, payload, headers });
-    if (outcome.kind === "conflict") return outcome;
-    cached.put(record, outcome.sequence, payload.length);
+    const revision = await put(dueHeader(due));
+    if (revision === undefined) return false;
+    cached.put(record, revision);
     if (due.kind === "check" && due.at <= now) onDue();
-    return outcome;
-  }
-
-  /** A record that was removed leaves a marker for a while, which is no record. */
-  async function createAnew(record: CallRecord): Promise<boolean> {
-    const standing = await lastOf(bus, subjectOf(record.callId));
-    if (standing === null || standing.data.length > 0) return false;
-    return (await write(record, undefined, standing.seq)).kind === "appended";
+    return true;
   }
 
   const store: CallStore = {
@@ -84,7 +72,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     readCached: async (callId) => (cached.get(callId) ?? (await read(callId)))?.record,
     async create(given) {
       const record = dated(given);
-      return (await write(record, undefined, 0)).kind === "appended" || createAnew(record);
+      return write(record, undefined, (headers) => bucket.create(record.callId, record, headers));
     },
     async update(callId, decide) {
       for (let guess = cached.get(callId); ; guess = undefined) {
@@ -94,8 +82,9 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
         if (decided === undefined && guess !== undefined) continue; // the guess may be stale
         if (decided === undefined) return { before: before.record, record: before.record, hasChanged: false };
         const after = dated(decided);
-        const outcome = await write(after, before.record, before.revision);
-        if (outcome.kind === "appended") return { before: before.record, record: after, hasChanged: true };
+        const replace = (headers: Record<string, string>) => bucket.replace(callId, after, before.revision, headers);
+        if (await write(after, before.record, replace))
+          return { before: before.record, record: after, hasChanged: true };
       }
     },
     list: (signal, part = {}) => bucket.list({ signal, ...partOf(part) }),
