@@ -15,6 +15,7 @@ import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { openQuota } from "#runtime/bus/quota/quota.ts";
 import { usageByHeader } from "#runtime/bus/quota/usage.ts";
 import { REFUSAL_WATERMARK } from "#runtime/bus/quota/watermarks.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
@@ -36,7 +37,6 @@ import { createProviderExecution, type ProvidersOptions } from "./calls/execute/
 import { InFlightCalls } from "./calls/in-flight.ts";
 import { openMessages } from "./calls/messages.ts";
 import { Records } from "./calls/records/records.ts";
-import { createWaiters } from "./calls/records/waiters.ts";
 import { createAnswerers } from "./calls/requests/answerers.ts";
 import { createCallKeys } from "./calls/requests/call-keys.ts";
 import { createResults } from "./calls/requests/results.ts";
@@ -87,7 +87,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   ownSources.follow(find("worker"));
   const spaces = createSpaces(bus, telemetry);
-  const waiters = createWaiters();
+  const waiters = new KeyedListeners();
   const executing = new Set<string>();
   const inFlight = new InFlightCalls();
   const messages = stack.use(openMessages(spaces, clock, warn));

@@ -28,7 +28,7 @@ export interface RelayRouteParts extends AttachingParts {
   progress: ProgressReports;
   /** What the session's agent has, its caller's tools too. */
   toolsOf: (sessionId: string) => Promise<readonly ModelTool[]>;
-  /** Who has its share of what all declarations take. */
+  /** Who is over its quota of what all declarations take. */
   quota: Pick<Quota, "requireRoomUnless">;
   validator: Pick<Validator, "faultOfSchema">;
   graceMs: number;

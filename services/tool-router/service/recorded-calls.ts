@@ -5,6 +5,7 @@ import { openEviction } from "#runtime/bus/quota/eviction.ts";
 import { openQuota } from "#runtime/bus/quota/quota.ts";
 import { usageByHeader } from "#runtime/bus/quota/usage.ts";
 import { REFUSAL_WATERMARK } from "#runtime/bus/quota/watermarks.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
@@ -13,7 +14,6 @@ import { KEPT_MS, mayLeave } from "../calls/due-work/retention.ts";
 import { createOutside } from "../calls/execute/outside.ts";
 import type { InFlightCalls } from "../calls/in-flight.ts";
 import type { Messages } from "../calls/messages.ts";
-import type { Waiters } from "../calls/records/waiters.ts";
 import { createAcknowledgements } from "../calls/requests/acknowledgements.ts";
 import { createCancellation } from "../calls/requests/cancellation.ts";
 import { createAbsence } from "../calls/watchers/absence.ts";
@@ -30,7 +30,8 @@ import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";
 
 export interface RecordedCallParts {
-  waiters: Waiters;
+  /** Of changes of recorded calls, by the call. */
+  waiters: KeyedListeners;
   /** The calls that this router executes. */
   executing: ReadonlySet<string>;
   inFlight: InFlightCalls;

@@ -1,5 +1,5 @@
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 export type SessionChange = Stored<SessionRecord>;
@@ -15,12 +15,12 @@ export interface ChangeReader extends Disposable {
 
 /** The changes of sessions, for the readers of one session and for the subscribers of all. */
 export class SessionChanges {
-  readonly #readers = new Map<string, Set<(change: SessionChange) => void>>();
+  readonly #readers = new KeyedListeners<[SessionChange]>();
   readonly #subscribers: ((change: SessionChange) => void)[] = [];
 
   publish(change: SessionChange): void {
     for (const subscriber of this.#subscribers) subscriber(change);
-    for (const reader of [...(this.#readers.get(change.key) ?? [])]) reader(change);
+    this.#readers.notify(change.key, change);
   }
 
   subscribe(subscriber: (change: SessionChange) => void): void {
@@ -31,12 +31,10 @@ export class SessionChanges {
     const unread: SessionChange[] = [];
     let arrived = Promise.withResolvers<void>();
     const wake = () => arrived.resolve();
-    const reader = (change: SessionChange) => {
+    const reading = this.#readers.add(sessionId, (change) => {
       unread.push(change);
       wake();
-    };
-    const readers = this.#readers.get(sessionId) ?? new Set();
-    this.#readers.set(sessionId, readers.add(reader));
+    });
     return {
       get arrived() {
         return arrived.promise;
@@ -47,21 +45,12 @@ export class SessionChanges {
         if (unread.length === 0) arrived = Promise.withResolvers<void>();
         return change;
       },
-      [Symbol.dispose]: () => {
-        readers.delete(reader);
-        if (readers.size === 0 && this.#readers.get(sessionId) === readers) this.#readers.delete(sessionId);
-      },
+      [Symbol.dispose]: () => reading[Symbol.dispose](),
     };
   }
 
   /** Reads until there is something, again after each change of the session. Rejects with the signal's reason. */
-  async until<T>(sessionId: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
-    using reader = this.follow(sessionId);
-    for (;;) {
-      const found = await read();
-      if (found !== undefined) return found;
-      await unlessAborted(reader.arrived, signal);
-      while (reader.take() !== undefined);
-    }
+  until<T>(sessionId: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
+    return this.#readers.until(sessionId, read, signal);
   }
 }

@@ -20,7 +20,7 @@ export interface SessionParts {
   catalogue: Catalogue;
   clock: Clock;
   changes: SessionChanges;
-  /** Who has its share of what all sessions take. */
+  /** Who is over its quota of what all sessions take. */
   quota?: Pick<Quota, "requireRoomUnless">;
   /** Without it, each call reads its session. */
   recent?: Pick<RecentSessions, "active">;

@@ -48,18 +48,8 @@ export const withouts: Readonly<Record<string, Without>> = {
     edits: [
       {
         file: file("calls/execute/outside.ts"),
-        from: "    try {\n      return await waiters.until(",
-        to: "    try {\n      await clock.delay(2_000, ends);\n      return await waiters.until(",
-      },
-      {
-        file: file("calls/records/waiters.ts"),
-        from: "          changed = Promise.withResolvers<void>();\n          const found = await read();",
-        to: "          await unlessAborted(changed.promise, signal);\n          changed = Promise.withResolvers<void>();\n          const found = await read();",
-      },
-      {
-        file: file("calls/records/waiters.ts"),
-        from: "return found;\n          await unlessAborted(changed.promise, signal);\n",
-        to: "return found;\n",
+        from: "    try {\n      return await waiters.until(record.callId, () => read(record.callId), ends);",
+        to: "    try {\n      await clock.delay(2_000, ends);\n      let looks = 0;\n      return await waiters.until(record.callId, async () => (looks++ === 0 ? undefined : read(record.callId)), ends);",
       },
       {
         file: file("subscriptions/calls/due-work.ts"),

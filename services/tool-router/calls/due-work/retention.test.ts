@@ -8,6 +8,7 @@ import { openQuota } from "#runtime/bus/quota/quota.ts";
 import { usageByHeader } from "#runtime/bus/quota/usage.ts";
 import { REFUSAL_WATERMARK } from "#runtime/bus/quota/watermarks.ts";
 import { shrinkStore } from "#runtime/bus/testing/shrink-store.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
@@ -16,7 +17,6 @@ import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";
 import { Records } from "../records/records.ts";
-import { createWaiters } from "../records/waiters.ts";
 import { createCancellation } from "../requests/cancellation.ts";
 import { KEPT_MS, mayLeave } from "./retention.ts";
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => bus[Symbol.asyncDispose]());
 
-const openStore = () => openCallStore(bus, { waiters: createWaiters() });
+const openStore = () => openCallStore(bus, { waiters: new KeyedListeners() });
 const signal = new AbortController().signal;
 
 /** As if so much time had passed. */
@@ -47,7 +47,7 @@ describe("SEC-6 a principal whose records take the most", () => {
   const openShares = async (mostBytes: number, onFault = (_: string) => {}) => {
     const bus = await openTestBus();
     await shrinkStore(bus, "KV_toolbus_calls", mostBytes);
-    const store = await openCallStore(bus, { waiters: createWaiters() });
+    const store = await openCallStore(bus, { waiters: new KeyedListeners() });
     const quota = openQuota(bus, {
       ...usageByHeader(bus, callPlace),
       holds: "calls",
@@ -57,7 +57,7 @@ describe("SEC-6 a principal whose records take the most", () => {
     });
     const running = { isHeld: async () => false, follow: () => ({ [Symbol.dispose]() {} }) };
     const tasks = { add: async () => {} };
-    const records = new Records({ store, running, tasks, quota, waiters: createWaiters(), executing: new Set() });
+    const records = new Records({ store, running, tasks, quota, waiters: new KeyedListeners(), executing: new Set() });
     return { bus, store, quota, records };
   };
   const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
@@ -143,7 +143,7 @@ describe("SEC-6 a principal whose records take the most", () => {
 test("SEC-6 where the calls of who has the most are open, others' ended ones leave before the store is full for all", async () => {
   await using bus = await openTestBus();
   await shrinkStore(bus, "KV_toolbus_calls", 2_048 * kib);
-  using store = await openCallStore(bus, { waiters: createWaiters() });
+  using store = await openCallStore(bus, { waiters: new KeyedListeners() });
   const large = { argumentsJson: JSON.stringify("x".repeat(16 * kib)) };
   for (let n = 0; (await filledPart(bus, callPlace)) < 0.4; n += 1)
     await store.create(recordOf(`his-${n}`, { ...large, principal: "mallory", state: State.PENDING }));

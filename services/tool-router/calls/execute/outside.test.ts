@@ -2,17 +2,17 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
 import { callRecord } from "../records/record/call-record.ts";
-import { createWaiters } from "../records/waiters.ts";
 import { createOutside } from "./outside.ts";
 
 function open() {
   const clock = createManualClock(1_000_000);
-  const waiters = createWaiters();
+  const waiters = new KeyedListeners();
   const { store, records } = createMemoryCalls(waiters);
   const offers = new MemoryOffers();
   let onAbsent = () => {};

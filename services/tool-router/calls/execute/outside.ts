@@ -1,5 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Answer, failure } from "../answers/answer.ts";
 import { endWait } from "../due-work/due-work.ts";
@@ -8,7 +9,6 @@ import { isExternal } from "../records/record/states.ts";
 import { pending, timedOut, toldAnswer } from "../records/record/told-answer.ts";
 import type { Begun } from "../records/records.ts";
 import type { RecordingParts } from "../records/store.ts";
-import type { Waiters } from "../records/waiters.ts";
 import { ABSENCE_GRACE_MS, type Absence } from "../watchers/absence.ts";
 import type { CallQueue } from "../watchers/ports.ts";
 import type { Deadline } from "./limits/deadline.ts";
@@ -18,7 +18,8 @@ import { openWait } from "./limits/wait.ts";
 export type Opened = Pick<Extract<Begun, { kind: "open" }>, "record" | "isMine">;
 
 export interface OutsideParts extends RecordingParts {
-  waiters: Waiters;
+  /** Of changes of recorded calls, by the call. */
+  waiters: KeyedListeners;
   queue: CallQueue;
   absence: Absence;
 }

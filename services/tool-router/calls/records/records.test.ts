@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -17,7 +18,6 @@ import { createOutside } from "../execute/outside.ts";
 import { createAbsence } from "../watchers/absence.ts";
 import { Records } from "./records.ts";
 import type { CallStore } from "./store.ts";
-import { createWaiters } from "./waiters.ts";
 
 const signal = new AbortController().signal;
 const facts = { callId: "c1", sessionId: "s1", runId: "r1", agent: "a1", tool: "risky", calledAs: "mine" };
@@ -28,7 +28,7 @@ const resumable: ToolEntry = { ...risky, executor: ofCaller };
 const asked = entryOf(tool("asked", { executionType: ExecutionType.SPACE }));
 
 function open(held = new Set<string>()) {
-  const waiters = createWaiters();
+  const waiters = new KeyedListeners();
   const calls = createMemoryCalls(waiters, held);
   return {
     ...calls,
@@ -156,7 +156,7 @@ describe("recorded calls", () => {
   });
 
   test("R3 a router whose creation of the record is not yet acknowledged already says that it executes the call", async () => {
-    const waiters = createWaiters();
+    const waiters = new KeyedListeners();
     const executing = new Set<string>();
     const { store, running, tasks } = createMemoryCalls(waiters, executing);
     const acknowledged = Promise.withResolvers<void>();
@@ -176,7 +176,7 @@ describe("recorded calls", () => {
   });
 
   test("a router that lost the race for a call does not say that it executes it", async () => {
-    const waiters = createWaiters();
+    const waiters = new KeyedListeners();
     const executing = new Set<string>();
     const { store, running, tasks } = createMemoryCalls(waiters);
     await new Records({ store, running, tasks, waiters, executing: new Set() }).begin(risky, facts, 0, { signal });
@@ -275,7 +275,7 @@ describe("calls that somebody outside answers", () => {
     const back = outside.execute(await begin(parts), false, deadline, signal);
     await until(() => parts.standing.get("c1")?.state === State.WAITING);
     await resolve(parts);
-    parts.waiters.wake("c1");
+    parts.waiters.notify("c1");
     expect((await back).outputJson).toBe('"yes"');
   });
 });

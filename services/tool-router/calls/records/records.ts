@@ -3,6 +3,7 @@ import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Quota } from "#runtime/bus/quota/quota.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -20,7 +21,6 @@ import { toldAnswer } from "./record/told-answer.ts";
 import type { RunningCalls } from "./running.ts";
 import type { CallStore } from "./store.ts";
 import type { TaskIndex } from "./task-index.ts";
-import type { Waiters } from "./waiters.ts";
 
 /*
  * Calls that must not happen twice are recorded: started before the effect, resolved after it.
@@ -72,9 +72,10 @@ export interface RecordsParts {
   store: CallStore;
   running: Pick<RunningCalls, "isHeld" | "follow">;
   tasks: Pick<TaskIndex, "add">;
-  /** Who has its share of what all records take. */
+  /** Who is over its quota of what all records take. */
   quota?: Pick<Quota, "requireRoomUnless">;
-  waiters: Waiters;
+  /** Of changes of recorded calls, by the call. */
+  waiters: KeyedListeners;
   messages?: Pick<Messages, "showResult">;
   /** The calls that this router has started and not yet finished. */
   executing: Set<string>;

@@ -3,20 +3,20 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../testing/fakes/memory-calls.ts";
 import { MemoryOffers, MemoryPresence } from "../../testing/fakes/memory-watchers.ts";
 import { success } from "../answers/answer.ts";
 import { type CallRecord, callRecord } from "../records/record/call-record.ts";
-import { createWaiters } from "../records/waiters.ts";
 import { createAcknowledgements } from "../requests/acknowledgements.ts";
 import { DeliveryIds } from "./delivery-id.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { WatcherMessage } from "./watcher.ts";
 
 function open(isHanded = false, acknowledgeMs = 60_000) {
-  const calls = createMemoryCalls(createWaiters());
+  const calls = createMemoryCalls(new KeyedListeners());
   const offers = new MemoryOffers();
   const presence = new MemoryPresence();
   const left: string[] = [];

@@ -1,14 +1,14 @@
 import { headers } from "@nats-io/transport-node";
 import { expect, test } from "vitest";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { callRecord } from "../../calls/records/record/call-record.ts";
-import { createWaiters } from "../../calls/records/waiters.ts";
 import { openCallStore } from "./store.ts";
 
 test("those that name a principal are listed without the others: its own, and those that it has taken", async () => {
   await using bus = await openTestBus();
-  using store = await openCallStore(bus, { waiters: createWaiters() });
+  using store = await openCallStore(bus, { waiters: new KeyedListeners() });
   const { signal } = new AbortController();
   for (const [callId, named] of Object.entries({
     own: { principal: "alice" },
@@ -25,7 +25,7 @@ test("those that name a principal are listed without the others: its own, and th
 test("a change that cannot be read is a fault, and whoever waits for the call reads its record", async () => {
   await using bus = await openTestBus();
   const { signal } = new AbortController();
-  const [waiters, faults] = [createWaiters(), [] as string[]];
+  const [waiters, faults] = [new KeyedListeners(), [] as string[]];
   const onFault = (fault: string) => void faults.push(fault);
   using _ = await openCallStore(bus, { waiters, onFault });
   let reads = 0;

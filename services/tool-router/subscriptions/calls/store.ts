@@ -4,17 +4,18 @@ import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Part } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
 import type { CallStore, CallsPart } from "../../calls/records/store.ts";
-import type { Waiters } from "../../calls/records/waiters.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";
 import { type CallChange, openCallChanges } from "./changes.ts";
 import { dueHeader } from "./due-work.ts";
 
 export interface CallStoreOptions {
-  waiters: Waiters;
+  /** Of changes of recorded calls, by the call. */
+  waiters: KeyedListeners;
   /** Whether this router has to do with a call beyond those that it waits for. */
   isConcerned?: (change: CallChange) => boolean;
   /** Called when something was written that is due at once. */
@@ -89,7 +90,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     },
     list: (signal, part = {}) => bucket.list({ signal, ...partOf(part) }),
     announce(callId) {
-      waiters.wake(callId); // those here need not wait for the bus
+      waiters.notify(callId); // those here need not wait for the bus
       changes.announce(callId, cached.get(callId));
     },
   };
@@ -114,7 +115,7 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
   function onMissed(): void {
     cached.forgetAll();
     onChange(undefined);
-    waiters.wakeAll();
+    waiters.notifyAll();
   }
 
   async function take(change: CallChange): Promise<void> {
@@ -123,7 +124,7 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
     if (!isWanted && !waiters.has(callId) && !cached.has(callId)) return;
     if (current === undefined) cached.forget(callId);
     else if (!cached.isKnown(callId, current.revision)) cached.put(current.record(), current.revision);
-    waiters.wake(callId);
+    waiters.notify(callId);
     const record = isWanted ? await store.readCached(callId) : undefined;
     if (record) onChange(record);
   }
@@ -131,7 +132,7 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
   /** Whoever waits for the call reads its record. */
   function onUnreadable({ callId }: CallChange, error: unknown): void {
     cached.forget(callId);
-    waiters.wake(callId);
+    waiters.notify(callId);
     onFault(`the change of call ${callId} cannot be read: ${messageFromUnknown(error)}`);
   }
 

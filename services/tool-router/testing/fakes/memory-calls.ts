@@ -1,9 +1,9 @@
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import type { CallRecord } from "../../calls/records/record/call-record.ts";
 import type { CallStore } from "../../calls/records/store.ts";
-import type { Waiters } from "../../calls/records/waiters.ts";
 
 /** The recorded calls in memory, with the same promises as the bucket: each update is one step. */
-export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<string> = new Set()) {
+export function createMemoryCalls(waiters: KeyedListeners, heldElsewhere: ReadonlySet<string> = new Set()) {
   const records = new Map<string, CallRecord>();
   const store: CallStore = {
     read: async (callId) => records.get(callId),
@@ -23,7 +23,7 @@ export function createMemoryCalls(waiters: Waiters, heldElsewhere: ReadonlySet<s
     async *list() {
       for (const [key, value] of records) yield { key, value, revision: 1 };
     },
-    announce: waiters.wake,
+    announce: (callId) => waiters.notify(callId),
   };
   const running = {
     isHeld: async (callId: string) => heldElsewhere.has(callId),

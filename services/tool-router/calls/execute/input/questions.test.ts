@@ -3,12 +3,12 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type InputRequest, InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../../testing/fakes/memory-calls.ts";
 import { callRecord } from "../../records/record/call-record.ts";
-import { createWaiters } from "../../records/waiters.ts";
 import { type AskingCall, questionId } from "./question.ts";
 import { createQuestions, type QuestionsParts } from "./questions.ts";
 
@@ -22,7 +22,7 @@ const request = required.requests[0] as InputRequest;
 const accepted = JSON.stringify({ action: "accept", content: { sure: true } });
 
 function open() {
-  const waiters = createWaiters();
+  const waiters = new KeyedListeners();
   const { store, records } = createMemoryCalls(waiters);
   const messages = { show: async () => {} };
   const spaces = { activeSpace: async () => "hall" };

@@ -10,6 +10,7 @@ import {
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { Quota } from "#runtime/bus/quota/quota.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Spaces } from "../../../sessions/spaces.ts";
@@ -19,7 +20,6 @@ import type { Messages } from "../../messages.ts";
 import { auditedFacts, type CallRecord } from "../../records/record/call-record.ts";
 import { expiryMs, isOpen } from "../../records/record/states.ts";
 import type { RecordingParts } from "../../records/store.ts";
-import type { Waiters } from "../../records/waiters.ts";
 import { openWait } from "../limits/wait.ts";
 import type { ProviderStream, Told } from "./provider-stream.ts";
 import {
@@ -49,9 +49,10 @@ import {
 export interface QuestionsParts extends RecordingParts {
   /** By which all routers give questions their ids. */
   key: KeyObject;
-  /** Who has its share of what all records take. */
+  /** Who is over its quota of what all records take. */
   quota?: Pick<Quota, "requireRoom">;
-  waiters: Waiters;
+  /** Of changes of recorded calls, by the call. */
+  waiters: KeyedListeners;
   messages: Pick<Messages, "show">;
   spaces: Pick<Spaces, "activeSpace">;
   /** How long a person may take. */
