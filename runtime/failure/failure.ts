@@ -67,6 +67,11 @@ export class Failure extends Error {
   }
 }
 
+/** Whether it is a failure with one of these codes. */
+export function isFailure(error: unknown, ...codes: readonly FailureCode[]): error is Failure {
+  return error instanceof Failure && codes.includes(error.code);
+}
+
 /** Throws a `Failure`; reads well where an expression refuses: `found ?? refuse("not_found", …)`. */
 export function refuse(code: FailureCode, message: string, options: FailureOptions): never {
   throw new Failure(code, message, options);
@@ -85,7 +90,7 @@ export function refuseRequest(message: string, violation: FieldViolation, cause?
 
 /** Takes the failure for nothing if something does not exist; throws any other. */
 export function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof Failure && error.code === "not_found")) throw error;
+  if (!isFailure(error, "not_found")) throw error;
 }
 
 /** The message of whatever was thrown, for logs, states and messages that name a cause: a peer may have chosen it. */

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { isPassing } from "../bus/link/jetstream-errors.ts";
+import { isTransient } from "../bus/link/jetstream-errors.ts";
 import { readServiceConfig, type ServiceConfig } from "../config/service-config.ts";
 import { Failure, messageFromUnknown } from "../failure/failure.ts";
 import { openTelemetry } from "../telemetry/telemetry.ts";
@@ -92,7 +92,7 @@ async function openOrTell(
 
 /** The bus is waited for when it is opened; one that goes before the service is ready is waited for again. */
 function isBusLost(error: unknown): boolean {
-  return error instanceof Failure ? error.reason === "BUS_UNAVAILABLE" : isPassing(error);
+  return error instanceof Failure ? error.reason === "BUS_UNAVAILABLE" : isTransient(error);
 }
 
 /** The code to exit with. */

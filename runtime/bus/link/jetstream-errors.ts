@@ -22,11 +22,11 @@ export function isConflict(error: unknown): boolean {
  * Neither a yes nor a no that stays: the server is gone, is starting, has no leader, or was too slow. What is not known to
  * be of that kind is not: a mistake of the program would be repeated for ever.
  */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return error.status >= 503 && !isStoreFull(error);
   if (error instanceof JetStreamError) return !("code" in error) || error.code !== badRequest;
   if (error instanceof errors.RequestError) return !(error.cause instanceof errors.PermissionViolationError);
-  if (passingErrors.some((kind) => error instanceof kind)) return true;
+  if (transientErrors.some((kind) => error instanceof kind)) return true;
   if (error instanceof DOMException) return error.name === "TimeoutError"; // an attempt's own time
   return error instanceof Error && error.name === notEnabled;
 }
@@ -36,7 +36,7 @@ const badRequest = 400;
 /** The client's word for no answer, as from a server that is starting; `openBus` refuses one that never has JetStream. */
 const notEnabled = "JetStreamNotEnabled";
 
-const passingErrors = [
+const transientErrors = [
   errors.TimeoutError,
   errors.NoRespondersError,
   errors.ConnectionError,

@@ -3,7 +3,7 @@ import { Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
-import { isPassing } from "./jetstream-errors.ts";
+import { isTransient } from "./jetstream-errors.ts";
 import { createStorage, type Storage } from "./storage.ts";
 import { countWaiting } from "./waited.ts";
 
@@ -117,7 +117,7 @@ export interface RetryOnBusOptions {
 
 /**
  * Does something that may be done twice until it succeeds: waits for the server first, gives up an attempt when the server
- * is lost, and repeats what failed for a passing reason. In a call it gives up in time (`whileWaitedFor`).
+ * is lost, and repeats what failed for a transient reason. In a call it gives up in time (`whileWaitedFor`).
  */
 export async function retryOnBus<T>(link: Link, action: () => Promise<T>, options: RetryOnBusOptions): Promise<T> {
   const { patienceMs } = link.storage;
@@ -136,7 +136,7 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
     const atMostMs = ownMs === Number.POSITIVE_INFINITY ? ownMs : Math.min(ownMs, leftMs());
     return await answered(atMostMs, unlessAborted(action(), link.down, signal));
   };
-  const mayPass = (error: unknown) => isLost(error) || isPassing(error);
+  const mayPass = (error: unknown) => isLost(error) || isTransient(error);
   try {
     return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, patienceMs: limitMs, signal, onRetry });
   } catch (error) {

@@ -26,7 +26,7 @@ import { createBackoff } from "../../time/retry/backoff.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
-import { failureFromRefusal, isConflict, isPassing } from "../link/jetstream-errors.ts";
+import { failureFromRefusal, isConflict, isTransient } from "../link/jetstream-errors.ts";
 import { isLost, retryOnBus } from "../link/link.ts";
 import { countWaiting, attemptMs as longMs } from "../link/waited.ts";
 import { PlainHeaders } from "../nats-patches/plain-headers.ts";
@@ -125,7 +125,7 @@ async function attempt(bus: Bus, append: FencedAppend, id: string, deadline: num
     if (isConflict(error)) return { kind: "refused", cause: error };
     const refusal = failureFromRefusal(error, streamOfSubject(append.subject));
     if (refusal !== undefined) throw refusal;
-    if (isPassing(error) || bus.link.down.aborted || isLost(error)) return { kind: "unknown", cause: error };
+    if (isTransient(error) || bus.link.down.aborted || isLost(error)) return { kind: "unknown", cause: error };
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { Failure, unlessMissing } from "#runtime/failure/failure.ts";
+import { isFailure, unlessMissing } from "#runtime/failure/failure.ts";
 
 const KNOWN_PRINCIPALS = 10_000;
 /** When room is short a session is forgotten, and its id is free for another principal. */
@@ -30,7 +30,7 @@ export function createPrincipals<S extends Pick<Session, "principal">>(
     try {
       return (await read(sessionId)).principal;
     } catch (error) {
-      if (standing && !(error instanceof Failure && error.code === "not_found")) return standing.principal;
+      if (standing && !isFailure(error, "not_found")) return standing.principal;
       known.delete(sessionId);
       throw error;
     }

@@ -20,7 +20,7 @@ import { createBackoff } from "../../../time/retry/backoff.ts";
 import { retryWhile } from "../../../time/retry/retry.ts";
 import type { Bus } from "../../bus.ts";
 import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
-import { isPassing } from "../../link/jetstream-errors.ts";
+import { isTransient } from "../../link/jetstream-errors.ts";
 import { retryOnBus } from "../../link/link.ts";
 import type { ReadOptions, StoredMessage } from "../read.ts";
 import { messagesUntil } from "./messages-until.ts";
@@ -102,7 +102,7 @@ export async function* followStream(
       }
     } catch (error) {
       if (signal?.aborted) return;
-      if (!isPassing(error)) cause = error;
+      if (!isTransient(error)) cause = error;
       const mayPass = onInterrupted !== undefined && !bus.connection.isClosed() && !(error instanceof MadeAnew);
       if (cause !== undefined && !mayPass) throw error; // follow-4
     }
@@ -155,7 +155,7 @@ async function createConsumer(
   const removeWell = async () => {
     await bus.link.whenUp();
     const signal = bus.link.down; // those that a lost server has go by themselves
-    await retryWhile(isPassing, () => bus.manager.consumers.delete(stream, name), { ...removing, signal });
+    await retryWhile(isTransient, () => bus.manager.consumers.delete(stream, name), { ...removing, signal });
   };
   const remove = () => void removeWell().catch(() => {}); // it is not there, or goes by itself
   try {

@@ -1,4 +1,4 @@
-import { Failure } from "#runtime/failure/failure.ts";
+import { Failure, isFailure } from "#runtime/failure/failure.ts";
 
 /** Keeps what a session's call answered and a message does not hold, and gives the reference under which it can be read. */
 export type StoreResult = (sessionId: string, whole: string | Uint8Array) => Promise<string>;
@@ -6,7 +6,7 @@ export type StoreResult = (sessionId: string, whole: string | Uint8Array) => Pro
 /** For what the store has no room for: what is given in its place. A call that has happened has its result all the same. */
 export function whereFull<T>(instead: (full: Failure) => T): (error: unknown) => T {
   return (error) => {
-    if (error instanceof Failure && error.code === "resource_exhausted") return instead(error);
+    if (isFailure(error, "resource_exhausted")) return instead(error);
     throw error;
   };
 }
@@ -17,8 +17,8 @@ export function fullWhereSilent(store: StoreResult): StoreResult {
   return async (sessionId, whole) => {
     if (silence) throw silence;
     return store(sessionId, whole).catch((error: unknown) => {
-      const isSilent = error instanceof Failure && error.code === "unavailable";
-      if (isSilent) silence = new Failure("resource_exhausted", error.message, { reason: "STORE_FULL", cause: error });
+      if (isFailure(error, "unavailable"))
+        silence = new Failure("resource_exhausted", error.message, { reason: "STORE_FULL", cause: error });
       throw silence ?? error;
     });
   };

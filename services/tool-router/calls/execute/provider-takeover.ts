@@ -11,7 +11,7 @@
  */
 
 import type { CallHeld } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
+import { isFailure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
@@ -52,12 +52,8 @@ export async function takeOver(resume: () => Promise<Answer>, holding: Holding, 
       return await resume();
     } catch (error) {
       holding.lose();
-      if (signal.aborted || !isUnavailable(error) || holding.isOver()) throw error;
+      if (signal.aborted || !isFailure(error, "unavailable") || holding.isOver()) throw error;
     }
     await systemClock.delay(backoff.next(), signal);
   }
-}
-
-export function isUnavailable(error: unknown): boolean {
-  return error instanceof Failure && error.code === "unavailable";
 }

@@ -7,7 +7,7 @@ import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isPatienceOver } from "#runtime/bus/link/waited.ts";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { Failure, isFailure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { filled } from "#runtime/schema/json-object.ts";
@@ -23,7 +23,7 @@ import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
 import type { Deadline } from "./limits/deadline.ts";
 import { openTimeLimit, type TimeLimit } from "./limits/time-limit.ts";
-import { createHolding, type Holding, isUnavailable, takeOver } from "./provider-takeover.ts";
+import { createHolding, type Holding, takeOver } from "./provider-takeover.ts";
 
 export interface ProviderCall {
   callId: string;
@@ -178,7 +178,7 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
     return failure(`nothing was started: ${text}`);
   }
-  const isResumed = isResumable(call.executor) && isUnavailable(cause) && !wasNotStarted;
+  const isResumed = isResumable(call.executor) && isFailure(cause, "unavailable") && !wasNotStarted;
   if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
   const ended = (why: string, isUntouched: boolean) => {
     if (isUntouched) return failure(`nothing was started: ${why}`);

@@ -8,7 +8,7 @@ import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refuse
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { PAUSE_MS } from "#runtime/bus/quota/watermarks.ts";
 import { unlessAbsent } from "#runtime/failure/errno.ts";
-import { Failure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
+import { isFailure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Audit } from "../audit/audit.ts";
@@ -62,7 +62,7 @@ export async function openCatalogueFiles(
   /** What a full store refuses, it takes perhaps later. */
   const noticingRoom = <T>(applied: Promise<T>) =>
     applied.catch((error: unknown) => {
-      lacksRoom ||= error instanceof Failure && error.code === "resource_exhausted";
+      lacksRoom ||= isFailure(error, "resource_exhausted");
       throw error;
     });
   const tools: FileKind<Tool> = {
@@ -117,7 +117,7 @@ export async function openCatalogueFiles(
 
   /** A store that does not answer makes no file worse: it is waited for, at the start before anybody asks for an agent. */
   const loadWhenStored = () =>
-    retryWhile(isPassing, load, { initialMs: 50, maxMs: 1_000, signal: closing.signal }).catch((error: unknown) => {
+    retryWhile(isUnavailable, load, { initialMs: 50, maxMs: 1_000, signal: closing.signal }).catch((error: unknown) => {
       if (!closing.signal.aborted) throw error;
     });
 
@@ -249,14 +249,13 @@ async function faultsOfApplying<T extends { name: string }>(
     await kind.apply(parsed.value, file);
     return [];
   } catch (error) {
-    if (isPassing(error)) throw error;
+    if (isUnavailable(error)) throw error;
     return error instanceof ConfigurationRefused ? [...error.faults] : [messageFromUnknown(error)];
   }
 }
 
-function isPassing(error: unknown): boolean {
-  return error instanceof Failure && error.code === "unavailable";
-}
+/** The stores are away; of what they refuse otherwise the author is told. */
+const isUnavailable = (error: unknown) => isFailure(error, "unavailable");
 
 /** Where a fault is; for a field that is missing, where that would be. */
 function pathOf(fault: string): string {

@@ -2,7 +2,7 @@ import { errors, type Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
 import { askWhetherAlive } from "#runtime/bus/liveness.ts";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isFailure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
@@ -57,7 +57,7 @@ export function openRunningCalls(bus: Bus, parts: RunningCallParts): RunningCall
       await ownership.requireSession(sessionId, caller);
       return true;
     } catch (error) {
-      if (error instanceof Failure && error.code === "permission_denied") return false;
+      if (isFailure(error, "permission_denied")) return false;
       throw error;
     }
   }
