@@ -146,7 +146,7 @@ test("ORCH-11 a watch of the trail begins now, with all, or in the middle, and i
   expect(await told({ from: 1_001n }, 2)).toEqual(["gap 1001-2999", "3000 d"]);
   expect(await told({ from: 3_001n }, 2)).toEqual(["3001 e", "4000 f"]);
   const sinceEver = await auditSequenceSince(bus, new Date(0), new AbortController().signal);
-  expect(await told({ from: 0n, notBefore: sinceEver }, 2)).toEqual(["gap 1000-2999", "3000 d"]); // E3
+  expect(await told({ from: 0n, notBefore: sinceEver }, 2)).toEqual(["gap 1000-2999", "3000 d"]); // trail-3
   await expect(told({ from: 5_001n }, 1)).rejects.toMatchObject({
     code: "out_of_range",
     reason: "SEQUENCE_NOT_REACHED",

@@ -26,10 +26,10 @@ import { enumWord } from "../schema/enum-word.ts";
  * Decisions are many and small, so a message of the stream holds those of one service, kind and principal that fell within a moment, a
  * line of JSON each, and one acknowledgement is for all of them.
  *
- * E1  Messages of a principal are sent in the order of what was recorded: another kind begins another message.
- * E2  An event's place in the trail, its `sequence`, is that of its message and its line in it.
- * E3  A trail whose first event comes after a time does not reach back to it: what was removed may have come after it too.
- * E4  Whose a message is stands in its subject, so that who fills the trail loses events of its own (SEC-6).
+ * trail-1  Messages of a principal are sent in the order of what was recorded: another kind begins another message.
+ * trail-2  An event's place in the trail, its `sequence`, is that of its message and its line in it.
+ * trail-3  A trail whose first event comes after a time does not reach back to it: what was removed may have come after it too.
+ * trail-4  Whose a message is stands in its subject, so that who fills the trail loses events of its own (SEC-6).
  */
 
 /** Puts decisions on the audit trail. Disposing waits until what was recorded is stored. */
@@ -88,7 +88,7 @@ export function openAuditTrail(bus: Bus, service: string, logger?: Pick<Operator
   function gather(event: AuditEvent, principal: string): void {
     const line = toJsonString(AuditEventSchema, event);
     const begun = batches.get(principal);
-    if (begun !== undefined && (begun.kind !== event.kind || isFull(begun))) send(begun); // E1
+    if (begun !== undefined && (begun.kind !== event.kind || isFull(begun))) send(begun); // trail-1
     const batch = batches.get(principal) ?? { kind: event.kind, principal, events: [], lines: [], bytes: 0 };
     batches.set(principal, batch);
     batch.events.push(event);
@@ -113,15 +113,15 @@ export function openAuditTrail(bus: Bus, service: string, logger?: Pick<Operator
   };
 }
 
-/** E4: names may hold what subjects may not. */
+/** trail-4: names may hold what subjects may not. */
 function holderToken(principal: string): string {
   return principal === "" ? "" : `.${createHash("sha256").update(principal).digest("hex").slice(0, 16)}`;
 }
 
-/** E4 */
+/** trail-4 */
 export const AUDIT_EVICTION = { stream: "TOOLBUS_AUDIT", holderOf: (subject: string) => subject.split(".")[4] ?? "" };
 
-/** E4: evicts events while room is short, the oldest of those whose events take the most. */
+/** trail-4: evicts events while room is short, the oldest of those whose events take the most. */
 export function openAuditEviction(bus: Bus, onFault: (fault: string) => void): AsyncDisposable {
   return openEviction(bus, { ...AUDIT_EVICTION, holds: "audit events", onFault });
 }
@@ -146,14 +146,14 @@ export async function* followAudit(bus: Bus, options: FollowAudit): AsyncGenerat
   const bounds = await boundsOf(bus, ALL_EVENTS, signal);
   const next = placeOf(bounds.next);
   requireReached("the audit trail", asked ?? 0n, BigInt(next));
-  const first = Math.max(Number(asked ?? next), notBefore > placeOf(bounds.first) ? notBefore : 0); // E3
+  const first = Math.max(Number(asked ?? next), notBefore > placeOf(bounds.first) ? notBefore : 0); // trail-3
   if (asked === undefined) yield startUpdate(BigInt(next));
   const log = { kind: "dense", from: messageOf(first), signal, ...bounds } as const;
   const nextStep = openSlices();
   for await (const step of followLog(bus, ALL_EVENTS, log)) {
     await nextStep();
     if (step.kind === "gap") {
-      yield gapUpdate(BigInt(Math.max(first, placeOf(step.first))), BigInt(placeOf(step.last + 1) - 1)); // E2
+      yield gapUpdate(BigInt(Math.max(first, placeOf(step.first))), BigInt(placeOf(step.last + 1) - 1)); // trail-2
       continue;
     }
     for (const event of eventsFromMessage(bus, step.message, words)) {
@@ -198,7 +198,7 @@ export async function* readAuditBackwards(
   }
 }
 
-/** E2 */
+/** trail-2 */
 function placeOf(messageSequence: number, line = 0): number {
   return messageSequence * PLACES_PER_MESSAGE + line;
 }

@@ -1,12 +1,12 @@
 // The one place for child processes. What holds for each of them:
 //
-// C1  It leads a process group of its own, and every signal goes to the whole group.
-// C2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
+// child-1  It leads a process group of its own, and every signal goes to the whole group.
+// child-2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
 //     session of its own carries the child's mark (`child-process/marked.ts`) and is killed by it, unless it has wiped its
 //     environment. Of a confined child nothing is left in any case.
-// C3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
-// C4  Its stderr is drained from the first moment on.
-// C5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
+// child-3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
+// child-4  Its stderr is drained from the first moment on.
+// child-5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
 import { platformEnvironment } from "../config/platform-environment.ts";
 import { executableFromCommand } from "./child-process/command.ts";
@@ -81,7 +81,7 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
   const { pid, stdin, stdout, stderr } = child;
   const input = createInput(stdin, () => `${options.command} (process ${pid})`);
   const listeners = { onLine: options.onStderrLine, onChunk: options.onStderr };
-  const stderrTail = drainStderr(stderr, { tailBytes: stderrTailBytes, ...listeners }); // C4
+  const stderrTail = drainStderr(stderr, { tailBytes: stderrTailBytes, ...listeners }); // child-4
   holdOutput(stdout);
   const { inputGraceMs = 1_000, terminationGraceMs = 2_000 } = options;
   const end = new GroupEnd(child, { endInput: input.end, stderrTail, mark, inputGraceMs, terminationGraceMs });

@@ -4,16 +4,16 @@
 //      │           │          │           │
 //      └───────────┴──────────┴───────────┴──▶ exit 1 (a failure, one clear line) · 130/143 (second signal)
 //
-// L1  The first SIGINT or SIGTERM, or the loss of the parent that holds our IPC channel, aborts the context's signal and,
+// run-service-1  The first SIGINT or SIGTERM, or the loss of the parent that holds our IPC channel, aborts the context's signal and,
 //     once open, disposes the service.
-// L2  A second signal exits at once. Losing the parent is no second signal: a parent that stops often goes right after.
-// L3  A rejection or exception that nobody handles ends the process: what holds is no longer known, and recovery from a
+// run-service-2  A second signal exits at once. Losing the parent is no second signal: a parent that stops often goes right after.
+// run-service-3  A rejection or exception that nobody handles ends the process: what holds is no longer known, and recovery from a
 //     death is proven, from an unknown state not.
-// L4  Nothing that is open keeps the process alive after the draining: it exits by itself.
-// L5  Services in one process open and drain side by side, as in processes of their own. If one cannot start, the others
+// run-service-4  Nothing that is open keeps the process alive after the draining: it exits by itself.
+// run-service-5  Services in one process open and drain side by side, as in processes of their own. If one cannot start, the others
 //     drain, and the process exits with 1.
-// L6  With a port for it, the process answers probes from its start to its end. It is ready once all its services are, and until it
-//     is asked to stop.
+// run-service-6  With a port for it, the process answers probes from its start to its end. It is ready once all its services are, and until
+//     it is asked to stop.
 
 import { withSecretFiles } from "../config/secrets/secret-files.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
@@ -40,21 +40,21 @@ export async function runServices(starts: readonly ServiceStart[]): Promise<void
   const services = read.filter((service) => service !== undefined);
   if (services.length < starts.length) process.exit(1);
   const logger = processLogger(services);
-  endOnUnhandled(logger); // L3
+  endOnUnhandled(logger); // run-service-3
   const nodeFault = faultOfNode();
   if (nodeFault !== undefined) logger.warn(nodeFault);
   const stop = openStopSignal((reason, exitCode) => {
     logger.warn(`${reason} again: exiting at once`);
-    process.exit(exitCode); // L2
+    process.exit(exitCode); // run-service-2
   });
   let notReady = services.length;
-  await openProbesOf(services, () => notReady === 0 && !stop.signal.aborted); // L6
+  await openProbesOf(services, () => notReady === 0 && !stop.signal.aborted); // run-service-6
   const onReady = () => {
     notReady -= 1;
     if (notReady === 0) collectGarbageOfStart();
   };
   const exitCodes = await Promise.all(services.map((service) => runToEnd(service, stop, onReady)));
-  process.exit(Math.max(...exitCodes)); // L4
+  process.exit(Math.max(...exitCodes)); // run-service-4
 }
 
 /** Ends the process if the port cannot be had: whoever gave it would wait in vain. */

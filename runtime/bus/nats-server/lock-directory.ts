@@ -4,11 +4,11 @@
  * The directory holds a chain: `holder` names the first holder; `after-<token>` names who followed the dead holder with
  * that token. The end of the chain holds the lock.
  *
- * L1  A link in the chain is made whole (written aside, then hard-linked), and linking fails when the name exists:
+ * lock-1  A link in the chain is made whole (written aside, then hard-linked), and linking fails when the name exists:
  *     of many who follow one dead holder, one wins.
- * L2  Tokens are never used twice, so a link after a chain that has been released meanwhile joins nothing. Whoever links
+ * lock-2  Tokens are never used twice, so a link after a chain that has been released meanwhile joins nothing. Whoever links
  *     walks the chain again from its head, and holds the lock only if it stands at the end.
- * L3  Releasing removes the head first: from then on the chain does not exist.
+ * lock-3  Releasing removes the head first: from then on the chain does not exist.
  */
 import { randomUUID } from "node:crypto";
 import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -70,7 +70,7 @@ async function waitForTurn(directory: string, claim: string, holder: Holder, opt
   }
 }
 
-/** L1 and L2: links, then looks whether the link stands at the end of the chain. */
+/** lock-1 and lock-2: links, then looks whether the link stands at the end of the chain. */
 async function follow(directory: string, claim: string, name: string, holder: Holder): Promise<boolean> {
   const path = join(directory, name);
   try {
@@ -102,7 +102,7 @@ async function readHolder(path: string): Promise<Holder | undefined> {
   return text === undefined ? undefined : ((jsonFrom(text) as Holder | undefined) ?? lost);
 }
 
-/** L3. Claims of dead predecessors go with their links. */
+/** lock-3. Claims of dead predecessors go with their links. */
 async function release(directory: string, claim: string): Promise<void> {
   for (const { path, holder } of await readChain(directory)) {
     await rm(path, { force: true });

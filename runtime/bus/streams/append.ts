@@ -4,17 +4,17 @@
  *
  * A publish that got no answer has an unknown outcome: it may have been stored, it may be stored later, or never.
  *
- * A1  Each append carries an id of its own in a header, the same in each of its attempts: a stored message is known for
+ * append-1  Each append carries an id of its own in a header, the same in each of its attempts: a stored message is known for
  *     one's own by it, never by its content.
- * A2  Every attempt names the same expected sequence. So an attempt that arrives late finds its place taken, by an earlier
+ * append-2  Every attempt names the same expected sequence. So an attempt that arrives late finds its place taken, by an earlier
  *     attempt or by another writer, and is refused: an append is stored at most once.
- * A3  If ours was stored, it is the first message of the subject after the expected one: it was accepted because nothing
+ * append-3  If ours was stored, it is the first message of the subject after the expected one: it was accepted because nothing
  *     stood there. Others may stand after it. So that first message, read from the leader, decides: ours is success,
  *     another's is a conflict that no late attempt can undo, none means that nothing is decided and we write again.
- * A4  A refusal proves nothing by itself: it may be due to our own earlier attempt, and a cluster refuses while an append is
- *     in flight, or while it changes its leader, though nobody else wrote. A3 decides here too; when the expected message is
+ * append-4  A refusal proves nothing by itself: it may be due to our own earlier attempt, and a cluster refuses while an append is
+ *     in flight, or while it changes its leader, though nobody else wrote. append-3 decides here too; when the expected message is
  *     still the last one, we write again.
- * A5  A3 holds while nobody removes messages of the subject. In a bucket only the last value stands, so that a value of ours
+ * append-5  append-3 holds while nobody removes messages of the subject. In a bucket only the last value stands, so that a value of ours
  *     that was already followed by another's reads as a conflict.
  */
 
@@ -148,7 +148,7 @@ async function whenUp(bus: Bus, append: FencedAppend): Promise<void> {
   await retryOnBus(bus.link, async () => {}, { ...ends, what: `appending to ${append.subject}` });
 }
 
-/** A3 and A4; undefined when nothing is decided. */
+/** append-3 and append-4; undefined when nothing is decided. */
 async function decideByReading(
   bus: Bus,
   append: FencedAppend,
@@ -203,8 +203,8 @@ function readMessage(bus: Bus, subject: string, query: MsgRequest, limits: ReadL
 
 function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend, id: string) {
   const all = headersFrom(fields);
-  all.set(appendIdHeader, id); // A1
-  all.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expectedLastSequence)); // A2
+  all.set(appendIdHeader, id); // append-1
+  all.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expectedLastSequence)); // append-2
   if (messageId !== undefined) all.set(PubHeaders.MsgIdHdr, messageId);
   return all;
 }

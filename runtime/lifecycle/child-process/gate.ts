@@ -52,7 +52,7 @@ export interface GatedProcess {
 
 /**
  * Starts the program as the leader of a session and a process group of its own, whose id is its `pid`. The program
- * runs only once the watchdog knows the group (W3 in `watchdog.ts`). Throws `unavailable` when no process can be started.
+ * runs only once the watchdog knows the group (watchdog-3 in `watchdog.ts`). Throws `unavailable` when no process can be started.
  */
 export async function spawnGated(command: GatedCommand): Promise<GatedProcess> {
   const { executable, args, cwd, env, limits, isConfining = false } = command;

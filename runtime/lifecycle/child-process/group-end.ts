@@ -17,7 +17,7 @@ export interface GroupEndOptions {
   terminationGraceMs: number;
 }
 
-/** How a child and its group end, by themselves or because they are told to: C1, C2 and C3 of `../child-process.ts`. */
+/** How a child and its group end, by themselves or because they are told to: child-1, child-2 and child-3 of `../child-process.ts`. */
 export class GroupEnd {
   /** Resolves when the process has exited and its group is killed; never rejects. */
   readonly exited: Promise<ChildExit>;
@@ -52,8 +52,8 @@ export class GroupEnd {
 
   async #afterExit({ pid, exit, stdout, stderr }: GatedProcess): Promise<ChildExit> {
     const { code, signal } = await exit;
-    this.#hasExited = true; // C3
-    signalGroup(pid, "SIGKILL"); // C2
+    this.#hasExited = true; // child-3
+    signalGroup(pid, "SIGKILL"); // child-2
     unwatchGroup(pid);
     if (this.#options.mark) await killMarked(this.#options.mark);
     letGoOfOutput(stdout);
@@ -71,7 +71,7 @@ export class GroupEnd {
   }
 }
 
-/** C1. A group that is gone is what a signal to it was for, or came before it. */
+/** child-1. A group that is gone is what a signal to it was for, or came before it. */
 function signalGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal);

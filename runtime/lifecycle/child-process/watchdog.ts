@@ -1,13 +1,13 @@
 // What must stay true, so that no process group, and nothing that has left one, outlives this process, not even after SIGKILL:
 //
-// W1  The watchdog is a process of its own, in a session of its own: no signal to ours or to a terminal reaches it.
-// W2  It reads our messages from a pipe whose other end only we hold. Our death, of whatever kind, is the end of that pipe,
+// watchdog-1  The watchdog is a process of its own, in a session of its own: no signal to ours or to a terminal reaches it.
+// watchdog-2  It reads our messages from a pipe whose other end only we hold. Our death, of whatever kind, is the end of that pipe,
 //     and at its end it kills every group that it knows, and whatever carries our mark (`marked.ts`).
-// W3  A child's program starts only after the watchdog's pipe holds the child's group: the gate (`gate.ts`) waits for a word
+// watchdog-3  A child's program starts only after the watchdog's pipe holds the child's group: the gate (`gate.ts`) waits for a word
 //     that is written after the group. A gate whose parent died before reads the end of its pipe and goes.
-// W4  Groups are taken off the list only after they were killed as a whole: a group's id is free for reuse only when
+// watchdog-4  Groups are taken off the list only after they were killed as a whole: a group's id is free for reuse only when
 //     its last member is gone, so the watchdog never kills a stranger.
-// W5  A watchdog that is killed itself is replaced, and told all groups again.
+// watchdog-5  A watchdog that is killed itself is replaced, and told all groups again.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";

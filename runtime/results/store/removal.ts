@@ -1,4 +1,4 @@
-/** S3  A put that was cut off leaves chunks that no entry names; they go when nothing was added to them for an hour. */
+/** results-3  A put that was cut off leaves chunks that no entry names; they go when nothing was added to them for an hour. */
 
 import type { ObjectInfo } from "@nats-io/obj";
 import { standingMessages } from "../../bus/buckets/listing.ts";
@@ -18,7 +18,7 @@ export interface ResultRemoval {
   /** All that are kept. */
   list(): Promise<StoredResult[]>;
   remove(stored: StoredResult): Promise<void>;
-  /** S3; gives how many there were. */
+  /** results-3; gives how many there were. */
   removeCutOff(): Promise<number>;
 }
 

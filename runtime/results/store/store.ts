@@ -1,8 +1,8 @@
 /**
  * Results that are too large for a message, each under the session for which it was made and its own digest.
  *
- * S1  The reference names the session, and so the owner: who may read the result is known without a record of it.
- * S2  Nothing goes by age. A result stays as long as its session has runs, whose logs may refer to it, and at least as long as
+ * results-1  The reference names the session, and so the owner: who may read the result is known without a record of it.
+ * results-2  Nothing goes by age. A result stays as long as its session has runs, whose logs may refer to it, and at least as long as
  *     those would be kept; then removal.ts removes it.
  */
 
@@ -52,7 +52,7 @@ export function createResultStore(bus: Bus): ResultStore {
       const bytes = typeof whole === "string" ? Buffer.from(whole) : whole;
       const reference = `${sessionId}.sha256-${createHash("sha256").update(bytes).digest("hex")}`;
       const standing = await find(reference);
-      const isFresh = standing !== undefined && Date.now() - standing.storedMs < freshMs; // S2
+      const isFresh = standing !== undefined && Date.now() - standing.storedMs < freshMs; // results-2
       const onRefused = (error: unknown) => Promise.reject(failureFromRefusal(error, `OBJ_${store}`) ?? error);
       const keep = async () => (await bus.objectStore(store)).putBlob({ name: reference }, bytes).catch(onRefused);
       if (!isFresh) await retryOnBus(bus.link, keep, { attemptMs: Number.POSITIVE_INFINITY, what: "storing a result" });

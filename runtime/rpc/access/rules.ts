@@ -18,7 +18,7 @@ function isOwn({ parent }: DescMethod): boolean {
   return parent.typeName.startsWith("toolbus.");
 }
 
-/** K2 of `tokens/call-keys.ts`: whether a key of one call may call the method. Only a request that is one message can name its call. */
+/** call-key-2 of `tokens/call-keys.ts`: whether a key of one call may call the method. Only a request that is one message can name its call. */
 export function takesCallKey(method: DescMethod): boolean {
   return isOwn(method) && method.methodKind === "unary" && getOption(method, takes_call_key);
 }

@@ -6,21 +6,21 @@ import { createPrincipals } from "./session-principals.ts";
 /*
  * What belongs to a session is, from outside, for the principal that opened it:
  *
- * O1  The session itself, and what is called, listed and explained in it.
- * O2  Its recorded calls. A call that a watcher has taken is shown to that watcher, too.
- * O3  Results: calls that services watch for are answered by those who watch for them or have taken them, which
+ * session-owner-1  The session itself, and what is called, listed and explained in it.
+ * session-owner-2  Its recorded calls. A call that a watcher has taken is shown to that watcher, too.
+ * session-owner-3  Results: calls that services watch for are answered by those who watch for them or have taken them, which
  *     submissions.ts decides; all others by the owner, and by people through spaces, which is one of the suite's own services.
- * O4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
+ * session-owner-4  Its decisions in the audit trail. What concerns no session, or one of somebody else, is for operators.
  *
  * A session that does not exist has nothing to protect: the code that reads it refuses. But it may be somebody else's
  * a moment later: what reads it again, waits for it or retries requires that it stands.
  */
 export interface SessionOwners {
-  /** O1; an empty id is no session. */
+  /** session-owner-1; an empty id is no session. */
   requireSession(sessionId: string, caller: Caller): Promise<void>;
-  /** O1, and refuses a session that does not exist, to everybody. */
+  /** session-owner-1, and refuses a session that does not exist, to everybody. */
   requireStanding(sessionId: string, caller: Caller): Promise<void>;
-  /** O4 */
+  /** session-owner-4 */
   isOwnSession(sessionId: string, caller: Caller): Promise<boolean>;
 }
 

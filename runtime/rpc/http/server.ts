@@ -4,9 +4,9 @@
 //                         └─▶ h2c ──────┘
 //   TLS ──▶ ALPN ─────────┴─ likewise
 //
-// H1  Stopping takes no new connection, tells HTTP/2 peers (GOAWAY), closes idle HTTP/1.1 connections, and finishes what is
+// http-server-1  Stopping takes no new connection, tells HTTP/2 peers (GOAWAY), closes idle HTTP/1.1 connections, and finishes what is
 //     in flight.
-// H2  After `drainTimeoutMs` the handlers still at work are aborted with `unavailable`, which their callers get as the end of
+// http-server-2  After `drainTimeoutMs` the handlers still at work are aborted with `unavailable`, which their callers get as the end of
 //     the call; what is then still open after a grace is cut.
 
 import type { AddressInfo } from "node:net";
@@ -75,9 +75,9 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
 
   async function drain(): Promise<void> {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    connections.closeGently(); // H1
+    connections.closeGently(); // http-server-1
     if (await comesWithin(drainTimeoutMs, closed)) return;
-    shutdown.abort(connectError("unavailable", "the server is stopping", { reason: "INSTANCE_STOPPING" })); // H2
+    shutdown.abort(connectError("unavailable", "the server is stopping", { reason: "INSTANCE_STOPPING" })); // http-server-2
     if (await comesWithin(ABORT_GRACE_MS, closed)) return;
     connections.cut();
     await closed;

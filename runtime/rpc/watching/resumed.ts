@@ -1,12 +1,12 @@
 /**
  * Streams that outlive what serves them.
  *
- * S1  A stream that breaks for a passing reason is opened again. All that came before has been taken by then: `open` knows by
+ * resumed-1  A stream that breaks for a passing reason is opened again. All that came before has been taken by then: `open` knows by
  *     it where to go on, so that nothing comes twice and nothing is left out.
- * S2  One that was quiet is not one that fails: the stream is given up, with its last error, when for `patienceMs` no opening has
+ * resumed-2  One that was quiet is not one that fails: the stream is given up, with its last error, when for `patienceMs` no opening has
  *     told anything or stood for a while.
- * S3  What is not passing ends the stream, as does its own end. One that must not end by itself breaks there: its `open` says so.
- * S4  Nobody waits for the next opening longer than `signal` and `stopping` let them.
+ * resumed-3  What is not passing ends the stream, as does its own end. One that must not end by itself breaks there: its `open` says so.
+ * resumed-4  Nobody waits for the next opening longer than `signal` and `stopping` let them.
  */
 
 import { isUnavailable } from "../../failure/connect.ts";
@@ -46,10 +46,10 @@ export async function* resumed<T>(stream: Resumable<T>): AsyncGenerator<T> {
         failingSinceMs = brokeAtMs;
         backoff.reset();
       }
-      if (!isPassing(error) || brokeAtMs - failingSinceMs > patienceMs) throw error; // S2, S3
+      if (!isPassing(error) || brokeAtMs - failingSinceMs > patienceMs) throw error; // resumed-2, resumed-3
       using ending = openEnding(signal, stopping);
       await delay(backoff.next(), ending.signal).catch(() => {
-        throw signal?.aborted ? signal.reason : error; // S4
+        throw signal?.aborted ? signal.reason : error; // resumed-4
       });
     }
   }

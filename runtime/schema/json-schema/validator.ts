@@ -7,11 +7,11 @@ import { type Compiled, Dialects } from "./dialects.ts";
 import { KeptSchemas } from "./kept-schemas.ts";
 
 /*
- * V1  What is known to cost little is done at once, on the thread that asks: to compile a schema of few parts, to read a text of few
- *     values, and to hold them against it where it is short enough for the schema's parts and patterns.
- * V2  All else is asked of other threads, which have limits of time and memory, and where nobody keeps another waiting. `by` is the
- *     principal on whose behalf it is asked.
- * V3  No answer within the limits is told as such, and nothing passes.
+ * validator-1  What is known to cost little is done at once, on the thread that asks: to compile a schema of few parts, to read a text of
+ *     few values, and to hold them against it where it is short enough for the schema's parts and patterns.
+ * validator-2  All else is asked of other threads, which have limits of time and memory, and where nobody keeps another waiting. `by` is
+ *     the principal on whose behalf it is asked.
+ * validator-3  No answer within the limits is told as such, and nothing passes.
  */
 
 /** At once where that costs little. */
@@ -119,7 +119,7 @@ interface Given {
   readonly signal: AbortSignal | undefined;
 }
 
-/** V1 */
+/** validator-1 */
 function openCheap(isLenient: boolean) {
   const dialects = new Dialects();
   return {
@@ -133,7 +133,7 @@ function openCheap(isLenient: boolean) {
 }
 
 interface Asking extends Asker {
-  /** V3; what is told where there is no answer. */
+  /** validator-3; what is told where there is no answer. */
   readonly told?: (why: string) => string;
 }
 

@@ -20,7 +20,7 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }
   /** SEC-5: each reads through the trail, and a principal has one of them read at a time. */
   const pages = new RoundRobinQueue(Number.POSITIVE_INFINITY);
 
-  /** O4; refuses a session of somebody else that is asked for by name. */
+  /** session-owner-4; refuses a session of somebody else that is asked for by name. */
   async function rightOf(context: HandlerContext, filter: AuditFilter | undefined): Promise<MayRead | undefined> {
     const caller = callerOf(context);
     if (caller.isOperator || isServiceItself(caller)) return undefined;

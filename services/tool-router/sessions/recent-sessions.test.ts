@@ -17,7 +17,7 @@ async function open() {
   return { clock, written, stored, recent, bucket: recent.remembering(stored), drainElsewhere };
 }
 
-test("ORCH-1 M1 an active session is known for a second after it was read, and in no other state", async () => {
+test("ORCH-1 recent-sessions-1 an active session is known for a second after it was read, and in no other state", async () => {
   const { clock, recent, bucket, drainElsewhere } = await open();
   expect(recent.active("s")).toBeUndefined();
   await bucket.read("s");
@@ -30,7 +30,7 @@ test("ORCH-1 M1 an active session is known for a second after it was read, and i
   expect(recent.active("s")).toBeUndefined();
 });
 
-test("ORCH-1 M2 what is heard or written ends what was read, and a reading that is late changes nothing", async () => {
+test("ORCH-1 recent-sessions-2 what is heard or written ends what was read, and a reading that is late changes nothing", async () => {
   const { recent, bucket, stored, written, drainElsewhere } = await open();
   const late = (await stored.read("s"))!;
   await bucket.read("s");

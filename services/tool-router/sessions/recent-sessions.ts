@@ -7,9 +7,9 @@ import type { SessionRecord } from "./session-record.ts";
 /*
  * What was read of sessions a moment ago, so that not every call reads its session.
  *
- * M1  Only that a session is active is remembered, for a time shorter than routers are waited for when it drains: a router that
- *     hears nothing believes no longer in a former agent when the next one is built.
- * M2  A change that was heard or written voids older readings, also those that are under way.
+ * recent-sessions-1  Only that a session is active is remembered, for a time shorter than routers are waited for when it drains: a router
+ *     that hears nothing believes no longer in a former agent when the next one is built.
+ * recent-sessions-2  A change that was heard or written voids older readings, also those that are under way.
  */
 
 const FRESH_MS = 1_000;
@@ -37,7 +37,7 @@ export class RecentSessions {
     return known.session;
   }
 
-  /** M2 */
+  /** recent-sessions-2 */
   put({ key, value, revision }: Stored<SessionRecord>): void {
     this.#put(key, { session: value, revision, readAtMs: Number.NEGATIVE_INFINITY });
   }

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 /**
  * References and the names that models use.
  *
- * N1  A model name is a function of the reference (and of the agent's own aliases) alone: adding sources, tools or callers
+ * names-1  A model name is a function of the reference (and of the agent's own aliases) alone: adding sources, tools or callers
  *     changes no name.
- * N2  Two references never share a name. A plain bare name holds no `__`; a plain `source__tool` has its first `__` right
+ * names-2  Two references never share a name. A plain bare name holds no `__`; a plain `source__tool` has its first `__` right
  *     after the source and does not end like a hashed name; a hashed name ends in `__` and 16 hexadecimal digits.
  */
 

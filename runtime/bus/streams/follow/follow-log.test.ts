@@ -31,7 +31,7 @@ async function append(subject: string, after: number): Promise<number> {
 const purge = (stream: string, filter: string, seq: number) => bus.manager.streams.purge(stream, { filter, seq });
 
 describe("BUS-1 what was asked for and has been removed is told once, before what stands", () => {
-  test("L2 of a log that has its stream to itself", async () => {
+  test("follow-log-2 of a log that has its stream to itself", async () => {
     const subject = "toolbus.audit.one.permitted";
     for (let n = 0; n < 6; n++) await appendOnce(bus, { subject, payload: "x", messageId: `${n}` });
     expect(await told("dense", "toolbus.audit.>", 0, 6)).toEqual(["1", "2", "3", "4", "5", "6"]);
@@ -43,7 +43,7 @@ describe("BUS-1 what was asked for and has been removed is told once, before wha
     expect(await told("dense", "toolbus.audit.>", 4, 6)).toEqual(["4", "gap 5-5", "6"]);
   });
 
-  test("L3 of a log among others, which may lie in between", async () => {
+  test("follow-log-3 of a log among others, which may lie in between", async () => {
     const [mine, other] = ["toolbus.space.mine", "toolbus.space.other"];
     let [last, lastOther] = [0, 0];
     for (let n = 0; n < 4; n++) {
@@ -60,7 +60,7 @@ describe("BUS-1 what was asked for and has been removed is told once, before wha
     expect(await told("fenced", mine, 2, 7)).toEqual(["gap 2-5", "7"]);
   });
 
-  test("L3 of a log among others that was emptied, to whoever goes on", async () => {
+  test("follow-log-3 of a log among others that was emptied, to whoever goes on", async () => {
     const [mine, young] = ["toolbus.space.emptied", "toolbus.space.young"];
     const last = await append(mine, await append(mine, 0));
     const first = await append(young, 0);
@@ -70,7 +70,7 @@ describe("BUS-1 what was asked for and has been removed is told once, before wha
     expect(await told("fenced", young, 0, first)).toEqual([`${first}`]); // nothing of it was ever removed
   });
 
-  test("L4 of a log from which things are taken, to whoever goes on", async () => {
+  test("follow-log-4 of a log from which things are taken, to whoever goes on", async () => {
     const subject = "toolbus.inbox.taken";
     let last = 0;
     for (let n = 0; n < 5; n++) last = await append(subject, last);

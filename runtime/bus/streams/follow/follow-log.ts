@@ -1,14 +1,14 @@
 /**
  * Follows a subject as a log of which nothing is lacking in silence: what was asked for and has been removed is told as a gap.
  *
- * L1  A gap is told once, before what comes after it, and names what was asked for and is missing.
- * L2  `dense`: the subject has the whole stream, so that a sequence which is not there has been removed.
- * L3  `fenced`: others share the stream, so that a sequence which is not there need not have been of this subject. But every append
- *     was fenced, and a message says in its header which one of the subject it followed: if that one was asked for and did not
- *     come, it has been removed. A subject that was emptied begins anew, which its first message does not show: then what the
- *     stream has removed decides, for whoever asks to go on.
- * L4  `consumed`: what was taken has been removed too, which leaves nothing lacking to whoever asks for what stands. Whoever asks to
- *     go on is told what the stream has removed, which is all that retention can have removed of the subject.
+ * follow-log-1  A gap is told once, before what comes after it, and names what was asked for and is missing.
+ * follow-log-2  `dense`: the subject has the whole stream, so that a sequence which is not there has been removed.
+ * follow-log-3  `fenced`: others share the stream, so that a sequence which is not there need not have been of this subject. But every
+ *     append was fenced, and a message says in its header which one of the subject it followed: if that one was asked for and did not come,
+ *     it has been removed. A subject that was emptied begins anew, which its first message does not show: then what the stream has removed
+ *     decides, for whoever asks to go on.
+ * follow-log-4  `consumed`: what was taken has been removed too, which leaves nothing lacking to whoever asks for what stands. Whoever asks
+ *     to go on is told what the stream has removed, which is all that retention can have removed of the subject.
  */
 
 import { PubHeaders } from "@nats-io/jetstream";
@@ -65,15 +65,15 @@ export async function* followLog(bus: Bus, subject: string, log: FollowLog): Asy
 /** The last of those that were asked for and are missing before what stands; less than what was asked for when none is. */
 async function lastMissing(bus: Bus, subject: string, { kind, from, first, next, signal }: FollowLog): Promise<number> {
   const removed = first - 1;
-  if (kind === "dense") return removed; // L2
-  if (kind === "consumed") return from > 1 ? removed : 0; // L4
+  if (kind === "dense") return removed; // follow-log-2
+  if (kind === "consumed") return from > 1 ? removed : 0; // follow-log-4
   if (from >= next) return 0;
   const standing = await firstAfter(bus, subject, from - 1, { signal });
   const before =
     standing === null
       ? await lastSequenceOf(bus, subject, signal)
       : predecessorOf(kind, { sequence: standing.seq, headers: standing.header });
-  return before === 0 && from > 1 ? removed : before; // L3
+  return before === 0 && from > 1 ? removed : before; // follow-log-3
 }
 
 function predecessorOf(kind: LogKind, message: { sequence: number; headers: MsgHdrs | undefined }): number {

@@ -96,7 +96,7 @@ describe("SEC-1 a key of one call", () => {
     expect(await refusalOf(await key())).toContain(fault);
   });
 
-  it("is no identity on the bus (K5)", async () => {
+  it("is no identity on the bus (call-key-5)", async () => {
     const verify = createVerifier({ audience: "tool-router", trust });
     const token = (await keyBy(router)).slice("call.".length);
     await expect((async () => verify(token))()).rejects.toThrow("is for another than tool-router");

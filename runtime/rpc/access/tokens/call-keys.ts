@@ -9,15 +9,15 @@ import { readSigned } from "./verifier.ts";
 /*
  * A key of one call lets somebody who has no other key read and answer one question of a tool.
  *
- * K1  It names a principal, a call and an end, and is signed by the service that made it, with its key of the bus, as identities are.
- *     Whoever has it can read what it names and change nothing of it. Nothing is stored.
- * K2  Methods that declare it (`takes_call_key`) take it, for the call that their request names. All else refuses it: other methods,
- *     public ones too, and the gateway's doors that are no methods. `rules.ts` decides that, at the gateway, where the key comes in, and
- *     at the service, which learns of it by the gateway's token.
- * K3  It may nothing that its principal may not now: the service that answers asks that anew each time. It is no operator's.
- * K4  It is of no use once its call has its answer, or takes none any more; and it makes no further keys (K2).
- * K5  It is no identity on the bus, since no service has the name that it is for; and no identity is such a key.
- * K6  Where all principals have keys of the gateway, it ends with those of its principal. It counts as a request of its principal.
+ * call-key-1  It names a principal, a call and an end, and is signed by the service that made it, with its key of the bus, as identities
+ *     are. Whoever has it can read what it names and change nothing of it. Nothing is stored.
+ * call-key-2  Methods that declare it (`takes_call_key`) take it, for the call that their request names. All else refuses it: other
+ *     methods, public ones too, and the gateway's doors that are no methods. `rules.ts` decides that, at the gateway, where the key comes
+ *     in, and at the service, which learns of it by the gateway's token.
+ * call-key-3  It may nothing that its principal may not now: the service that answers asks that anew each time. It is no operator's.
+ * call-key-4  It is of no use once its call has its answer, or takes none any more; and it makes no further keys (call-key-2).
+ * call-key-5  It is no identity on the bus, since no service has the name that it is for; and no identity is such a key.
+ * call-key-6  Where all principals have keys of the gateway, it ends with those of its principal. It counts as a request of its principal.
  */
 
 export interface CallKeyFacts {
@@ -28,7 +28,7 @@ export interface CallKeyFacts {
   readonly expireMs: number;
 }
 
-/** K5: the name of no service. */
+/** call-key-5: the name of no service. */
 const AUDIENCE = "call keys";
 
 /** By which a key is told from others, and from tokens of an issuer, before anything of it is believed. */
@@ -36,7 +36,7 @@ const PREFIX = "call.";
 
 export type SignCallKey = (facts: CallKeyFacts) => Promise<string>;
 
-/** K1 */
+/** call-key-1 */
 export function createCallKeySigner(login: BusLogin): SignCallKey {
   const sign = createSigner(login);
   return async ({ principal, callId, id, expireMs }) =>
@@ -52,7 +52,7 @@ export type ReadCallKey = (key: string) => Promise<Caller>;
 
 export interface CallKeyReaderOptions {
   readonly trust: ReadTrustList;
-  /** K6 */
+  /** call-key-6 */
   readonly isKnown: (principal: string) => boolean;
   readonly now?: () => number;
 }

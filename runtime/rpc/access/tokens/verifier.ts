@@ -12,9 +12,9 @@ import { type Caller, OPERATOR_ROLE } from "../../identity.ts";
 /*
  * Whose word counts for what. A token holds if
  *
- * T1  it is signed by a key of the trust list, and has not expired: clocks of machines may be 30 s apart;
- * T2  it is for this very service (or this instance of it), so that nobody can use what was sent to him elsewhere;
- * T3  its signer may speak for whom it names: see `SpeaksFor`.
+ * token-1  it is signed by a key of the trust list, and has not expired: clocks of machines may be 30 s apart;
+ * token-2  it is for this very service (or this instance of it), so that nobody can use what was sent to him elsewhere;
+ * token-3  its signer may speak for whom it names: see `SpeaksFor`.
  */
 export interface VerifierOptions {
   /** The name on the bus under which requests come. */
@@ -51,7 +51,7 @@ export interface SignedOptions extends Required<VerifierOptions> {
   readonly refuse: (fault: string, cause?: unknown) => never;
 }
 
-/** What a service has signed for this audience: its claims, and whose word they are (T1, T2). */
+/** What a service has signed for this audience: its claims, and whose word they are (token-1, token-2). */
 export async function readSigned(
   token: string,
   { audience, trust, now, refuse }: SignedOptions,

@@ -5,11 +5,11 @@ import { connectError } from "../../../failure/connect.ts";
  * How much of large messages a connection to NATS, or an HTTP server, holds at once: what a window holds is bounded by credit, but
  * one message may be sixty times as large, and so may be that of each call.
  *
- * M1  A message that grows beyond `SMALL_BYTES` waits, uncredited or unread, until there is room for the largest that there may be:
+ * assembly-1  A message that grows beyond `SMALL_BYTES` waits, uncredited or unread, until there is room for the largest that there may be:
  *     one that has begun always ends. They get room in the order of their asking, those of whoever holds least first.
- * M2  When it is whole, it holds what it has. A request that a handler has taken is held until the call is over, since what is made
+ * assembly-2  When it is whole, it holds what it has. A request that a handler has taken is held until the call is over, since what is made
  *     of it is larger than it was.
- * M3  Whoever holds some already leaves room for one message of somebody else: no sender has all of it.
+ * assembly-3  Whoever holds some already leaves room for one message of somebody else: no sender has all of it.
  */
 
 /** The largest message that travels, in either direction. */
@@ -36,7 +36,7 @@ export class AssemblyRoom {
     return this.#heldBytes;
   }
 
-  /** M1; `onRoom` is called when there is room, perhaps at once. Gives what ends the waiting. */
+  /** assembly-1; `onRoom` is called when there is room, perhaps at once. Gives what ends the waiting. */
   ask(sender: string, onRoom: () => void): () => void {
     const waiting = { sender, onRoom };
     this.#waiting.add(waiting);
@@ -63,7 +63,7 @@ export class AssemblyRoom {
     let next: Waiting | undefined;
     for (const waiting of this.#waiting) if (next === undefined || held(waiting) < held(next)) next = waiting;
     if (next === undefined) return undefined;
-    const leftToOthers = held(next) > 0 ? MAX_MESSAGE_BYTES : 0; // M3
+    const leftToOthers = held(next) > 0 ? MAX_MESSAGE_BYTES : 0; // assembly-3
     return this.#heldBytes + MAX_MESSAGE_BYTES + leftToOthers > this.limitBytes ? undefined : next;
   }
 
@@ -119,7 +119,7 @@ export class Assembly {
     return this.#standing !== "waiting";
   }
 
-  /** M2; gives what the message holds until it is taken or the call is over. */
+  /** assembly-2; gives what the message holds until it is taken or the call is over. */
   whole(): number {
     const held = this.#standing === "has room" ? this.#bytes : 0;
     this.#stopWaiting();

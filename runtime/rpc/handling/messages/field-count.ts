@@ -3,13 +3,13 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 
 /*
- * F1  Every field that the library would read is counted: this goes through the bytes as it does.
- * F2  The library reads a known field by its type, whatever its tag says. One whose tag says another form would lead the two apart, and
- *     is refused.
- * F3  Where this ends with an error, the library ends as well, at the same byte.
+ * field-count-1  Every field that the library would read is counted: this goes through the bytes as it does.
+ * field-count-2  The library reads a known field by its type, whatever its tag says. One whose tag says another form would lead the two
+ *     apart, and is refused.
+ * field-count-3  Where this ends with an error, the library ends as well, at the same byte.
  */
 
-/** F2 */
+/** field-count-2 */
 export class MistaggedField extends Error {}
 
 /** Deeper than the library parses, which counts no entries of maps. */

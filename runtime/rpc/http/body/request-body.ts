@@ -12,7 +12,7 @@ import { type Body, gone, isCutOff, readBody } from "./read-body.ts";
 export interface BodyLimits extends PaceLimits {
   /** What the requests of one connection hold together, as sent and unpacked. */
   readonly connectionBytes: number;
-  /** What the large bodies of all connections hold together (M1–M3 of `assembly.ts`). */
+  /** What the large bodies of all connections hold together (`assembly.ts`). */
   readonly room: AssemblyRoom;
   /** How long a large body waits for room before its request is refused. */
   readonly roomPatienceMs: number;

@@ -14,7 +14,7 @@ import { type HttpServer, serveOnHttp } from "../server.ts";
 import { bytes, textOf } from "../testing/echo-server.ts";
 import { envelopeOf } from "./envelope.ts";
 
-/* P1: whatever is asked, the answer is the one that Connect's own handlers give. */
+/* connect-1: whatever is asked, the answer is the one that Connect's own handlers give. */
 
 const metadata = { "x-mood": "fine", "x-again": "twice" };
 const refusal = () =>

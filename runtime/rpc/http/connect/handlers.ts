@@ -27,11 +27,11 @@ import { answerUnary } from "./unary.ts";
  *
  *   readHead ──▶ readBody ──▶ parse ──▶ interceptors ──▶ implementation ──▶ unary.ts, server-stream.ts
  *
- * P1  It answers byte for byte what Connect's own handlers do, at a third of the cost: those put each message through a chain
+ * connect-1  It answers byte for byte what Connect's own handlers do, at a third of the cost: those put each message through a chain
  *     of hand-made generators, for all protocols and all kinds of calls.
- * P2  What is anything else (another protocol, GET, streams of requests, a compressed request, whatever must be refused before
+ * connect-2  What is anything else (another protocol, GET, streams of requests, a compressed request, whatever must be refused before
  *     it is parsed) is left to those handlers, with what has been read of it.
- * P3  Of no protocol anything is made for one request before it is there as a whole, so that half of one costs its bytes alone.
+ * connect-3  Of no protocol anything is made for one request before it is there as a whole, so that half of one costs its bytes alone.
  */
 
 /**
@@ -90,7 +90,7 @@ function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): 
   };
 }
 
-/** P3 */
+/** connect-3 */
 async function gathered(request: HttpRequest, source: RequestBody, maxBytes: number): Promise<Unanswered> {
   if (request.method !== "POST") return {};
   const body = await source.read(maxBytes).catch(refusedBody);

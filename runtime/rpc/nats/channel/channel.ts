@@ -31,19 +31,19 @@ import { cancelEverywhere } from "./subjects.ts";
  *   own inbox ──▶ receive ──▶ IncomingMessages ──▶ next ──▶ credit frames
  *   tick      ──▶ heartbeat · silence
  *
- * H1  Frames of one direction are counted; a gap means that the broker lost some, and ends the call.
- * H2  The server's end ends the call; the client's end only says that no more requests come.
- * H3  Messages that came before the end or an error are handed out before it; after a cancel or a local failure none are.
- * H4  Parts of the message that the reader waits for are credited as they come, others when their message is taken: so a message
+ * channel-1  Frames of one direction are counted; a gap means that the broker lost some, and ends the call.
+ * channel-2  The server's end ends the call; the client's end only says that no more requests come.
+ * channel-3  Messages that came before the end or an error are handed out before it; after a cancel or a local failure none are.
+ * channel-4  Parts of the message that the reader waits for are credited as they come, others when their message is taken: so a message
  *     may be larger than the window, and memory holds one window and one message.
- * H5  The first frame from the server, and every heartbeat and credit, names the inbox of its sender: a peer that may only
+ * channel-5  The first frame from the server, and every heartbeat and credit, names the inbox of its sender: a peer that may only
  *     answer what it receives keeps its permission for as long as the call lasts. If nobody is there, nats-server says so.
- * H7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
- * H6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
- * H8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
+ * channel-7  A frame that does not belong ends the call: what it says would be lost in silence, or taken for something else.
+ * channel-6  Silence for `silenceMs` ends the call; a side that has been quiet for `heartbeatMs` breaks it.
+ * channel-8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
  *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
  * H10 Frames go to inboxes alone: a peer could name a subject that it may not publish to itself, such as that of a record.
- * H9  A handler starts when its request is whole: what fails while the client holds back the rest was not sent.
+ * channel-9  A handler starts when its request is whole: what fails while the client holds back the rest was not sent.
  */
 
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
@@ -118,7 +118,7 @@ export class Channel implements MuxCall {
     if (options.isLast) this.#endedHere();
   }
 
-  /** H9 */
+  /** channel-9 */
   holdBack(): void {
     this.#isHeldBack = true;
   }
@@ -159,7 +159,7 @@ export class Channel implements MuxCall {
     this.fail(error);
   }
 
-  /** H8 */
+  /** channel-8 */
   #lose(error: ConnectError): void {
     if (this.#options.role === "client" && this.#sender.hasPeer) this.fail(error);
     else this.abort(error);
@@ -168,9 +168,9 @@ export class Channel implements MuxCall {
   /** Ends the call here; the peer is not told. */
   fail(error: ConnectError): void {
     if (!this.isOpen) return;
-    this.#incoming.drop(); // H3
+    this.#incoming.drop(); // channel-3
     const isUnbegun = this.#isHeldBack && error.code !== Code.Internal; // who breaks the rules may have begun it all the same
-    this.#refused(isUnbegun ? notSent(error.rawMessage, error.code, error.cause) : error); // H9
+    this.#refused(isUnbegun ? notSent(error.rawMessage, error.code, error.cause) : error); // channel-9
   }
 
   /** The next message; undefined at the end; throws when the call failed. */
@@ -181,17 +181,17 @@ export class Channel implements MuxCall {
   receive(message: Msg): void {
     const frame = parseFrame(message.data);
     if (message.data.length === 0 && message.headers?.code === 503)
-      this.#nobody(); // H5
+      this.#nobody(); // channel-5
     else if (!frame) this.#violated("sent something that is no frame");
     else if (frame.sequence !== this.#received >>> 0) {
-      this.#lose(unknownOutcome("frames of this call were lost on the way")); // H1
+      this.#lose(unknownOutcome("frames of this call were lost on the way")); // channel-1
     } else {
       this.#received += 1;
       this.#heardAt = performance.now();
       if (message.reply) this.#met(message.reply);
       const fault = faultOf(frame, this.#options.role === "client" ? "server" : "client") ?? this.#faultNow(frame);
       if (fault)
-        this.#violated(fault); // H7
+        this.#violated(fault); // channel-7
       else this.#handle(frame, message);
     }
   }
@@ -202,7 +202,7 @@ export class Channel implements MuxCall {
     const { silenceMs, heartbeatMs } = timings;
     if (isSilent(now - this.#heardAt, timings)) onSilence?.();
     if (now - this.#heardAt >= silenceMs) {
-      this.#lose(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // H6
+      this.#lose(unknownOutcome(`the other end of the call has been silent for ${silenceMs} ms`)); // channel-6
     } else if (this.#incoming.waitedMs(now) > ROOM_PATIENCE_MS) this.abort(noRoom(ROOM_PATIENCE_MS));
     else if (now - this.#sender.sentAt >= heartbeatMs) this.beat();
   }
@@ -258,11 +258,11 @@ export class Channel implements MuxCall {
       return;
     }
     readMetadata(message.headers, new Headers(), this.trailer);
-    this.#close({ kind: "ended" }); // H2
+    this.#close({ kind: "ended" }); // channel-2
   }
 
   #endedHere(): void {
-    if (this.#options.role === "server") this.#close({ kind: "ended" }); // H2
+    if (this.#options.role === "server") this.#close({ kind: "ended" }); // channel-2
   }
 
   #refused(error: ConnectError): void {

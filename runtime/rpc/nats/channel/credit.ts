@@ -7,12 +7,12 @@ import type { Credit } from "../frame/frame.ts";
  *   sender   SendWindow.take ──── frames ────▶ ReceiveWindow.arrived   receiver
  *            SendWindow.add  ◀─── credit ───── ReceiveWindow.grant  ◀── consumed
  *
- * C1  A sender holds a message back until it has credit for one message and for each byte; it sends parts as credit comes.
- * C2  granted-and-not-arrived + arrived-and-not-consumed never exceeds the window, in bytes and in messages.
- * C3  All that is granted and has not arrived, over all calls of a connection, stays within one budget, since nats-server cuts
+ * credit-1  A sender holds a message back until it has credit for one message and for each byte; it sends parts as credit comes.
+ * credit-2  granted-and-not-arrived + arrived-and-not-consumed never exceeds the window, in bytes and in messages.
+ * credit-3  All that is granted and has not arrived, over all calls of a connection, stays within one budget, since nats-server cuts
  *     off connections that it holds too much for, not calls. Each call has a small floor beyond it, so that none starves.
  *     Requests that open calls cost no credit: their sender bounds what of them nobody has taken yet, in the same way.
- * C4  A window starts small and doubles as it is used: idle streams hold little of the budget.
+ * credit-4  A window starts small and doubles as it is used: idle streams hold little of the budget.
  */
 
 const KIB = 1024;
@@ -71,8 +71,8 @@ export class ReceiveWindow {
     const isStart = used === 0 && this.#granted.messages === 0 && this.#held.messages === 0;
     const isWorthBytes = this.#bytes - used >= this.#bytes / 2;
     if (!isWorthBytes && messages < this.#messages / 2) return undefined;
-    if (isWorthBytes && !isStart) this.#bytes = Math.min(this.#bytes * 2, LARGEST_WINDOW_BYTES); // C4
-    const bytes = this.#budget.take(Math.max(this.#bytes - used, 0), FLOOR_BYTES - used); // C2, C3
+    if (isWorthBytes && !isStart) this.#bytes = Math.min(this.#bytes * 2, LARGEST_WINDOW_BYTES); // credit-4
+    const bytes = this.#budget.take(Math.max(this.#bytes - used, 0), FLOOR_BYTES - used); // credit-2, credit-3
     if (bytes === 0 && messages === 0) return undefined;
     this.#granted.bytes += bytes;
     this.#granted.messages += messages;

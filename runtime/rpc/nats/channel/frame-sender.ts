@@ -28,7 +28,7 @@ export class FrameSender {
   #count = 0;
   #sentAt = performance.now();
 
-  /** The first frame of a side with an `introduction` tells the peer that inbox (H5 of channel.ts). */
+  /** The first frame of a side with an `introduction` tells the peer that inbox (channel-5 of channel.ts). */
   constructor(mux: CallMux, peer: string | undefined, introduction: string | undefined) {
     this.#mux = mux;
     this.#peer = peer;
@@ -80,7 +80,7 @@ export class FrameSender {
   async #credit(wanted: number, startsMessage: boolean, assertOpen: () => void): Promise<number> {
     for (;;) {
       assertOpen();
-      const size = this.hasPeer ? this.window.take(wanted, startsMessage) : undefined; // C1 of credit.ts
+      const size = this.hasPeer ? this.window.take(wanted, startsMessage) : undefined; // credit-1 of credit.ts
       if (size !== undefined) return size;
       if (this.#count === 0 && this.#introduction) this.send(FrameKind.heartbeat, { reply: this.#introduction });
       await this.window.changed();

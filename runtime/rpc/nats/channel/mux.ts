@@ -19,12 +19,12 @@ import { CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
  *           ── one timer                     ──────────▶ MuxCall.tick      (heartbeats, silence, notices)
  *           ── the connection's status       ──────────▶ MuxCall.fail      (disconnect, close, refused publish)
  *
- * X1  A call costs no subscription and no timer of its own.
- * X2  What was under way when the connection broke has failed, with an unknown outcome: frames may be lost.
- * X3  Nothing is published while the connection is down, since the client library forgets it: `ready` waits.
- * X4  The silence of the peer counts only while this process itself was awake: after a stall the counting starts again.
- * X5  What is read after a stall may have waited for all of it, until the server has answered a ping sent afterwards.
- * X6  What a call throws at a message, whose headers may be anything, ends that call: it would end all reading of the connection.
+ * mux-1  A call costs no subscription and no timer of its own.
+ * mux-2  What was under way when the connection broke has failed, with an unknown outcome: frames may be lost.
+ * mux-3  Nothing is published while the connection is down, since the client library forgets it: `ready` waits.
+ * mux-4  The silence of the peer counts only while this process itself was awake: after a stall the counting starts again.
+ * mux-5  What is read after a stall may have waited for all of it, until the server has answered a ping sent afterwards.
+ * mux-6  What a call throws at a message, whose headers may be anything, ends that call: it would end all reading of the connection.
  */
 
 /** One end of a call that is under way. */
@@ -84,7 +84,7 @@ export class CallMux {
     void this.#watch();
   }
 
-  /** X6 */
+  /** mux-6 */
   #receive(token: string, message: Msg): void {
     try {
       this.#calls.get(token)?.receive(message);
@@ -118,7 +118,7 @@ export class CallMux {
     return getOrInsertComputed(this.#silences, service, () => new ServiceSilence());
   }
 
-  /** X5 So old may be what is read at this moment; only while there are calls is that known. */
+  /** mux-5 So old may be what is read at this moment; only while there are calls is that known. */
   get stalledMs(): number {
     const lateMs = this.#timer ? performance.now() - this.#tickedAt - TICK_MS : 0;
     return lateMs > STALL_MS ? lateMs : this.#stalledMs;
@@ -142,7 +142,7 @@ export class CallMux {
     this.#calls.delete(inbox.slice(this.#prefix.length));
   }
 
-  /** Resolves when the connection is up (X3), at once when it is; fails NOT_SENT when it is closed or stays down. */
+  /** Resolves when the connection is up (mux-3), at once when it is; fails NOT_SENT when it is closed or stays down. */
   ready(abort: CallAbort, patienceMs: number): Promise<void> | undefined {
     const link = this.#link;
     if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
@@ -177,7 +177,7 @@ export class CallMux {
   #down(message: string, link: Link): void {
     if (this.#link.kind === "down" && link.kind === "closed") this.#link.restored.resolve();
     this.#link = link;
-    this.#failAll(() => unknownOutcome(message)); // X2
+    this.#failAll(() => unknownOutcome(message)); // mux-2
   }
 
   #up(): void {
@@ -223,6 +223,6 @@ export class CallMux {
       this.#timer = undefined;
       return;
     }
-    for (const call of this.#calls.values()) call.tick(now, lateMs > STALL_MS ? lateMs : 0); // X4
+    for (const call of this.#calls.values()) call.tick(now, lateMs > STALL_MS ? lateMs : 0); // mux-4
   }
 }

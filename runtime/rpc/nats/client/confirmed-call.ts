@@ -11,8 +11,8 @@ import { type ClientContext, type ClientRequest, openChannel, openChannelCall, s
  *   opening without the request ──▶ an instance that is silent      after a while another opening goes out
  *   opening without the request ──▶ an instance that lives ──▶ credit ──▶ the request goes to it, the other openings are canceled
  *
- * F1  A handler starts when its request is whole, and only one instance gets it: so any number of openings starts one call.
- * F2  When nobody shows himself, nothing was started, and the error says so.
+ * confirmed-call-1  A handler starts when its request is whole, and only one instance gets it: so any number of openings starts one call.
+ * confirmed-call-2  When nobody shows himself, nothing was started, and the error says so.
  */
 
 /** The channel of the instance that took the request; fails NOT_SENT when none does before a silent one counts as dead. */
@@ -75,7 +75,7 @@ class Attempts {
     const { silenceMs } = this.#context.timings;
     this.#taken.reject(
       notSent(`no instance that serves ${this.#request.subject} took the call within ${silenceMs} ms`),
-    ); // F2
+    ); // confirmed-call-2
     return this.#taken.promise;
   }
 

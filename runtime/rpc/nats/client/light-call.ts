@@ -15,7 +15,7 @@ import { type ClientContext, type ClientRequest, openChannel, publishOpening } f
  *   small request ──▶ LightCall ──▶ one frame is the whole answer            the fast path: one message each way
  *                         └──────▶ any other frame: a Channel goes on with the call (working, parts, further answers)
  *
- * U1  Both fast messages are booked while they are under way: the answer in the budget of the connection, which grants it less
+ * light-call-1  Both fast messages are booked while they are under way: the answer in the budget of the connection, which grants it less
  *     when there is little left, so that it comes in parts; the request among the openings, or in parts too.
  */
 

@@ -35,7 +35,7 @@ export async function callUnary(
 /** Gives the whole answer when it is one frame. */
 function openUnary(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer | Channel> {
   const { mux } = context;
-  const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // U1 of light-call.ts
+  const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // light-call-1 of light-call.ts
   const credit = { messages: UNARY_CREDIT.messages, bytes: grantedBytes };
   const headers = openingHeaders(context, request, grantedBytes < UNARY_CREDIT.bytes ? { credit } : {});
   if (body.length > openingLimit(mux, headers)) return openInParts(context, request, body);

@@ -3,10 +3,10 @@ import type { Sent } from "../frame/opening.ts";
 /*
  * How long openings were on their way, found without comparing the clocks of two processes.
  *
- * A1  Each process stamps its openings by a clock of its own that nobody sets, and of which only differences count.
- * A2  The least distance of that clock to ours, of late, is that of an opening that came at once. What another one has beyond it is
+ * ages-1  Each process stamps its openings by a clock of its own that nobody sets, and of which only differences count.
+ * ages-2  The least distance of that clock to ours, of late, is that of an opening that came at once. What another one has beyond it is
  *     the time that it waited somewhere.
- * A3  Clocks drift: a distance counts for two windows at most. The first opening by a clock has no age.
+ * ages-3  Clocks drift: a distance counts for two windows at most. The first opening by a clock has no age.
  */
 
 const WINDOW_MS = 60_000;

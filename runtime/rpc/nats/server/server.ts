@@ -29,12 +29,12 @@ import { type ServedMethod, ServerCall } from "./server-call.ts";
  *   cancel subject ──▶ canceled
  *   timer ──▶ "working" notices
  *
- * S1  A request whose caller has given it up by now is refused before anything is started. One that goes on in frames is not
+ * server-1  A request whose caller has given it up by now is refused before anything is started. One that goes on in frames is not
  *     judged: a caller that has given it up does not send the rest.
- * S2  A cancel that overtakes its request is remembered by the call's id for as long as the request could still come.
- * S3  Stopping leaves the queue group first; what was delivered until the server confirmed that is still served.
- * S4  A stop waits for the calls in its hands, up to `drainTimeoutMs`; then their handlers are aborted and the callers told.
- * S5  An opening with the id of a call under way is ignored: an answer to it would be read as that call's.
+ * server-2  A cancel that overtakes its request is remembered by the call's id for as long as the request could still come.
+ * server-3  Stopping leaves the queue group first; what was delivered until the server confirmed that is still served.
+ * server-4  A stop waits for the calls in its hands, up to `drainTimeoutMs`; then their handlers are aborted and the callers told.
+ * server-5  An opening with the id of a call under way is ignored: an answer to it would be read as that call's.
  */
 
 export interface NatsServerOptions {
@@ -69,7 +69,7 @@ class CallServer implements AsyncDisposable, MuxCall {
   readonly #timings: Timings;
   readonly #mux: CallMux;
   readonly #calls = new TransientMap<ServerCall>();
-  /** Call id → when it may be forgotten (S2). */
+  /** Call id → when it may be forgotten (server-2). */
   readonly #canceled = new Map<string, number>();
   readonly #statistics = new Map<string, EndpointStatistics>();
   #service: Service | undefined;
@@ -121,7 +121,7 @@ class CallServer implements AsyncDisposable, MuxCall {
 
   #open(method: ServedMethod, statistics: EndpointStatistics, message: OpeningMessage): void {
     const inbox = message.reply;
-    if (!inbox || !isInbox(inbox) || this.#calls.get(inbox) || this.#canceled.delete(inbox)) return; // S5, S2; and who asks for no answer gets none
+    if (!inbox || !isInbox(inbox) || this.#calls.get(inbox) || this.#canceled.delete(inbox)) return; // server-5, server-2; or no answer is asked for
     const opening = parseOpening(message);
     if (typeof opening === "string") {
       this.#refuse(inbox, statistics, notSent(opening, Code.InvalidArgument));
@@ -181,13 +181,13 @@ class CallServer implements AsyncDisposable, MuxCall {
   }
 
   async #stop(): Promise<void> {
-    await this.#service?.stop(); // S3: drains its subscriptions and waits until the server has confirmed
+    await this.#service?.stop(); // server-3: drains its subscriptions and waits until the server has confirmed
     const { drainTimeoutMs = DRAIN_TIMEOUT_MS } = this.#options;
     try {
       await until(() => this.#calls.size === 0, { timeoutMs: drainTimeoutMs, what: "the calls under way" });
     } catch {
       for (const call of this.#calls.values())
-        call.abort(connectError("unavailable", "the service is stopping", { reason: "INSTANCE_STOPPING" })); // S4
+        call.abort(connectError("unavailable", "the service is stopping", { reason: "INSTANCE_STOPPING" })); // server-4
     }
     this.#mux.release(this.#ticker);
     this.#cancels?.unsubscribe();
@@ -204,7 +204,7 @@ function refusalOf(
   const lateMs = ageMs - Math.min(timings.silenceMs, opening.timeoutMs ?? timings.silenceMs);
   if (lateMs > 0 && !opening.hasMore) {
     const late = `the request came ${Math.ceil(lateMs)} ms after its time and was not started`;
-    return notSent(late, Code.DeadlineExceeded); // S1
+    return notSent(late, Code.DeadlineExceeded); // server-1
   }
   if (spec.kind === "unary" || spec.kind === "server_streaming") return undefined;
   if (payload.length > 0) return notSent("a call that streams its requests opens with none", Code.InvalidArgument);

@@ -94,7 +94,7 @@ describe("what is due about a call", () => {
     expect(records.get("c")).toMatchObject({ state: State.RESOLVED, result: { outputJson: "1" } });
   });
 
-  test("W1 a call that its router could not offer is offered, once", async () => {
+  test("dispatcher-1 a call that its router could not offer is offered, once", async () => {
     const { dueWorker, put, offers } = open();
     put({});
     await dueWorker.check("c", signal);
@@ -102,7 +102,7 @@ describe("what is due about a call", () => {
     expect([...offers.standing.keys()]).toEqual(["c"]);
   });
 
-  test("W4 a call that a router has is not offered as long as it says so, and is when nobody does", async () => {
+  test("dispatcher-4 a call that a router has is not offered as long as it says so, and is when nobody does", async () => {
     const { dueWorker, put, offers, heldElsewhere, clock } = open();
     put({});
     heldElsewhere.add("c");
@@ -197,7 +197,7 @@ describe("a taken call whose watcher is lost", () => {
     expect(parts.records.get("c")).toMatchObject({ state: State.WAITING, taken: true });
   });
 
-  test("W2 keeps the answer that came during the grace", async () => {
+  test("dispatcher-2 keeps the answer that came during the grace", async () => {
     const parts = open();
     parts.put({ ...taken, effect: Effect.AT_MOST_ONCE });
     const looking = parts.dueWorker.check("c", signal);
@@ -228,7 +228,7 @@ describe("canceling", () => {
     expect(await parts.cancel("unrecorded")).toBe(true);
   });
 
-  test("LOOP-15 R3 a canceled call whose router was lost is resolved as unknown, and one that is executed is left to its router", async () => {
+  test("LOOP-15 records-3 a canceled call whose router was lost is resolved as unknown, and one that is executed is left to its router", async () => {
     const { put, cancel, records, heldElsewhere, running } = open();
     put({ state: State.STARTED, effect: Effect.AT_MOST_ONCE });
     heldElsewhere.add("c");

@@ -53,7 +53,7 @@ export function createDueWorker({ store, running, messages, queue, lostWatchers,
     return nextCheckAt(record, clock.now());
   }
 
-  /** W1, W4: the caller's router may have died before it delivered the call, and the watcher's router after it. */
+  /** dispatcher-1, dispatcher-4: the caller's router may have died before it delivered the call, and the watcher's router after it. */
   async function enqueueUnlessHeld(record: CallRecord, signal: AbortSignal): Promise<"held" | "offered"> {
     if (await queue.isQueued(record)) return "offered";
     if (await running.isHeld(record.callId, signal)) return "held";

@@ -24,7 +24,7 @@ test("a call for services is looked at soon after it was created, since its rout
   expect(nextCheckAt(waiting, now)).toBe(now + 31_000);
 });
 
-test("W4 a call that a watcher has and has not taken is looked at each second, and at its end", () => {
+test("dispatcher-4 a call that a watcher has and has not taken is looked at each second, and at its end", () => {
   expect(heldCheckAt(waiting, now)).toBe(now + 1_000);
   expect(heldCheckAt(waiting, now + 30_500)).toBe(now + 31_000);
   expect(heldCheckAt(pending, now)).toBe(now + 1_000);

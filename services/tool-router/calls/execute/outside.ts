@@ -70,7 +70,7 @@ export function createOutside({ store, waiters, queue, absence, audit, clock }: 
     return toldAnswer(updated?.record);
   }
 
-  /** W1: done by the router that created the record. For an older record its due work does it. */
+  /** dispatcher-1: done by the router that created the record. For an older record its due work does it. */
   async function enqueue({ record, isMine }: Opened, state: State): Promise<void> {
     if (!isExternal(record) || !isMine) return;
     try {

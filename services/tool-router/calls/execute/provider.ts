@@ -63,7 +63,7 @@ export interface ProvidersOptions {
 export function createProviderExecution(options: ProvidersOptions) {
   const { questions, records } = options;
 
-  /** Q3 of questions.ts: until there is a result, whatever is asked for is asked, and the call is sent again with the answers. */
+  /** questions-3 of questions.ts: until there is a result, whatever is asked for is asked, and the call is sent again with the answers. */
   async function attempt(client: ProviderClient, call: ProviderCall, control: Control): Promise<Answer> {
     using streams = new DisposableStack();
     let suspended = call.begun.kind === "begun" ? call.begun.suspended : undefined;

@@ -64,7 +64,7 @@ describe("recorded calls", () => {
     expect(startedNothing(abandoned)).toBe(false);
   });
 
-  test("R5 a call that waits for answers goes on where it was taken over, and its former router sends them no more", async () => {
+  test("records-5 a call that waits for answers goes on where it was taken over, and its former router sends them no more", async () => {
     const held = new Set<string>();
     const { store, waiters, running, tasks, records: former, standing } = open(held);
     await former.begin(risky, facts, 0, { signal });
@@ -85,7 +85,7 @@ describe("recorded calls", () => {
     expect((await follows)?.outputJson).toBe('"done"');
   });
 
-  test("R5 a router that is lost after the answers were sent leaves an unknown outcome", async () => {
+  test("records-5 a router that is lost after the answers were sent leaves an unknown outcome", async () => {
     const { records } = open();
     await records.begin(risky, facts, 0, { signal });
     const suspended = await records.suspend("c1", create(InputRequiredSchema, {}));
@@ -96,7 +96,7 @@ describe("recorded calls", () => {
     });
   });
 
-  test("R3 a call that no router executes any more has an unknown outcome, and a late finish changes nothing", async () => {
+  test("records-3 a call that no router executes any more has an unknown outcome, and a late finish changes nothing", async () => {
     const { records, standing } = open();
     await records.begin(risky, facts, 0, { signal });
     const again = await records.begin(risky, facts, 0, { signal });
@@ -109,7 +109,7 @@ describe("recorded calls", () => {
     expect(standing.get("c1")?.result).toBe(late);
   });
 
-  test("R3 CTR-7 a call that its provider goes on with is asked of it again by another router, once nobody executes it", async () => {
+  test("records-3 CTR-7 a call that its provider goes on with is asked of it again by another router, once nobody executes it", async () => {
     const { store, waiters, running, tasks, records: former, standing } = open();
     await former.begin(resumable, facts, 0, { signal });
     const other = new Records({ store, running, tasks, waiters, executing: new Set() });
@@ -121,7 +121,7 @@ describe("recorded calls", () => {
     expect(standing.get("c1")?.state).toBe(State.RESOLVED);
   });
 
-  test("R3 a call of a provider that goes on with it is not asked of another one that does not", async () => {
+  test("records-3 a call of a provider that goes on with it is not asked of another one that does not", async () => {
     const { records } = open();
     await records.begin(resumable, facts, 0, { signal });
     expect(await records.begin(risky, facts, 0, { signal })).toMatchObject({
@@ -130,7 +130,7 @@ describe("recorded calls", () => {
     });
   });
 
-  test("R3 a call that is not admitted any more when it is repeated has an unknown outcome if it was begun", async () => {
+  test("records-3 a call that is not admitted any more when it is repeated has an unknown outcome if it was begun", async () => {
     const { records } = open();
     const repeated = { ...facts, name: "mine", argumentsJson: "" };
     expect(await records.endBegun(repeated, signal), "it was not begun").toBeUndefined();
@@ -138,7 +138,7 @@ describe("recorded calls", () => {
     expect((await records.endBegun(repeated, signal))?.outputJson).toContain("outcome_unknown: ");
   });
 
-  test("R3 a call that is not admitted any more when it is repeated has its answer if another router has gone on with it", async () => {
+  test("records-3 a call that is not admitted any more when it is repeated has its answer if another router has gone on with it", async () => {
     const held = new Set(["c1"]);
     const { records } = open(held);
     await records.begin(resumable, facts, 0, { signal });
@@ -155,7 +155,7 @@ describe("recorded calls", () => {
     expect(await joining).toMatchObject({ kind: "resolved", answer: { outputJson: '"theirs"' } });
   });
 
-  test("R3 a router whose creation of the record is not yet acknowledged already says that it executes the call", async () => {
+  test("records-3 a router whose creation of the record is not yet acknowledged already says that it executes the call", async () => {
     const waiters = new KeyedListeners();
     const executing = new Set<string>();
     const { store, running, tasks } = createMemoryCalls(waiters, executing);

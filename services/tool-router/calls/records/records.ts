@@ -29,16 +29,16 @@ import type { TaskIndex } from "./task-index.ts";
  *   (none) ─▶ WAITING ─▶ PENDING ──────────▶ RESOLVED     answered from outside; from WAITING directly, too
  *   any of these, or none ─────────────────▶ CANCELED     ended by a cancellation, perhaps before it began
  *
- * R1  The record is created before anything happens and before anything is shown. The router that creates it executes the call.
- * R2  Every further step is a compare-and-set of the record. A router that loses follows the one that wins.
- * R3  If no router executes a call in state STARTED, its outcome is unknown: it is resolved as that and never executed again. A
+ * records-1  The record is created before anything happens and before anything is shown. The router that creates it executes the call.
+ * records-2  Every further step is a compare-and-set of the record. A router that loses follows the one that wins.
+ * records-3  If no router executes a call in state STARTED, its outcome is unknown: it is resolved as that and never executed again. A
  *     router says that it executes a call from before it writes the record until after the call is resolved. Only a call whose
  *     provider goes on with it (`resumable`) is gone on with: whichever router is asked for it asks that provider again. Of a call
  *     that is answered from outside a router says so until the call is shown: before that nobody enqueues it.
- * R4  A change is announced after each step. A router subscribes before it reads.
- * R5  While a call waits for answers that its provider has let go of, its record holds what it waits for. If no router executes it,
+ * records-4  A change is announced after each step. A router subscribes before it reads.
+ * records-5  While a call waits for answers that its provider has let go of, its record holds what it waits for. If no router executes it,
  *     any that is asked for it goes on with the wait. Before the answers are sent the wait is taken out of the record, by whom has
- *     begun it last (`input_epoch`): so they are sent once, and a router that is lost after that leaves an unknown outcome (R3).
+ *     begun it last (`input_epoch`): so they are sent once, and a router that is lost after that leaves an unknown outcome (records-3).
  */
 
 export type Begun =
@@ -52,7 +52,7 @@ export type Begun =
   | { kind: "open"; record: CallRecord; isMine: boolean }
   | { kind: "resolved"; answer: Answer };
 
-/** What a call waits for whose provider has let go of it, and which wait of it this is (R5). */
+/** What a call waits for whose provider has let go of it, and which wait of it this is (records-5). */
 export interface Suspended {
   readonly required: InputRequired;
   readonly epoch: number;
@@ -136,7 +136,7 @@ export class Records {
     return answer ?? this.finish(call.callId, outcomeUnknown(ROUTER_LOST));
   }
 
-  /** R5: the call waits from now on, or goes on waiting. */
+  /** records-5: the call waits from now on, or goes on waiting. */
   async suspend(callId: string, required: InputRequired): Promise<Suspended> {
     const updated = await this.#parts.store.update(callId, (record) =>
       record.state === State.STARTED
@@ -146,7 +146,7 @@ export class Records {
     return { required, epoch: updated?.record.inputEpoch ?? 0 };
   }
 
-  /** R5: undefined when the answers are this router's to send; else the answer that another router brings about. */
+  /** records-5: undefined when the answers are this router's to send; else the answer that another router brings about. */
   async resume(callId: string, { epoch }: Suspended, signal: AbortSignal): Promise<Answer | undefined> {
     const updated = await this.#parts.store.update(callId, ({ inputRequired, ...record }) =>
       record.state === State.STARTED && inputRequired !== undefined && record.inputEpoch === epoch ? record : undefined,
@@ -183,7 +183,7 @@ export class Records {
     this.#parts.executing.delete(callId);
   }
 
-  /** R3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
+  /** records-3: marks the call as executing before the record is written, and unmarks it if somebody else's record exists. */
   async #create(record: CallRecord): Promise<boolean> {
     this.#parts.executing.add(record.callId);
     if (record.task) await this.#parts.tasks.add(record);
@@ -215,7 +215,7 @@ export class Records {
     return told ? { kind: "resolved", answer: told } : { kind: "open", record: standing, isMine: false };
   }
 
-  /** R3, R5 */
+  /** records-3, records-5 */
   async #takeOver({ callId }: CallRecord, record: CallRecord, control: FollowControl): Promise<Begun> {
     this.#parts.executing.add(callId);
     const updated = await this.#parts.store.update(callId, (standing) =>
@@ -230,7 +230,7 @@ export class Records {
     return this.#join(updated?.record ?? record, record, control);
   }
 
-  /** Waits for a call that another router started. When that router is gone: R3, or undefined for one that is gone on with (R3, R5). */
+  /** Waits for a call that another router started. When that router is gone: records-3, or undefined for one that is gone on with. */
   async #follow(callId: string, { signal, emit }: FollowControl): Promise<Answer | undefined> {
     using _events = emit && this.#parts.running.follow(callId, emit);
     const resolved = async () => (await this.#parts.store.read(callId))?.result;
@@ -250,7 +250,7 @@ export class Records {
     }
   }
 
-  /** R2: returns this answer, or that of a router that was faster. */
+  /** records-2: returns this answer, or that of a router that was faster. */
   async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
     const updated = await this.#parts.store.update(callId, (record) =>
       from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
@@ -280,7 +280,7 @@ function firstState({ executor, tool, effect }: ToolEntry): State | undefined {
   return effect === Effect.AT_MOST_ONCE ? State.STARTED : undefined;
 }
 
-/** R3, R5: whether another router goes on with the call once its router is lost. */
+/** records-3, records-5: whether another router goes on with the call once its router is lost. */
 function goesOn({ state, inputRequired, resumable }: CallRecord): boolean {
   return state === State.STARTED && (inputRequired !== undefined || resumable);
 }

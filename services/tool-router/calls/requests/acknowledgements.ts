@@ -27,7 +27,7 @@ export function createAcknowledgements({ store, deliveryIds, clock }: Acknowledg
       );
       const { record, hasChanged } = updated ?? refuseUnknown(callId);
       const isOwn = isGenuine && record.deliveryId === deliveryId;
-      if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // W6: a watcher that still holds it may not know
+      if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // dispatcher-6: its watcher may not know
       if (isOwn) return record;
       refuseUnlessOpen(record, clock.now());
       if (!record.taken) {

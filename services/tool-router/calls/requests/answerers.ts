@@ -12,9 +12,9 @@ import { refuseUnlessOpen } from "./open.ts";
 export interface Answerers {
   /** Refuses whoever may not answer the call, and every call that waits for no person. */
   require(record: CallRecord, caller: Caller): Promise<void>;
-  /** O2; K3 and K4 of `#runtime/rpc/access/tokens/call-keys.ts` for who comes by a key of the call. */
+  /** session-owner-2; call-key-3 and call-key-4 of `#runtime/rpc/access/tokens/call-keys.ts` for who comes by a key of the call. */
   requireReader(record: CallRecord, caller: Caller): Promise<void>;
-  /** O3; K3 likewise. Whether the call is open, the submission finds out. */
+  /** session-owner-3; call-key-3 likewise. Whether the call is open, the submission finds out. */
   requireSubmitter(record: CallRecord, caller: Caller): Promise<void>;
 }
 

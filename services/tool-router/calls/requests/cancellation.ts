@@ -14,16 +14,16 @@ import type { RecordingParts } from "../records/store.ts";
 import type { CallQueue } from "../watchers/ports.ts";
 
 /*
- * C1  A call that has not begun gets a record that says that it is canceled, a tombstone. A router creates a call's record before
- *     it begins the call, so it finds the tombstone and answers with it, even if it was frozen meanwhile.
- * C2  A call that is not recorded, because it may be repeated, is refused by the routers that have heard of the cancellation.
- * C3  A call that waits for a person or a watcher is resolved by compare-and-set; the change withdraws it from its watcher.
- * C4  A call that a router executes is aborted there, and so at its provider. Its result is recorded as always. If its router was lost,
- *     so that nobody would record a result, it is resolved here (R3 of `records.ts`).
- * C5  Before a call begins, nobody knows whose it is. So a tombstone holds only for calls of the principal that canceled (for
+ * cancellation-1  A call that has not begun gets a record that says that it is canceled, a tombstone. A router creates a call's record
+ *     before it begins the call, so it finds the tombstone and answers with it, even if it was frozen meanwhile.
+ * cancellation-2  A call that is not recorded, because it may be repeated, is refused by the routers that have heard of the cancellation.
+ * cancellation-3  A call that waits for a person or a watcher is resolved by compare-and-set; the change withdraws it from its watcher.
+ * cancellation-4  A call that a router executes is aborted there, and so at its provider. Its result is recorded as always. If its router
+ *     was lost, so that nobody would record a result, it is resolved here (records-3 of `records.ts`).
+ * cancellation-5  Before a call begins, nobody knows whose it is. So a tombstone holds only for calls of the principal that canceled (for
  *     everybody's calls if one of the suite's own services did), and others' calls ignore it.
- * C6  What is there, recorded or in flight, is canceled also where no tombstone can be made: the store is full, or it is short of room,
- *     and the principal has its share of the records. The suite's own services cancel on its behalf only calls of its runs and
+ * cancellation-6  What is there, recorded or in flight, is canceled also where no tombstone can be made: the store is full, or it is short
+ *     of room, and the principal has its share of the records. The suite's own services cancel on its behalf only calls of its runs and
  *     requests, which have shares of their own.
  */
 
@@ -62,7 +62,7 @@ export function createCancellation({ store, running, queue, quota, audit, clock 
     return updated;
   }
 
-  /** C4 */
+  /** cancellation-4 */
   async function resolveLost({ callId }: CallRecord): Promise<void> {
     using limit = timeoutSignal(HOLDER_MS);
     const isHeld = await running.isHeld(callId, limit).catch(() => true); // undecided: whoever asks for the call decides
@@ -83,16 +83,16 @@ export function createCancellation({ store, running, queue, quota, audit, clock 
       let [isTombstoneCreated, wasRunning] = [false, false];
       try {
         if (service === undefined) quota?.requireRoom(principal, why.length);
-        isTombstoneCreated = await createTombstone(callId, failure(why), principal); // C1
+        isTombstoneCreated = await createTombstone(callId, failure(why), principal); // cancellation-1
       } catch (error) {
         const isRecorded = (await store.read(callId)) !== undefined;
         wasRunning = !isRecorded && (await running.cancel(callId, caller));
-        if (!isRecorded && !wasRunning) throw error; // C6
+        if (!isRecorded && !wasRunning) throw error; // cancellation-6
       }
-      const ended = isTombstoneCreated ? undefined : await end(callId, why, caller); // C3
+      const ended = isTombstoneCreated ? undefined : await end(callId, why, caller); // cancellation-3
       const record = ended && !isTombstone(ended.record) ? ended.record : undefined;
       const mayRun = record === undefined || record.state === State.STARTED;
-      const isRunning = wasRunning || (mayRun && (await running.cancel(callId, caller))); // C2, C4
+      const isRunning = wasRunning || (mayRun && (await running.cancel(callId, caller))); // cancellation-2, cancellation-4
       if (record?.state === State.STARTED) await resolveLost(record); // a router that only follows it says that it runs, too
       if (mayRun || ended?.hasChanged) {
         audit(

@@ -14,12 +14,12 @@ import type { RunTally } from "./run-tally.ts";
  * What a run leaves to its calls is held by the loop, and here once more: a loop that went astray, one that is thought dead, and
  * whatever calls tools on behalf of a call come by here all the same.
  *
- * B1  A call says where it stands in its run and what is left (RunBounds), and is judged by that alone: nothing of it is lost with
- *     a router, and none needs to know what another one saw. It only narrows, so nobody gains by inventing it; and what the agent's
+ * run-bounds-1  A call says where it stands in its run and what is left (RunBounds), and is judged by that alone: nothing of it is lost
+ *     with a router, and none needs to know what another one saw. It only narrows, so nobody gains by inventing it; and what the agent's
  *     configuration allows is the most, whatever the call says.
- * B2  Besides, each router remembers for a while which calls of a run it let go on: more of them than max_tool_calls it refuses,
+ * run-bounds-2  Besides, each router remembers for a while which calls of a run it let go on: more of them than max_tool_calls it refuses,
  *     whatever they say of themselves.
- * B3  What may be under way already is no new spending: a call that is repeated after a crash may go on with a used-up budget,
+ * run-bounds-3  What may be under way already is no new spending: a call that is repeated after a crash may go on with a used-up budget,
  *     unless its beginning would have been recorded, and its end with it.
  */
 
@@ -43,7 +43,7 @@ export function decideByRun(agent: Allowance, entry: ToolEntry, request: BoundCa
   return rule === undefined ? undefined : blockedAsOffered(tools.agent, entry.reference, rule);
 }
 
-/** B2; to be asked last, since the call counts from then on. */
+/** run-bounds-2; to be asked last, since the call counts from then on. */
 export function decideByTally(
   tally: RunTally,
   { tools, limits }: Allowance,
@@ -73,7 +73,7 @@ function ruleOfRun(
   const agent = { turn, call, maxTurns: limits?.maxTurns, maxToolCalls: limits?.maxToolCalls };
   const rule = ruleOfChoice(bounds, isForced) ?? ruleOfCount(bounds) ?? ruleOfCount(agent);
   if (rule !== undefined) return rule;
-  const mayHaveBegun = recovering && (isResumable(entry.executor) || entry.effect !== Effect.AT_MOST_ONCE); // B3
+  const mayHaveBegun = recovering && (isResumable(entry.executor) || entry.effect !== Effect.AT_MOST_ONCE); // run-bounds-3
   return mayHaveBegun ? undefined : ruleOfBudget(bounds);
 }
 

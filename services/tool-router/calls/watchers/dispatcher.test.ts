@@ -156,7 +156,7 @@ describe("the watcher that gets a call", () => {
     await expect(late).rejects.toThrow(/has been handed to another watcher/);
   });
 
-  test("W6 a watcher that let a call time out gets one at a time, after the others, until it acknowledges one", async () => {
+  test("dispatcher-6 a watcher that let a call time out gets one at a time, after the others, until it acknowledges one", async () => {
     const parts = open(true, 400);
     const hung = parts.watch("hung", 10);
     for (let n = 0; n < 4; n++) await parts.call(`c${n}`);
@@ -167,7 +167,7 @@ describe("the watcher that gets a call", () => {
     await until(() => parts.offers.inHands.size === 3);
   });
 
-  test("W4 a call that comes back is read first: if it is resolved or acknowledged by then, no watcher gets it", async () => {
+  test("dispatcher-4 a call that comes back is read first: if it is resolved or acknowledged by then, no watcher gets it", async () => {
     const parts = open();
     const first = parts.watch("first");
     await parts.call("answered");
@@ -181,7 +181,7 @@ describe("the watcher that gets a call", () => {
     expect(second.handed).toEqual([]);
   });
 
-  test("W4 a call that the queue redelivers to the router that holds it goes to no watcher again", async () => {
+  test("dispatcher-4 a call that the queue redelivers to the router that holds it goes to no watcher again", async () => {
     const parts = open();
     const holder = parts.watch("holder");
     await parts.call("held");
@@ -199,7 +199,7 @@ describe("the watcher that gets a call", () => {
     expect(holder.handed).toHaveLength(1);
   });
 
-  test("W2 of two who hold a call the one that is too late is told that it is withdrawn", async () => {
+  test("dispatcher-2 of two who hold a call the one that is too late is told that it is withdrawn", async () => {
     const parts = open();
     const holder = parts.watch("holder");
     await parts.call("contested");
@@ -233,7 +233,7 @@ describe("the watcher that gets a call", () => {
     await until(() => back.handed.length === 1);
   });
 
-  test("W6 a call that ended between its reading and its delivery does not keep its room", async () => {
+  test("dispatcher-6 a call that ended between its reading and its delivery does not keep its room", async () => {
     const parts = open();
     const holder = parts.watch("holder", 1);
     const record = callRecord({ callId: "raced", tool: "weigh", state: State.WAITING });
@@ -252,7 +252,7 @@ describe("the watcher that gets a call", () => {
     await until(() => holder.ids().includes("next"));
   });
 
-  test("W6 of an acknowledgement that comes too late whoever still has the call hears what stands", async () => {
+  test("dispatcher-6 of an acknowledgement that comes too late whoever still has the call hears what stands", async () => {
     const parts = open(true);
     const holder = parts.watch("holder", 1);
     await parts.call("over");
@@ -288,7 +288,7 @@ describe("the watcher that gets a call", () => {
 });
 
 describe("calls that come straight from the router that recorded them", () => {
-  test("TOOL-6 W6 go to the watcher that has the fewest; when nobody has any, they stand in the queue", async () => {
+  test("TOOL-6 dispatcher-6 go to the watcher that has the fewest; when nobody has any, they stand in the queue", async () => {
     const parts = open(true);
     const [one, two] = [parts.watch("one", 2), parts.watch("two", 1)];
     for (let n = 0; n < 4; n++) await parts.call(`c${n}`);
@@ -299,7 +299,7 @@ describe("calls that come straight from the router that recorded them", () => {
     await until(() => [...one.ids(), ...two.ids()].includes("c3"));
   });
 
-  test("W4 go into the queue when the watcher leaves, and are read before another gets them", async () => {
+  test("dispatcher-4 go into the queue when the watcher leaves, and are read before another gets them", async () => {
     const parts = open(true);
     const first = parts.watch("first");
     await parts.call("answered");
@@ -315,7 +315,7 @@ describe("calls that come straight from the router that recorded them", () => {
     expect(second.ids()).toEqual(["given back"]);
   });
 
-  test("W1 go to no other watcher when they come again", async () => {
+  test("dispatcher-1 go to no other watcher when they come again", async () => {
     const parts = open(true);
     const holder = parts.watch("holder");
     await parts.call("held");

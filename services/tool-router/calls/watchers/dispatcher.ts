@@ -18,23 +18,23 @@ import { type Delivery, Watcher, type WatcherMessage } from "./watcher.ts";
  *                         toolbus_calls ◀── compare-and-set, by any router ────────────── AcknowledgeToolCall, SubmitToolResult
  *   waiter ◀───────────── change, with the record ────────────▶ dispatcher.onChanged
  *
- * W1  The record exists before the call is delivered or enqueued. The router that created it delivers the call directly once,
+ * dispatcher-1  The record exists before the call is delivered or enqueued. The router that created it delivers the call directly once,
  *     within a second. After that the record's due work enqueues the call, unless it is queued or a router says that it holds it.
- * W2  An acknowledgement and a result are compare-and-sets of the record. Nothing that a dispatcher, a queue or a watcher believes
- *     decides: of two watchers that hold one call, the second is refused.
- * W3  The caller's router subscribes before it creates the record, and the change carries the result. After each loss of the bus
+ * dispatcher-2  An acknowledgement and a result are compare-and-sets of the record. Nothing that a dispatcher, a queue or a watcher
+ *     believes decides: of two watchers that hold one call, the second is refused.
+ * dispatcher-3  The caller's router subscribes before it creates the record, and the change carries the result. After each loss of the bus
  *     it reads the record again. The due work of a resolved call announces the change once more, so nobody waits in vain when
  *     a router dies between writing and announcing.
- * W4  One watcher holds a call at a time. A call that is not acknowledged returns to the queue when the watcher's stream ends. When
- *     the watcher's router dies, the queue redelivers a queued call by itself; for a call that was delivered directly, its due
- *     work asks every second whether a router holds it, and enqueues it if none does. The dispatcher reads the record of a call
- *     that was held before. It also releases a call that its watcher neither acknowledges nor answers in time; that watcher may
- *     still acknowledge it, and then W2 decides.
- * W5  An acknowledged call belongs to its watcher and leaves the queue. lost-watchers.ts decides what becomes of it when the
+ * dispatcher-4  One watcher holds a call at a time. A call that is not acknowledged returns to the queue when the watcher's stream ends.
+ *     When the watcher's router dies, the queue redelivers a queued call by itself; for a call that was delivered directly, its due work
+ *     asks every second whether a router holds it, and enqueues it if none does. The dispatcher reads the record of a call that was held
+ *     before. It also releases a call that its watcher neither acknowledges nor answers in time; that watcher may still acknowledge it, and
+ *     then dispatcher-2 decides.
+ * dispatcher-5  An acknowledged call belongs to its watcher and leaves the queue. lost-watchers.ts decides what becomes of it when the
  *     watcher is lost.
- * W6  A watcher holds at most its limit, and a router demands no more than its watchers have room for. A call for which no room is
- *     left goes back. The watcher with the fewest calls gets the next one. A watcher that let a call time out comes last, and has
- *     room for one call until it acknowledges or answers.
+ * dispatcher-6  A watcher holds at most its limit, and a router demands no more than its watchers have room for. A call for which no room
+ *     is left goes back. The watcher with the fewest calls gets the next one. A watcher that let a call time out comes last, and has room
+ *     for one call until it acknowledges or answers.
  */
 
 export interface WatchRequest extends WatcherFacts {
@@ -89,7 +89,7 @@ export class Dispatcher {
     }
   }
 
-  /** W4: a call that was delivered directly. Returns whether a watcher here holds it. */
+  /** dispatcher-4: a call that was delivered directly. Returns whether a watcher here holds it. */
   deliver(offer: QueuedCall): boolean {
     const { record } = offer;
     if (this.#held.has(record.callId)) return true;
@@ -103,7 +103,7 @@ export class Dispatcher {
     return this.#held.has(callId);
   }
 
-  /** W4: a call from the queue of its tool. */
+  /** dispatcher-4: a call from the queue of its tool. */
   onQueued(offer: QueuedCall): void {
     const { record } = offer;
     const delivery = this.#held.get(record.callId)?.delivered.get(record.callId);
@@ -144,7 +144,7 @@ export class Dispatcher {
     this.#demand(watcher.tools);
   }
 
-  /** W4: the watcher may have read the call by now. It is not withdrawn: whoever acknowledges or answers first has it. */
+  /** dispatcher-4: the watcher may have read the call by now. It is not withdrawn: whoever acknowledges or answers first has it. */
   #onAcknowledgeTimeout(watcher: Watcher, callId: string): void {
     const delivery = watcher.release(callId);
     if (delivery === undefined) return;

@@ -22,16 +22,16 @@ import type { LeaveSpace } from "../spaces.ts";
  * call of the former agent that waits for a person or a watcher stays with that agent: its late result goes to that agent's
  * inbox, and the submitter is told `resolved_late`.
  *
- * S1  The state is the session's record. Each step is a compare-and-set from the state and the holder with which it began; its
+ * switch-1  The state is the session's record. Each step is a compare-and-set from the state and the holder with which it began; its
  *     other effects may happen twice. So one of two concurrent switches wins, and a holder that was frozen and replaced stops
  *     at its next step.
- * S2  The next agent is checked before the first step, and again before anything is taken down.
- * S3  DRAINING ends when every live router has drained the session (drain.ts). A router that does not say so is waited for until
+ * switch-2  The next agent is checked before the first step, and again before anything is taken down.
+ * switch-3  DRAINING ends when every live router has drained the session (drain.ts). A router that does not say so is waited for until
  *     two seconds after the drain timeout.
- * S4  With BUILDING the session's stored revision grows beyond every revision of its former agents. So every router knows by the
+ * switch-4  With BUILDING the session's stored revision grows beyond every revision of its former agents. So every router knows by the
  *     revision what a former agent decided.
- * S5  Any router takes over a session whose holder has died, and continues with the step that it finds.
- * S6  A switch that expects a revision begins only from the agent that had it. So a switch that is repeated because its answer was
+ * switch-5  Any router takes over a session whose holder has died, and continues with the step that it finds.
+ * switch-6  A switch that expects a revision begins only from the agent that had it. So a switch that is repeated because its answer was
  *     lost is made once, and a request that arrives late does nothing.
  */
 
@@ -79,7 +79,7 @@ export class SwitchSteps {
     }
   }
 
-  /** S1 */
+  /** switch-1 */
   async advance(from: SessionRecord, to: Partial<SessionRecord>): Promise<Stored<SessionRecord> | undefined> {
     const { value, hasChanged, revision } = await this.#parts.bucket.update(from.id, (standing) =>
       standing?.state === from.state && standing.holder === from.holder ? changed(standing, to) : undefined,
@@ -104,13 +104,13 @@ export class SwitchSteps {
   async #drain(session: SessionRecord, revision: number): Promise<Stored<SessionRecord> | undefined> {
     const { routers, clock, catalogue, logger, signal } = this.#parts;
     const { id: sessionId, nextAgent, drainExpireTime: drainUntil } = session;
-    const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + DRAIN_GRACE_MS; // S3
+    const leftMs = (drainUntil === undefined ? 0 : timestampMs(drainUntil) - clock.now()) + DRAIN_GRACE_MS; // switch-3
     if (!(await routers.allDrained(sessionId, revision, { ms: Math.max(DRAIN_GRACE_MS, leftMs), signal }))) {
       if (signal.aborted) return undefined;
       logger.warn({ sessionId }, "not every router has left the session: the switch goes on without it");
     }
     await catalogue.caughtUp();
-    const faults = nextAgent === "" ? undefined : this.faultsOf(nextAgent); // S2
+    const faults = nextAgent === "" ? undefined : this.faultsOf(nextAgent); // switch-2
     return faults === undefined ? this.advance(session, { state: State.TEARING_DOWN }) : this.#revert(session, faults);
   }
 
@@ -131,7 +131,7 @@ export class SwitchSteps {
     audit({ kind: AuditKind.TORN_DOWN, agent, sessionId, message }, session.principal);
     if (nextAgent !== "") {
       await catalogue.caughtUp();
-      const contextRevision = session.contextRevision + catalogue.lastAgentRevision + 1; // S4
+      const contextRevision = session.contextRevision + catalogue.lastAgentRevision + 1; // switch-4
       const switchCount = session.switchCount + 1;
       return this.advance(session, { state: State.BUILDING, agent: nextAgent, contextRevision, switchCount, carry });
     }

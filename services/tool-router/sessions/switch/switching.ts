@@ -44,7 +44,7 @@ export class Switching {
     const { sessions, catalogue } = this.#parts;
     await catalogue.caughtUp();
     signal?.throwIfAborted();
-    const faults = this.#steps.faultsOf(agent); // S2
+    const faults = this.#steps.faultsOf(agent); // switch-2
     if (faults !== undefined) this.#steps.refuseFaulty(agent, faults);
     const { session, ending } = await this.#begin(request);
     const ended = await (ending ?? this.#endingOfOther(session, request));
@@ -63,7 +63,7 @@ export class Switching {
     }
   }
 
-  /** S5. Does nothing if it has been done. */
+  /** switch-5. Does nothing if it has been done. */
   async takeOver({ key, value }: Stored<SessionRecord>): Promise<void> {
     const { self, sessions, logger } = this.#parts;
     if (isSettled(value) || this.#driving.has(key)) return;
@@ -94,7 +94,7 @@ export class Switching {
     return isRepeated ? this.#settled(sessionId) : refuseSwitching(session);
   }
 
-  /** S6 */
+  /** switch-6 */
   #isLeftBy(session: Session, { agent, expectedContextRevision = 0 }: SwitchRequest): boolean {
     return (
       session.state === State.ACTIVE && session.agent !== agent && this.#isExpected(session, expectedContextRevision)

@@ -15,7 +15,7 @@ export interface TakeoverParts {
 
 const CHECK_MS = 500;
 
-/** Takes over sessions whose switch was held by a router that died (S5 of steps.ts). */
+/** Takes over sessions whose switch was held by a router that died (switch-5 of steps.ts). */
 export function openTakeover({ changes, switching, routers, clock }: TakeoverParts): AsyncDisposable {
   const underWay = new Map<string, Stored<SessionRecord>>();
   changes.subscribe((change) => {

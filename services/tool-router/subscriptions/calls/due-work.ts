@@ -10,11 +10,11 @@ import { openFetches } from "../queues/fetches.ts";
  * Due work outlives the router that wrote the record: each write puts it into a header, and one durable consumer of the bucket
  * gives it to any router.
  *
- * D1  Acknowledged work is done. When a router dies with work in its hands, another one gets it.
- * D2  Work that is due later is put back until then: the server keeps the time.
- * D3  The bucket keeps the last record of a call alone, so a new record replaces the due work of the former. Work is therefore
+ * due-work-1  Acknowledged work is done. When a router dies with work in its hands, another one gets it.
+ * due-work-2  Work that is due later is put back until then: the server keeps the time.
+ * due-work-3  The bucket keeps the last record of a call alone, so a new record replaces the due work of the former. Work is therefore
  *     fetched a moment later, when most calls are over; a router that writes urgent work fetches at once.
- * D4  Work may be done twice, also at the same time: each step is a compare-and-set, or idempotent by the call's id.
+ * due-work-4  Work may be done twice, also at the same time: each step is a compare-and-set, or idempotent by the call's id.
  */
 
 const DUE = "Toolbus-Due";
@@ -73,7 +73,7 @@ export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<Du
       const leftMs = due.kind === "check" ? due.at - Date.now() : 0;
       if (due.kind !== "check") reply(message, "+ACK");
       else if (leftMs > 0)
-        putBack(message, leftMs); // D2
+        putBack(message, leftMs); // due-work-2
       else {
         const task = check(message).finally(() => underWay.delete(task));
         underWay.add(task);

@@ -20,14 +20,14 @@ const open = async (...executing: string[]) =>
   });
 const signal = new AbortController().signal;
 
-test("R3 only the silence of all routers means that nobody executes a call", async () => {
+test("records-3 only the silence of all routers means that nobody executes a call", async () => {
   using calls = await open();
   using _ = await open("held");
   expect(await calls.isHeld("held", signal)).toBe(true);
   expect(await calls.isHeld("orphan", signal)).toBe(false);
 });
 
-test("R3 a router that is slow to answer executes its call all the same", async () => {
+test("records-3 a router that is slow to answer executes its call all the same", async () => {
   using calls = await open();
   const slow = await bus.connect();
   slow.connection.subscribe("toolbus.call.held", {
@@ -39,7 +39,7 @@ test("R3 a router that is slow to answer executes its call all the same", async 
   expect(await calls.isHeld("slow", signal)).toBe(true);
 });
 
-test("R3 BUS-4 the loss of the bus is nobody's silence: the question is asked again after it", async () => {
+test("records-3 BUS-4 the loss of the bus is nobody's silence: the question is asked again after it", async () => {
   using calls = await open();
   using _ = await open("held");
   await bus.server.kill();

@@ -55,7 +55,7 @@ test("KIND-2 a peer that falls silent ends what is open there, as unavailable", 
   expect(await reading).toMatchObject([{ reason: failure }, { reason: failure }]);
 });
 
-test("V1 who has nothing open is asked nothing", async () => {
+test("keepalive-1 who has nothing open is asked nothing", async () => {
   const { peer, read } = openPeer();
   const leaving = new AbortController();
   const reading = read(leaving.signal).catch((error: unknown) => error);
@@ -72,7 +72,7 @@ test("V1 who has nothing open is asked nothing", async () => {
   await another;
 });
 
-test("V2 a peer that never answered beside something open is not missed", async () => {
+test("keepalive-2 a peer that never answered beside something open is not missed", async () => {
   const { peer, read } = openPeer();
   peer.lives = false;
   const reading = openReading(read);
@@ -81,7 +81,7 @@ test("V2 a peer that never answered beside something open is not missed", async 
   await reading.leave();
 });
 
-test("V3 what it tells by itself is a sign of life", async () => {
+test("keepalive-3 what it tells by itself is a sign of life", async () => {
   const { peer, read } = openPeer();
   const reading = openReading(read);
   await until(() => peer.asked > 0);

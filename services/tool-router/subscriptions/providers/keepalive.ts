@@ -7,10 +7,10 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
  * Signs of life of a peer that is frozen, or whose machine is gone: it closes nothing, and HTTP/1.1 cannot ask on a connection
  * that is in use. So it is asked on another one, as long as something is open there.
  *
- * V1  A peer with nothing open is not asked.
- * V2  Only a peer that was seen to answer beside something that was open can be missed: one that does one thing at a time
+ * keepalive-1  A peer with nothing open is not asked.
+ * keepalive-2  Only a peer that was seen to answer beside something that was open can be missed: one that does one thing at a time
  *     answers nothing meanwhile, and lives.
- * V3  Two questions in a row without an answer end what is open; every message of it is an answer, too.
+ * keepalive-3  Two questions in a row without an answer end what is open; every message of it is an answer, too.
  */
 
 export interface Keepalive {

@@ -10,9 +10,9 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  * Asks consumers for exactly as many messages as can be taken. The client's own iterator fetches ahead, and a fetch of one
  * message costs a round trip before each.
  *
- * L1  What was asked for and has not come is counted; it is asked for more only when that falls below half of the demand.
- * L2  An answer without a message says how much of a request is void. A request that nobody answered is void after its time.
- * L3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
+ * pulls-1  What was asked for and has not come is counted; it is asked for more only when that falls below half of the demand.
+ * pulls-2  An answer without a message says how much of a request is void. A request that nobody answered is void after its time.
+ * pulls-3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
  */
 
 const EXPIRES_MS = 20_000;
@@ -117,7 +117,7 @@ function openPull(bus: Bus, { consumer, filter, description }: Queue, options: P
       outstanding = Math.max(0, outstanding - 1);
       onMessage(message);
     } else if (code !== 100) {
-      const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || outstanding); // L2
+      const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || outstanding); // pulls-2
       outstanding = Math.max(0, outstanding - isVoid);
       if (code !== 408 && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
     }
@@ -125,7 +125,7 @@ function openPull(bus: Bus, { consumer, filter, description }: Queue, options: P
   }
 
   function refill(): void {
-    const isEnough = demanded === 0 || outstanding > demanded / 2; // L1
+    const isEnough = demanded === 0 || outstanding > demanded / 2; // pulls-1
     if (isEnough || state !== "ready" || !bus.link.isUp || signal.aborted) return;
     const batch = demanded - outstanding;
     const expires = nanosFromMs(EXPIRES_MS);
@@ -141,7 +141,7 @@ function openPull(bus: Bus, { consumer, filter, description }: Queue, options: P
       demanded = count;
       refill();
     },
-    /** L2: a request that nobody answered in its time may mean that the consumer is gone. */
+    /** pulls-2: a request that nobody answered in its time may mean that the consumer is gone. */
     check(): void {
       const isOver = performance.now() - requestedAt > EXPIRES_MS + CHECK_MS;
       const isGone = state === "missing" || (outstanding > 0 && isOver);

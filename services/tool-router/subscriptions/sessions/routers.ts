@@ -6,10 +6,10 @@ import { delay } from "#runtime/time/delay.ts";
 /*
  * Routers know each other by heartbeats, twice a second.
  *
- * F1  A router without a heartbeat for 2.5 s counts as dead: its switches are taken over, which is safe even if it lives (S1 of
+ * routers-1  A router without a heartbeat for 2.5 s counts as dead: its switches are taken over, which is safe even if it lives (switch-1 of
  *     sessions/switch/steps.ts).
- * F2  A router without a heartbeat for 5 s is not waited for when a session drains. A router that stops says so.
- * F3  For a second after this router came, or came back to the bus, it does not know the others yet: silence means nothing.
+ * routers-2  A router without a heartbeat for 5 s is not waited for when a session drains. A router that stops says so.
+ * routers-3  For a second after this router came, or came back to the bus, it does not know the others yet: silence means nothing.
  */
 
 const HERE = "toolbus.session.routers";
@@ -96,15 +96,15 @@ export async function openRouters(
   const saying = keepPublishing();
 
   function areAllDrained(left: ReadonlySet<string>): boolean {
-    const since = performance.now() - FORGOTTEN_MS; // F2
+    const since = performance.now() - FORGOTTEN_MS; // routers-2
     const missing = [...lastHeartbeatAt].filter(([router, at]) => at > since && !left.has(router));
-    return missing.length === 0 && left.has(self) && performance.now() >= settledAt; // F3
+    return missing.length === 0 && left.has(self) && performance.now() >= settledAt; // routers-3
   }
 
   return {
     self,
     isAlive: (router) =>
-      performance.now() < settledAt + GONE_MS || performance.now() - (lastHeartbeatAt.get(router) ?? 0) < GONE_MS, // F1
+      performance.now() < settledAt + GONE_MS || performance.now() - (lastHeartbeatAt.get(router) ?? 0) < GONE_MS, // routers-1
     announceDrained: (sessionId, revision) =>
       connection.publish(LEFT, JSON.stringify({ sessionId, revision, router: self } satisfies Place & Heartbeat)),
     async allDrained(sessionId, revision, { ms, signal }) {

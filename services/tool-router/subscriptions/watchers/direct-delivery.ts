@@ -11,12 +11,12 @@ import { tokenFrom } from "./subject-token.ts";
 /*
  * Sends a call directly from the router that recorded it to one that has a watcher of its tool.
  *
- * G1  Each tool has a subject, with a queue group of the routers that have watchers of it. The server gives a call to one of them,
- *     or answers that there is none.
- * G2  After the time at which the due work begins to ask who holds the call, nothing is delivered, accepted or refused. So if
- *     no router says then that it holds the call, none does, and the call may be enqueued.
- * G3  No answer means that the call was accepted. A router that cannot accept it answers, and the server does when there is no
- *     such router. If that answer is lost, the due work finds the call.
+ * direct-delivery-1  Each tool has a subject, with a queue group of the routers that have watchers of it. The server gives a call to one of
+ *     them, or answers that there is none.
+ * direct-delivery-2  After the time at which the due work begins to ask who holds the call, nothing is delivered, accepted or refused. So
+ *     if no router says then that it holds the call, none does, and the call may be enqueued.
+ * direct-delivery-3  No answer means that the call was accepted. A router that cannot accept it answers, and the server does when there is
+ *     no such router. If that answer is lost, the due work finds the call.
  */
 
 const QUEUE = "watchers";
@@ -76,7 +76,7 @@ function subjectOf(tool: string): string {
   return `toolbus.call.hand.${tokenFrom(tool)}`;
 }
 
-/** G2 */
+/** direct-delivery-2 */
 export function canBeDelivered(record: CallRecord): boolean {
   return leftMs(record) > 0;
 }

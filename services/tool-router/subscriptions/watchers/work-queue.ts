@@ -13,12 +13,12 @@ import { tokenFrom } from "./subject-token.ts";
  * Calls that wait for a watcher are messages of a work queue: a subject a call, a consumer a tool. The server gives each to one
  * router at a time, and to another one if that router releases it, falls silent or dies.
  *
- * Q1  A call is queued once: it is appended only if its subject is empty.
- * Q2  A router asks for as many calls as its watchers have room for, but only for one while none is known to wait, to keep room
- *     for calls that are delivered directly. Queued calls come first: while some wait, no direct delivery is accepted.
- * Q3  A router renews each second what it holds. If it has renewed nothing for three seconds it has lost the call, and sends no
- *     acknowledgement for it.
- * Q4  A header marks a call that another watcher may have held: its receiver reads the record first.
+ * watcher-queue-1  A call is queued once: it is appended only if its subject is empty.
+ * watcher-queue-2  A router asks for as many calls as its watchers have room for, but only for one while none is known to wait, to keep
+ *     room for calls that are delivered directly. Queued calls come first: while some wait, no direct delivery is accepted.
+ * watcher-queue-3  A router renews each second what it holds. If it has renewed nothing for three seconds it has lost the call, and sends
+ *     no acknowledgement for it.
+ * watcher-queue-4  A header marks a call that another watcher may have held: its receiver reads the record first.
  */
 
 const RENEW_MS = 1_000;
@@ -35,7 +35,7 @@ export interface WorkQueueOptions {
 }
 
 export interface WorkQueue extends Omit<CallQueue, "deliver">, Disposable {
-  /** Q2 */
+  /** watcher-queue-2 */
   areWaiting(tool: string): boolean;
 }
 
@@ -70,9 +70,9 @@ export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions)
     async enqueue(record, standing) {
       await appendFenced(bus, {
         subject: subjectOf(record),
-        expectedLastSequence: 0, // Q1: on a conflict it is queued already
+        expectedLastSequence: 0, // watcher-queue-1: on a conflict it is queued already
         payload: encodeCall(record),
-        ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // Q4
+        ...(standing === "again" && { headers: { [AGAIN]: "1" } }), // watcher-queue-4
       });
     },
     isQueued: async (record) => (await lastOf(bus, subjectOf(record))) !== null,
@@ -113,7 +113,7 @@ class HeldMessage {
   }
 
   #isMine(): boolean {
-    return performance.now() - this.#renewedAt < ACK_WAIT_MS; // Q3
+    return performance.now() - this.#renewedAt < ACK_WAIT_MS; // watcher-queue-3
   }
 }
 

@@ -21,7 +21,7 @@ describe("a switch whose router was killed, on the bus", () => {
   async function leftIn(state: State, more: Partial<SessionRecord>): Promise<string> {
     const sessionId = await suite.openSession("red");
     await suite.clients.call({ sessionId, name: "mine" });
-    // M1 of recent-sessions.ts: a router believes for a second what it has read. A real switch drains for longer than that
+    // recent-sessions-1 of recent-sessions.ts: a router believes for a second what it has read. A real switch drains for longer than that
     const calledAtMs = performance.now();
     await until(() => performance.now() - calledAtMs > 1_000);
     const stored = sessionsOf(suite.bus);

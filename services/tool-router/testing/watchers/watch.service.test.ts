@@ -38,7 +38,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     expect(watching.flatMap(({ faults }) => faults)).toEqual([]);
   });
 
-  test("TOOL-6 W1 calls go straight to the router of a watcher that is there: next to none stands in a queue", async () => {
+  test("TOOL-6 dispatcher-1 calls go straight to the router of a watcher that is there: next to none stands in a queue", async () => {
     const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["charge"] }, answerAtOnce);
     const offered = async () => (await external.bus.manager.streams.info("TOOLBUS_OFFERS")).state.last_seq;

@@ -5,7 +5,7 @@ import type { Rule } from "./rule.ts";
 /** What is read from a stream may have been sent so long before, and what holds it lost. */
 const UNREAD_MS = 4_000;
 
-/** W4: what one watcher has is handed to another only after the stream or a router was lost. */
+/** dispatcher-4: what one watcher has is handed to another only after the stream or a router was lost. */
 export const checkDelivery: Rule = function* ({ handings }, history) {
   for (const [index, later] of handings.entries()) {
     const earlier = handings.slice(0, index).findLast(({ watcher }) => watcher !== later.watcher);

@@ -107,7 +107,7 @@ export class IncomingMessages {
   }
 
   #creditParts(): void {
-    this.#window.consumed(this.#partialBytes, 0); // H4 of channel.ts
+    this.#window.consumed(this.#partialBytes, 0); // channel-4 of channel.ts
     this.#partialBytes = 0;
     this.#grantMore();
   }

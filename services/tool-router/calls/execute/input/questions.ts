@@ -37,13 +37,13 @@ import {
  * active space of the agent like a call of a tool that a space answers. Who may answer such a call may answer the question. Whoever
  * calls may have questions answered, too: then it is told of them, and needs no space.
  *
- * Q1  A question has the same id whoever asks it, so a call that goes on elsewhere finds its question, answered or not.
- * Q2  A question that nobody waits for is withdrawn: the call was canceled, its server let go of it, or the time to answer is over.
- *     If the router dies that waited, the question expires by its record.
- * Q3  A call that its provider holds open (`live`) goes on with the answer on a further stream; the end of the first one ends the question.
- *     If its router or provider dies, its outcome is unknown. For any other call the record holds what it waits for, and any router
- *     goes on with it (`suspended` in records.ts).
- * Q4  While a person is asked, the call's time stands still. The question has its own, and the run's end caps it.
+ * questions-1  A question has the same id whoever asks it, so a call that goes on elsewhere finds its question, answered or not.
+ * questions-2  A question that nobody waits for is withdrawn: the call was canceled, its server let go of it, or the time to answer is
+ *     over. If the router dies that waited, the question expires by its record.
+ * questions-3  A call that its provider holds open (`live`) goes on with the answer on a further stream; the end of the first one ends the
+ *     question. If its router or provider dies, its outcome is unknown. For any other call the record holds what it waits for, and any
+ *     router goes on with it (`suspended` in records.ts).
+ * questions-4  While a person is asked, the call's time stands still. The question has its own, and the run's end caps it.
  */
 
 export interface QuestionsParts extends RecordingParts {
@@ -60,7 +60,7 @@ export interface QuestionsParts extends RecordingParts {
 }
 
 export interface Questions {
-  /** Asks whatever is required, at once; a stream that is held open meanwhile is heard (Q3). */
+  /** Asks whatever is required, at once; a stream that is held open meanwhile is heard (questions-3). */
   answer(call: AskingCall, required: InputRequired, held: Held, signal: AbortSignal): Promise<Answered>;
 }
 
@@ -117,7 +117,7 @@ export function createQuestions(parts: QuestionsParts): Questions {
       const standing = await store.read(id);
       return standing && (isQuestionOf(standing, call) ? standing : TAKEN);
     };
-    const standing = await read(); // Q1
+    const standing = await read(); // questions-1
     if (standing !== undefined) return standing;
     const spaceId = await spaces.activeSpace(call.scope.sessionId, call.scope.agent);
     if (spaceId === "" && !isAnsweredByCaller(call, asked.elicitation)) return NOBODY;
@@ -166,7 +166,7 @@ export function createQuestions(parts: QuestionsParts): Questions {
     }
   }
 
-  /** Q2. Its result is shown with the work that is due on the record. */
+  /** questions-2. Its result is shown with the work that is due on the record. */
   async function end(callId: string, state: State, text: string): Promise<CallRecord | undefined> {
     const updated = await store.update(callId, (record) =>
       isOpen(record) ? { ...record, state, result: failure(text) } : undefined,

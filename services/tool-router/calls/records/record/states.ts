@@ -27,12 +27,12 @@ export function hasExpired(record: CallRecord, now: number): boolean {
   return atMs !== undefined && atMs <= now;
 }
 
-/** C1 of requests/cancellation.ts: a call that was canceled before it began. */
+/** cancellation-1 of requests/cancellation.ts: a call that was canceled before it began. */
 export function isTombstone({ state, tool }: CallRecord): boolean {
   return state === State.CANCELED && tool === "";
 }
 
-/** C5 there: whether the call of a principal was canceled by it. */
+/** cancellation-5 there: whether the call of a principal was canceled by it. */
 export function isCanceledFor(record: CallRecord, principal: string): boolean {
   return isTombstone(record) && cancelersOf(record).some((by) => by === "" || by === principal);
 }
