@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { openInstances } from "#runtime/bus/ownership/instances/instances.ts";
 import { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
 import { instanceService, openOwnership } from "#runtime/bus/ownership/ownership.ts";
@@ -92,7 +92,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       instance,
       onError,
       // What a connection does goes on after the call that opened it, on nobody's behalf.
-      open: async (key, asked) => whileNobodyWaits(() => withoutPrincipal(() => connections.open(key, asked))),
+      open: async (key, asked) => callPatience.exit(() => withoutPrincipal(() => connections.open(key, asked))),
     }),
   );
   connections.useOwners(ownership);

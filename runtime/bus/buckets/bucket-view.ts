@@ -2,7 +2,7 @@ import { messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
-import { inTime } from "../link/waited.ts";
+import { callPatience } from "../link/call-patience.ts";
 import type { Bucket, Change } from "./bucket.ts";
 import { openFollower } from "./follower.ts";
 import { sharedReading } from "./reading/shared-reading.ts";
@@ -147,7 +147,7 @@ export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: stri
   const owned = stack.move();
   return {
     view,
-    caughtUp: (signal) => inTime(`reading ${bucket.name}`, unlessAborted(readSeen(), signal)),
+    caughtUp: (signal) => callPatience.limit(`reading ${bucket.name}`, unlessAborted(readSeen(), signal)),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -3,9 +3,9 @@ import { Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
+import { callPatience } from "./call-patience.ts";
 import { isTransient } from "./jetstream-errors.ts";
 import { createStorage, type Storage } from "./storage.ts";
-import { countWaiting } from "./waited.ts";
 
 /**
  * Whether the connection has a server at the moment. The client drops what is sent while it has none, and lets requests
@@ -117,7 +117,7 @@ export interface RetryOnBusOptions {
 
 /**
  * Does something that may be done twice until it succeeds: waits for the server first, gives up an attempt when the server
- * is lost, and repeats what failed for a transient reason. In a call it gives up in time (`whileWaitedFor`).
+ * is lost, and repeats what failed for a transient reason. In a call it gives up in time (`callPatience`).
  */
 export async function retryOnBus<T>(link: Link, action: () => Promise<T>, options: RetryOnBusOptions): Promise<T> {
   const { patienceMs } = link.storage;
@@ -145,7 +145,7 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
     const last = cause ?? (link.isUp ? error : link.down.reason);
     throw patienceMs < timeoutMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
   } finally {
-    if (cause !== undefined) countWaiting(sinceMs);
+    if (cause !== undefined) callPatience.spend(sinceMs);
   }
 }
 

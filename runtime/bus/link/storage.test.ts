@@ -10,8 +10,8 @@ import { createBucket } from "../buckets/stored-bucket.ts";
 import { type BusStatus, openBus } from "../bus.ts";
 import { findNatsServer } from "../nats-server/find/find-nats-server.ts";
 import { appendFenced, lastOf } from "../streams/append.ts";
+import { callPatience } from "./call-patience.ts";
 import { createStorage } from "./storage.ts";
-import { whileWaitedFor } from "./waited.ts";
 
 /** A nats-server with a disk of its own of that size, which only its process sees. */
 async function serverOnSmallDisk(stack: AsyncDisposableStack, megabytes: number): Promise<string> {
@@ -40,7 +40,7 @@ test("BUS-6 storage-2 on a full disk a call ends in time and says so, and what i
   const bus = stack.use(await openBus({ url: server.url, login: server.login, name: "test", onStatus }));
   const payload = new Uint8Array(500_000);
   const append = (index: number) =>
-    whileWaitedFor(() => appendFenced(bus, { subject: `toolbus.run.${index}`, expectedLastSequence: 0, payload }));
+    callPatience.run(() => appendFenced(bus, { subject: `toolbus.run.${index}`, expectedLastSequence: 0, payload }));
   const fill = async () => {
     for (let index = 0; index < 100; index++) await append(index);
   };
@@ -50,11 +50,11 @@ test("BUS-6 storage-2 on a full disk a call ends in time and says so, and what i
   );
   expect(failure).toMatchObject({ code: "unavailable", message: expect.stringContaining("disk is full") });
   expect(bus.link.storage.fault).toContain("disk is full");
-  expect((await whileWaitedFor(() => lastOf(bus, "toolbus.run.0")))?.data).toHaveLength(payload.length);
+  expect((await callPatience.run(() => lastOf(bus, "toolbus.run.0")))?.data).toHaveLength(payload.length);
   expect(told).toContain("stalled");
   await rm(`/proc/${server.pid}/root${server.directory}/store/ballast`); // a stream that failed to write goes on failing until a restart
   const create = { bucket: "toolbus_spaces", prefix: "", codec: textCodec } as const;
-  await whileWaitedFor(() => createBucket(bus, create).create("room", "there is room"));
+  await callPatience.run(() => createBucket(bus, create).create("room", "there is room"));
 }, 90_000);
 
 test("BUS-6 storage-5 while nothing is stored, calls wait less, and what a service does by itself waits as long as it takes", async () => {
@@ -64,7 +64,7 @@ test("BUS-6 storage-5 while nothing is stored, calls wait less, and what a servi
   await using _ = storage.watch(probe);
   isFull = true;
   await until(() => storage.fault !== undefined, { timeoutMs: 20_000 });
-  expect(whileWaitedFor(() => storage.patienceMs)).toBe(1_000);
+  expect(callPatience.run(() => storage.patienceMs)).toBe(1_000);
   expect(storage.patienceMs).toBe(Number.POSITIVE_INFINITY);
 }, 30_000);
 

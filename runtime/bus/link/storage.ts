@@ -17,7 +17,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { openBackground } from "../../lifecycle/background.ts";
 import { delay } from "../../time/delay.ts";
-import { attemptMs, patienceLeftMs } from "./waited.ts";
+import { attemptMs, callPatience } from "./call-patience.ts";
 
 /** The probes of all, in `TOOLBUS_PROBE`, which keeps the last one of each name. */
 export const probeSubjects = "toolbus.probe.*";
@@ -94,11 +94,11 @@ export function createStorage(connection: Pick<NatsConnection, "info">): Storage
       return fault;
     },
     get patienceMs() {
-      const leftMs = patienceLeftMs();
+      const leftMs = callPatience.leftMs;
       return isSilent && Number.isFinite(leftMs) ? attemptMs : leftMs; // storage-5
     },
     refuseWrites(what) {
-      if (isSilent && fault !== undefined && Number.isFinite(patienceLeftMs())) throw refused(what, fault);
+      if (isSilent && fault !== undefined && Number.isFinite(callPatience.leftMs)) throw refused(what, fault);
     },
     givenUp: (what, cause) => refused(what, explain(cause), cause),
     notStored(stream, cause) {

@@ -26,9 +26,9 @@ import { createBackoff } from "../../time/retry/backoff.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
+import { callPatience, attemptMs as longMs } from "../link/call-patience.ts";
 import { failureFromRefusal, isConflict, isTransient } from "../link/jetstream-errors.ts";
 import { isLost, retryOnBus } from "../link/link.ts";
-import { countWaiting, attemptMs as longMs } from "../link/waited.ts";
 import { PlainHeaders } from "../nats-patches/plain-headers.ts";
 import { publishAcknowledged } from "./acknowledged.ts";
 import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
@@ -81,7 +81,7 @@ export async function appendFenced(bus: Bus, append: FencedAppend): Promise<Appe
     const outcome = await attempt(bus, append, id, deadline);
     if (outcome.kind === "appended") {
       bus.link.storage.stored(streamOfSubject(append.subject));
-      if (performance.now() - sinceMs > longMs) countWaiting(sinceMs);
+      if (performance.now() - sinceMs > longMs) callPatience.spend(sinceMs);
       return outcome;
     }
     append.signal?.throwIfAborted();

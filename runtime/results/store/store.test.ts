@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
-import { countWaiting, whileWaitedFor } from "../../bus/link/waited.ts";
+import { callPatience } from "../../bus/link/call-patience.ts";
 import { shrinkStore } from "../../bus/testing/shrink-store.ts";
 import type { Failure } from "../../failure/failure.ts";
 import { delay } from "../../time/delay.ts";
@@ -65,8 +65,8 @@ test("LOOP-8 a result that is stored slowly is not given up, though its call has
       return Object.assign(Object.create(store), { putBlob });
     },
   };
-  const reference = await whileWaitedFor(() => {
-    countWaiting(performance.now() - 6_000);
+  const reference = await callPatience.run(() => {
+    callPatience.spend(performance.now() - 6_000);
     return createResultStore(slow).put("slow", whole);
   });
   expect(await results.find(reference)).toMatchObject({ reference });

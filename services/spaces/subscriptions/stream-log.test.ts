@@ -8,7 +8,7 @@ import {
   ToolMessageSchema,
   ToolMessageState,
 } from "#gen/toolbus/space/v1/space_pb.ts";
-import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
@@ -49,11 +49,11 @@ test("BUS-4 calls that read one space while nobody leads its stream end together
   const manager = { ...bus.manager, streams: Object.assign(Object.create(streams), { getMessage }) };
   const log = createStreamLog({ ...bus, manager });
   const startedAtMs = performance.now();
-  const reading = Array.from({ length: 4 }, () => whileWaitedFor(() => log.read(spaceId)));
+  const reading = Array.from({ length: 4 }, () => callPatience.run(() => log.read(spaceId)));
   for (const { status } of await Promise.allSettled(reading)) expect(status).toBe("rejected");
   expect(performance.now() - startedAtMs).toBeLessThan(10_000);
   isLed = true;
-  expect((await whileWaitedFor(() => log.read(spaceId))).messages).toEqual([]);
+  expect((await callPatience.run(() => log.read(spaceId))).messages).toEqual([]);
 }, 40_000);
 
 test("TOOL-5 a question stays in its space for as long as it is open, however much is said after it", async () => {

@@ -2,7 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { sharedReading } from "#runtime/bus/buckets/reading/shared-reading.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { inTime } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
@@ -56,7 +56,7 @@ export function createStreamLog(bus: Bus): SpaceLog {
   return {
     async read(spaceId) {
       const known = use(spaceId);
-      await inTime(`reading space ${spaceId}`, known.read());
+      await callPatience.limit(`reading space ${spaceId}`, known.read());
       return known.state;
     },
     async append(spaceId, after, event) {

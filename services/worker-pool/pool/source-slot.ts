@@ -5,7 +5,7 @@
 //      └── the time is over          └── crash
 //      └───── backed off ◀───────────┘  after the third in a row
 
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { PoolTimes } from "../config.ts";
@@ -166,7 +166,7 @@ export class SourceSlot {
     const start = this.starts;
     const abort = new AbortController();
     const onIdle = () => (this.#options.isCrowded() ? void this.endIdle() : this.#startIdling());
-    const opened = whileNobodyWaits(() => this.#options.open(file, onIdle, abort.signal)); // for later calls, too
+    const opened = callPatience.exit(() => this.#options.open(file, onIdle, abort.signal)); // for later calls, too
     this.state = { kind: "starting", digest: file.digest, opened, abort };
     opened.then(
       (worker) => this.#take(worker, start),

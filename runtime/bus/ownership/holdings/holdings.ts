@@ -1,7 +1,7 @@
 import { getOrInsertComputed } from "../../../collections/get-or-insert-computed.ts";
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
-import { inTime, whileNobodyWaits } from "../../link/waited.ts";
+import { callPatience } from "../../link/call-patience.ts";
 import { readEntry, removeEntry } from "../entries/entry.ts";
 import type { OwnerState } from "../entries/ping.ts";
 import type { Here, OwnershipOptions } from "../options.ts";
@@ -71,7 +71,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
     if (holding === undefined || holding.state === "closing") return undefined;
     if (!this.isCertain(holding)) {
       // it is read as long as it takes, and a call waits for that no longer than for anything else of the bus
-      const isOurs = await inTime(`reading who owns ${key}`, unlessAborted(this.#verify(holding), signal));
+      const isOurs = await callPatience.limit(`reading who owns ${key}`, unlessAborted(this.#verify(holding), signal));
       if (!isOurs) return undefined;
     }
     const resource = await unlessAborted(holding.opened, signal);
@@ -99,7 +99,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   /** Reads the entry, once for all who doubt at the same time; false when the holding is lost. */
   #verify(holding: Holding<R>): Promise<boolean> {
     return getOrInsertComputed(this.#verifications, holding, () =>
-      whileNobodyWaits(() => this.#isOwn(holding)).finally(() => this.#verifications.delete(holding)),
+      callPatience.exit(() => this.#isOwn(holding)).finally(() => this.#verifications.delete(holding)),
     );
   }
 

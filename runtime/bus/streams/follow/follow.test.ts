@@ -7,7 +7,7 @@ import { jsonCodec } from "../../buckets/bucket.ts";
 import { openBucketView } from "../../buckets/bucket-view.ts";
 import { createBucket } from "../../buckets/stored-bucket.ts";
 import type { Bus } from "../../bus.ts";
-import { patienceLeftMs, whileWaitedFor } from "../../link/waited.ts";
+import { callPatience } from "../../link/call-patience.ts";
 import { appendMany, text } from "../../testing/texts.ts";
 import { followSubject } from "./follow.ts";
 
@@ -118,12 +118,12 @@ describe("following a subject", () => {
       return bus.manager.consumers.delete(...args);
     };
     const leaderless = busWhere({ add, delete: remove });
-    await whileWaitedFor(async () => {
+    await callPatience.run(async () => {
       for await (const _ of followSubject(leaderless, subject)) break;
-      const leftMs = patienceLeftMs();
+      const leftMs = callPatience.leftMs;
       await until(async () => removals === 2 && (await consumersOf(subject)).length === 0, { timeoutMs: 4_000 });
       await delay(50);
-      expect(patienceLeftMs()).toBe(leftMs);
+      expect(callPatience.leftMs).toBe(leftMs);
     });
     expect(refusals).toBe(6);
   });

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { type ConnectRouter, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { countWaiting, patienceLeftMs } from "../../../bus/link/waited.ts";
+import { callPatience } from "../../../bus/link/call-patience.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { createNatsTransport } from "../client/transport.ts";
 import { serveOnNats } from "../server/server.ts";
@@ -18,14 +18,14 @@ test("BUS-6 a service that is asked by one that waited for the bus waits for wha
     stack.use(await serveOnNats(await world.connect(), { service, routes }));
     return createClient(EchoService, createNatsTransport(await world.connect(), { service }));
   };
-  const inner = await serve("inner", async () => void heard.push(patienceLeftMs()));
+  const inner = await serve("inner", async () => void heard.push(callPatience.leftMs));
   const waiting = await serve("waiting", async () => {
     await setTimeout(300);
     throw connectError("unavailable", "the bus does not answer", { reason: "BUS_UNAVAILABLE" });
   });
   const outer = await serve("outer", async () => {
     await inner.unary({});
-    countWaiting(performance.now() - 4_000);
+    callPatience.spend(performance.now() - 4_000);
     await inner.unary({});
     await expect(waiting.unary({})).rejects.toThrow("the bus does not answer");
     await inner.unary({});
@@ -35,5 +35,5 @@ test("BUS-6 a service that is asked by one that waited for the bus waits for wha
   expect(before - after).toBeGreaterThanOrEqual(4_000);
   expect(after - afterRefusal).toBeGreaterThanOrEqual(290);
   expect(afterRefusal).toBeGreaterThan(1_000);
-  expect(patienceLeftMs()).toBe(Number.POSITIVE_INFINITY);
+  expect(callPatience.leftMs).toBe(Number.POSITIVE_INFINITY);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { sharedPatienceMs } from "../../../bus/link/waited.ts";
+import { callPatience } from "../../../bus/link/call-patience.ts";
 import { claimedPrincipal } from "../../access/callers.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/delivery.ts";
@@ -101,7 +101,7 @@ export function openingHeaders(
   if (context.sendsExpiry)
     headers.add(HeaderKey.expires, String(Date.now() + Math.min(silenceMs, leftMs ?? silenceMs)));
   if (leftMs !== undefined) headers.add(HeaderKey.timeout, String(leftMs));
-  const patienceMs = sharedPatienceMs();
+  const patienceMs = callPatience.sharedMs;
   if (patienceMs !== undefined) headers.add(HeaderKey.patience, String(patienceMs));
   if (more.credit) headers.add(HeaderKey.credit, `${more.credit.messages} ${more.credit.bytes}`);
   if (more.hasMore) headers.add(HeaderKey.more, "1");

@@ -9,7 +9,7 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
-import { countWaiting } from "../../../bus/link/waited.ts";
+import { callPatience } from "../../../bus/link/call-patience.ts";
 import { detailOf } from "../../../failure/error-detail.ts";
 import { CallSignal, ForeignAbort } from "../../handling/call-signal.ts";
 import { type ClientRequest, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
@@ -77,7 +77,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
     const { aborted } = this.signal;
     const error = aborted ? ConnectError.from(aborted.reason, Code.Canceled) : ConnectError.from(thrown);
     this.signal.abort(error); // a stream that goes on is canceled
-    if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) countWaiting(this.#quietSinceMs); // whoever is asked next waits for less
+    if (detailOf(error)?.reason === Reason.BUS_UNAVAILABLE) callPatience.spend(this.#quietSinceMs); // whoever is asked next waits for less
     return errorOfCall(error, this.progress);
   }
 }

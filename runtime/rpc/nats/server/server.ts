@@ -5,7 +5,7 @@ import { type Service, Svcm } from "@nats-io/services";
 import { TransientMap } from "#runtime/collections/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
 import { isInbox } from "../../../bus/credentials/inbox.ts";
-import { whileWaitedFor } from "../../../bus/link/waited.ts";
+import { callPatience } from "../../../bus/link/call-patience.ts";
 import { VERSION } from "../../../config/version.ts";
 import { connectError } from "../../../failure/connect.ts";
 import { methodsFromRoutes } from "../../handling/recording-router.ts";
@@ -137,10 +137,12 @@ class CallServer implements AsyncDisposable, MuxCall {
     const call = new ServerCall(method, opening, inbox);
     this.#calls.set(inbox, call);
     statistics.started();
-    void whileWaitedFor(() => answerCall(call, message.data), opening.patienceMs).finally(() => {
-      this.#calls.delete(inbox);
-      statistics.ended(call);
-    });
+    void callPatience
+      .run(() => answerCall(call, message.data), opening.patienceMs)
+      .finally(() => {
+        this.#calls.delete(inbox);
+        statistics.ended(call);
+      });
   }
 
   #refuse(inbox: string, statistics: EndpointStatistics, refusal: ConnectError): void {

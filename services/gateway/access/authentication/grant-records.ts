@@ -1,6 +1,6 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
-import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { DEFAULT_GRANT, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 
@@ -36,7 +36,7 @@ export function createGrantRecords(
       const key = keyOfPrincipal(principal);
       if (String(view?.get(key)?.value ?? []) === String(grants)) return;
       try {
-        await whileWaitedFor(() => write(key, grants));
+        await callPatience.run(() => write(key, grants));
       } catch (error) {
         // what asks for a grant is refused, with words; all else needs none
         onFault(`what a token grants cannot be stored: ${messageFromUnknown(error)}`);

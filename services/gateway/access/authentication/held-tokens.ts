@@ -1,6 +1,6 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
-import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import {
@@ -55,7 +55,7 @@ export class HeldTokens {
       const sealed = await sealSubjectToken({ token, principal, expiresAtMs }, publicKey);
       const isLast = (standing: string | undefined) => standing === undefined || endOfSealed(standing) <= expiresAtMs;
       const decide = (standing: string | undefined) => (isLast(standing) ? sealed : undefined); // SUBJECT-3
-      await whileWaitedFor(() => this.#tokens.update(key, decide));
+      await callPatience.run(() => this.#tokens.update(key, decide));
     } catch (error) {
       held.revision = undefined; // the next request tries again
       this.#onFault(`a person's token cannot be handed over: ${messageFromUnknown(error)}`);

@@ -12,7 +12,7 @@
  */
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -160,7 +160,7 @@ function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
   }
   const deletions = allRuns.onDeleted((deleted) => add({ ...deleted, ...nothing, sequence: position }));
   const onError = (error: unknown) => onTrouble("the logs of all runs are followed again", error);
-  void whileNobodyWaits(() => repeatUntilAborted(follow, { ...waits, signal: closing.signal, onError })); // all share it
+  void callPatience.exit(() => repeatUntilAborted(follow, { ...waits, signal: closing.signal, onError })); // all share it
 
   return {
     recent,

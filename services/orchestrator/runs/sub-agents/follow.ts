@@ -7,7 +7,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { RunEnded, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReasonSchema, RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
@@ -54,7 +54,7 @@ export async function* callSubAgent(
     const parentRunId = request.scope?.runId ?? "";
     const wasLeft = parentRunId !== "" || !isUnavailable(signal.reason);
     if (signal.aborted && !options.stopping.aborted && wasLeft)
-      await whileNobodyWaits(() => cancelWithParent(options, parentRunId, runId));
+      await callPatience.exit(() => cancelWithParent(options, parentRunId, runId));
     throw error;
   }
   throw new Failure("unavailable", `run ${runId} is followed no longer`, { reason: "STREAM_ENDED" });

@@ -9,7 +9,7 @@ import {
   ScopeSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { countWaiting, whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
@@ -201,10 +201,10 @@ describe("calls of providers", () => {
     const refusal = new Failure("unavailable", "the bus does not answer", { reason: "BUS_UNAVAILABLE" });
     expect(await call(Effect.PURE, [fails(refusal), succeeds])).toEqual({ text: '"ok"', made: 2 });
     const waited: Attempt = (...given) => {
-      countWaiting(performance.now() - 6_400);
+      callPatience.spend(performance.now() - 6_400);
       return fails(refusal)(...given);
     };
-    const told = await whileWaitedFor(() => call(Effect.PURE, [waited, succeeds]));
+    const told = await callPatience.run(() => call(Effect.PURE, [waited, succeeds]));
     expect(told).toEqual({ text: expect.stringContaining("the bus does not answer"), made: 1 });
   });
 

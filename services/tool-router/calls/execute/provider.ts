@@ -6,7 +6,7 @@ import { ExecuteToolRequestSchema, type Scope } from "#gen/toolbus/provider/v1/t
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Effect, LogLevel, ToolLogSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { isPatienceOver } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { Failure, isFailure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
@@ -184,7 +184,7 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
     if (isUntouched) return failure(`nothing was started: ${why}`);
     return call.entry.effect === Effect.PURE ? failure(why) : outcomeUnknown(why);
   };
-  const isVain = cause instanceof Failure && cause.reason === "BUS_UNAVAILABLE" && isPatienceOver();
+  const isVain = cause instanceof Failure && cause.reason === "BUS_UNAVAILABLE" && callPatience.isOver;
   if (isVain && !isResumed) return ended(text, wasNotStarted);
   try {
     if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);

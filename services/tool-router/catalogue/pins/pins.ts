@@ -6,7 +6,7 @@ import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ToolApproval } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -50,7 +50,8 @@ export class Pins {
   settle(tools: ToolSet): Promise<void> {
     const standing = this.#settling.get(tools);
     if (standing !== undefined) return standing;
-    const settling = whileNobodyWaits(() => this.#settle(tools))
+    const settling = callPatience
+      .exit(() => this.#settle(tools))
       .catch((error: unknown) => {
         this.#options.onFault(`tools of agent ${tools.agent} cannot be pinned: ${messageFromUnknown(error)}`);
         return false;

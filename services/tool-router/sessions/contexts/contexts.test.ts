@@ -5,7 +5,7 @@ import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { countWaiting, whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -165,8 +165,8 @@ test("KIND-1 a call of a catalogue's tool waits until the provider that runs it 
 test("BUS-6 a call that has waited for the bus is refused for now while nobody has listed its tool", async () => {
   const { contexts, find } = openContexts(undefined, { answersAfter: new Promise(() => {}), provider: "worker" });
   const looked = (name: string) =>
-    whileWaitedFor(() => {
-      countWaiting(performance.now() - 7_000);
+    callPatience.run(() => {
+      callPatience.spend(performance.now() - 7_000);
       return find("one", name);
     });
   const refusal = {

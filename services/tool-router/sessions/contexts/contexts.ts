@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { comesInTime, inTime } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { type ReasonName, refuse, refuseField } from "#runtime/failure/failure.ts";
 import { type Catalogue, refuseMissing } from "../../catalogue/catalogue.ts";
 import { isOfSource } from "../../tools/names.ts";
@@ -137,7 +137,8 @@ export class Contexts implements Disposable {
       }
       if (isSettled && isFresh) return { tools, resolution };
       if (isSettled) await offers.refresh(CALLER_PROVIDER, signal);
-      else if (!(await comesInTime(changed))) refuseUnlisted(context, "BUS_UNAVAILABLE", "the bus did not answer");
+      else if (!(await callPatience.outlasts(changed)))
+        refuseUnlisted(context, "BUS_UNAVAILABLE", "the bus did not answer");
       isFresh = isSettled;
       signal.throwIfAborted();
     }
@@ -277,7 +278,7 @@ export class Contexts implements Disposable {
   async #pinned(open: Open, agent: Agent): Promise<ToolSet> {
     for (;;) {
       const tools = this.#toolSet(open, agent);
-      await inTime(`pinning the tools of agent ${agent.name}`, this.#options.catalogue.pins.settle(tools));
+      await callPatience.limit(`pinning the tools of agent ${agent.name}`, this.#options.catalogue.pins.settle(tools));
       if (this.#toolSet(open, agent) === tools) return tools;
     }
   }

@@ -4,7 +4,7 @@ import type {
   WatchProvidedToolsResponse,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { outsideTrace } from "#runtime/telemetry/trace-context.ts";
 import type { Clock } from "#runtime/time/clock.ts";
@@ -67,7 +67,7 @@ export class OfferWatch {
     if (this.#isFollowing || this.ask.client === undefined) return;
     this.#isFollowing = true;
     const { client } = this.ask;
-    void whileNobodyWaits(() => outsideTrace(() => this.#follow(client)));
+    void callPatience.exit(() => outsideTrace(() => this.#follow(client)));
   }
 
   /** Whether every change is followed: the offer is current, but for changes on their way. */

@@ -2,7 +2,7 @@ import { JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
 import { errors } from "@nats-io/transport-node";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { whileWaitedFor } from "#runtime/bus/link/waited.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { openPulls } from "./pulls.ts";
@@ -29,7 +29,7 @@ test.each([
     onMessage: ({ subject }) => void came.push(subject),
     onFault: (told) => void faults.push(told),
   });
-  whileWaitedFor(() => pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64), 0);
+  callPatience.run(() => pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64), 0);
   await bus.jetstream.publish("toolbus.offer.x.c1", "a call");
   await until(() => came.length > 0, { what: "the call", timeoutMs: 15_000 });
   expect(came).toEqual(["toolbus.offer.x.c1"]);

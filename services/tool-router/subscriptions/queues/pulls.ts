@@ -1,8 +1,8 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
-import { whileNobodyWaits } from "#runtime/bus/link/waited.ts";
 import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
@@ -45,7 +45,7 @@ export function openPulls(bus: Bus, options: PullsOptions) {
   function open(queue: Queue): Pull {
     const pull = openPull(bus, queue, options);
     pulls.set(queue.consumer, pull);
-    void whileNobodyWaits(() => pull.prepare()); // a watcher waits longer than its call does for the bus
+    void callPatience.exit(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
   }
 
