@@ -2,7 +2,8 @@ import type { ListToolsRequest } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
 import { isSwitching } from "../failures.ts";
 import type { Sessions } from "../sessions.ts";
-import type { AgentContext, Contexts } from "./contexts.ts";
+import type { AgentContext } from "./agent-context.ts";
+import type { Contexts } from "./contexts.ts";
 
 export interface AskedContextParts {
   readonly contexts: Contexts;

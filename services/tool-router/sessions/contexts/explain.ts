@@ -15,8 +15,8 @@ import { aliasesOf, type Resolution, resolve } from "../../tools/resolve.ts";
 import type { PinnedTool } from "../../tools/tool-set/pins/pinned-tool.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Spaces } from "../spaces.ts";
+import type { AgentContext } from "./agent-context.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
-import type { AgentContext } from "./contexts.ts";
 
 type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;
 

@@ -12,8 +12,9 @@ import { msFromDuration } from "#runtime/time/duration.ts";
 import { publicDefinition } from "../../catalogue/public-view.ts";
 import { aliasesOf } from "../../tools/resolve.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
+import type { AgentContext } from "./agent-context.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
-import type { AgentContext, Contexts } from "./contexts.ts";
+import type { Contexts } from "./contexts.ts";
 import type { RunSources } from "./run-sources.ts";
 
 /** The tools of a session, of an agent, or of the whole catalogue, by model name. */
