@@ -20,11 +20,8 @@ export interface QuotaOptions {
 }
 
 export interface Quota extends AsyncDisposable {
-  /** While nobody is over quota, the caller need not find out whose a value is. */
-  isAnybodyOver(): boolean;
-  isOver(principal: string): boolean;
-  /** So many bytes are about to be stored; the store is measured again when they are many. */
-  expect(bytes: number): void;
+  /** Whether a principal that is about to store so many bytes is over quota. Who that is, is asked only while anybody is. */
+  isOver(principalOf: () => Promise<string>, bytes: number): Promise<boolean>;
   /** Refuses a principal that is over quota; so many bytes are about to be stored. */
   requireRoom(principal: string, bytes?: number): void;
   /** Likewise, unless the value is stored already and takes no more than before; asked only for a principal that would be refused. */
@@ -81,6 +78,8 @@ export function openQuota(bus: Bus, store: QuotaOptions): Quota {
     },
     onError: (error) => onFault(`the room of ${stream} could not be looked at: ${messageFromUnknown(error)}`),
   });
+
+  /** So many bytes are about to be stored; the store is measured again when they are many. */
   function expect(bytes: number): void {
     unmeasuredBytes += bytes;
     if (unmeasuredBytes > mostUnmeasuredBytes) periodic.now();
@@ -94,10 +93,11 @@ export function openQuota(bus: Bus, store: QuotaOptions): Quota {
   }
 
   return {
-    expect,
+    async isOver(principalOf, bytes) {
+      expect(bytes);
+      return overQuota.size > 0 && overQuota.has(await principalOf());
+    },
     requireRoom,
-    isAnybodyOver: () => overQuota.size > 0,
-    isOver: (principal) => overQuota.has(principal),
     async requireRoomUnless(principal, bytes, stands) {
       if (!overQuota.has(principal) || !(await stands())) requireRoom(principal, bytes);
     },

@@ -46,14 +46,11 @@ export function openQuotas(bus: Bus, parts: QuotaParts) {
   const principalOf = async (sessionId: string) => (await findPrincipal(sessionId)) ?? "";
   return {
     /** Whether the session's principal is over its quota of all inboxes. */
-    async isOverQuota(sessionId: string, bytes: number): Promise<boolean> {
-      inboxes.expect(bytes);
-      return inboxes.isAnybodyOver() && inboxes.isOver(await principalOf(sessionId));
-    },
+    isOverQuota: (sessionId: string, bytes: number) => inboxes.isOver(() => principalOf(sessionId), bytes),
     /** Refuses to remember more for a session whose principal is over its quota of all memory. */
     async requireMemory(sessionId: string, bytes: number): Promise<void> {
-      memory.expect(bytes);
-      if (memory.isAnybodyOver()) memory.requireRoom(await principalOf(sessionId));
+      const isOver = await memory.isOver(() => principalOf(sessionId), bytes);
+      if (isOver) memory.requireRoom(await principalOf(sessionId));
     },
     /** Refuses a principal that is over its quota of all spaces. */
     requireSpace: spaces.requireRoom,
