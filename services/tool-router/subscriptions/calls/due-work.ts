@@ -4,7 +4,7 @@ import { nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { DueWork } from "../../calls/due-work/due.ts";
 import { deliveryInfoFrom } from "../queues/delivery-info.ts";
-import { openFetches } from "../queues/fetches.ts";
+import { openPull } from "../queues/pulls.ts";
 
 /*
  * Due work outlives the router that wrote the record: each write puts it into a header, and one durable consumer of the bucket
@@ -22,6 +22,8 @@ const stream = "KV_toolbus_calls";
 const durable = "tool_router_due_work";
 const ackWaitMs = 6_000;
 const mostAtOnce = 256;
+/** How long what is not urgent may lie. */
+const pollMs = 500;
 
 export function dueHeader(due: DueWork): Record<string, string> {
   return { [DUE]: due.kind === "check" ? String(Math.ceil(due.at)) : due.kind };
@@ -48,6 +50,7 @@ export interface DueWorkQueue extends AsyncDisposable {
 
 export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<DueWorkQueue> {
   const underWay = new Set<Promise<void>>();
+  const arrived: Msg[] = [];
   const reply = ({ reply = "" }: Msg, text: string) => bus.connection.publish(reply, text);
   const putBack = (message: Msg, ms: number) =>
     reply(message, `-NAK {"delay":${nanosFromMs(Math.max(1, Math.ceil(ms)))}}`);
@@ -82,20 +85,32 @@ export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<Du
     if (changed.length > 0) options.notify(changed);
   }
 
-  const fetches = await openFetches(bus, {
-    consumer: {
-      ...{ stream, name: durable, ackWaitMs },
-      // what is put back until its time counts as pending, too
-      more: { deliver_policy: "all", headers_only: true, max_ack_pending: -1 },
+  const consumer = {
+    ...{ stream, name: durable, ackWaitMs },
+    // what is put back until its time counts as pending, too
+    more: { deliver_policy: "all", headers_only: true, max_ack_pending: -1 },
+  } as const;
+  const pull = openPull(bus, consumer, {
+    what: "due work of calls waits",
+    room: () => mostAtOnce - underWay.size - arrived.length,
+    onMessage(message) {
+      if (arrived.push(message) === 1) queueMicrotask(() => handle(arrived.splice(0))); // those that come together
     },
-    room: () => mostAtOnce - underWay.size,
-    onBatch: handle,
     onFault: options.onFault,
   });
+  await pull.prepare();
+  const timer = setInterval(() => {
+    pull.poll();
+    pull.check();
+  }, pollMs);
+  const endReturns = bus.link.onReturn(() => void pull.prepare());
+  pull.poll();
   return {
-    fetchNow: fetches.hurry,
+    fetchNow: pull.poll,
     async [Symbol.asyncDispose]() {
-      fetches[Symbol.dispose]();
+      clearInterval(timer);
+      endReturns();
+      pull.close();
       await Promise.all(underWay);
     },
   };

@@ -3,7 +3,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
-import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
+import { ensureWorkConsumer, nanosFromMs, type WorkConsumer } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /*
@@ -13,9 +13,13 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  * pulls-1  What was asked for and has not come is counted; it is asked for more only when that falls below half of the demand.
  * pulls-2  An answer without a message says how much of a request is void. A request that nobody answered is void after its time.
  * pulls-3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
+ * pulls-4  A consumer that is polled is asked for what it has now, and no request waits there: what is replaced between two polls never
+ *     comes.
  */
 
 const EXPIRES_MS = 20_000;
+/** The answer to a poll is lost after this time, or the consumer is. */
+const POLL_SILENCE_MS = 5_000;
 const CHECK_MS = 2_000;
 /** A consumer that nobody asks goes; what waits stays in the stream, for the next one. */
 const INACTIVE_MS = 3_600_000;
@@ -42,9 +46,17 @@ export function openPulls(bus: Bus, options: PullsOptions) {
     for (const pull of pulls.values()) void pull.prepare();
   });
 
-  function open(queue: Queue): Pull {
-    const pull = openPull(bus, queue, options);
-    pulls.set(queue.consumer, pull);
+  function open({ consumer: name, filter: filterSubject, description }: Queue): Pull {
+    const { stream, ackWaitMs, onMessage, onFault } = options;
+    const more = {
+      description,
+      deliver_policy: "all",
+      max_ack_pending: 100_000,
+      inactive_threshold: nanosFromMs(INACTIVE_MS),
+    } as const;
+    const what = `calls of ${description} cannot be watched`;
+    const pull = openPull(bus, { stream, name, filterSubject, ackWaitMs, more }, { what, onMessage, onFault });
+    pulls.set(name, pull);
     void callPatience.exit(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
   }
@@ -68,14 +80,22 @@ export function openPulls(bus: Bus, options: PullsOptions) {
   };
 }
 
+export interface PullOptions extends Pick<PullsOptions, "onMessage" | "onFault"> {
+  /** What cannot be done while there is no consumer, as the operator is told. */
+  what: string;
+  /** For a consumer that is polled (pulls-4): how many more messages can be taken. */
+  room?: () => number;
+}
+
 /** What is asked of one consumer. */
-function openPull(bus: Bus, { consumer, filter, description }: Queue, options: PullsOptions) {
-  const { stream, ackWaitMs, onMessage, onFault } = options;
+export function openPull(bus: Bus, consumer: WorkConsumer, { what, room, onMessage, onFault }: PullOptions) {
+  const { stream, name } = consumer;
   const closing = new AbortController();
   const { signal } = closing;
   const inbox = openInbox(bus.connection);
   const subscription = listen(bus, inbox, receive);
   let demanded = 0;
+  let isPollDue = false;
   /** Requested, and neither come nor void. */
   let outstanding = 0;
   let requestedAt = 0;
@@ -89,18 +109,10 @@ function openPull(bus: Bus, { consumer, filter, description }: Queue, options: P
     if (state === "preparing") return; // as long as it takes
     state = "preparing";
     try {
-      await ensureWorkConsumer(bus, {
-        ...{ stream, name: consumer, filterSubject: filter, ackWaitMs, signal },
-        more: {
-          description,
-          deliver_policy: "all",
-          max_ack_pending: 100_000,
-          inactive_threshold: nanosFromMs(INACTIVE_MS),
-        },
-      });
+      await ensureWorkConsumer(bus, { ...consumer, signal });
     } catch (error) {
       state = "missing";
-      const fault = `calls of ${description} cannot be watched: ${messageFromUnknown(error)}`;
+      const fault = `${what}: ${messageFromUnknown(error)}`;
       if (!signal.aborted && fault !== told) onFault(fault);
       told = fault;
       return;
@@ -115,44 +127,58 @@ function openPull(bus: Bus, { consumer, filter, description }: Queue, options: P
     const code = message.headers?.code ?? 0;
     if (code === 0) {
       outstanding = Math.max(0, outstanding - 1);
+      if (outstanding === 0) isPollDue = true; // more may wait
       onMessage(message);
     } else if (code !== 100) {
       const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || outstanding); // pulls-2
       outstanding = Math.max(0, outstanding - isVoid);
-      if (code !== 408 && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
+      const isEmpty = code === 404 || code === 408;
+      if (!isEmpty && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
     }
     refill();
   }
 
+  function countWanted(): number {
+    if (room) return isPollDue && outstanding === 0 ? room() : 0;
+    return outstanding > demanded / 2 ? 0 : demanded - outstanding; // pulls-1
+  }
+
   function refill(): void {
-    const isEnough = demanded === 0 || outstanding > demanded / 2; // pulls-1
-    if (isEnough || state !== "ready" || !bus.link.isUp || signal.aborted) return;
-    const batch = demanded - outstanding;
-    const expires = nanosFromMs(EXPIRES_MS);
+    const batch = countWanted();
+    if (batch <= 0 || state !== "ready" || !bus.link.isUp || signal.aborted) return;
     outstanding += batch;
+    isPollDue = false;
     requestedAt = performance.now();
-    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`;
-    bus.connection.publish(subject, JSON.stringify({ batch, expires }), { reply: inbox });
+    const request = room ? { batch, no_wait: true } : { batch, expires: nanosFromMs(EXPIRES_MS) };
+    bus.connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(request), { reply: inbox });
+  }
+
+  /** pulls-2: a request that nobody answered in its time may mean that the consumer is gone. */
+  function check(): void {
+    const isOver = performance.now() - requestedAt > (room ? POLL_SILENCE_MS : EXPIRES_MS + CHECK_MS);
+    const isGone = state === "missing" || (outstanding > 0 && isOver);
+    if ((demanded > 0 || isPollDue) && isGone) void prepare();
+    else refill();
   }
 
   return {
     prepare,
+    check,
     demand(count: number): void {
       demanded = count;
       refill();
     },
-    /** pulls-2: a request that nobody answered in its time may mean that the consumer is gone. */
-    check(): void {
-      const isOver = performance.now() - requestedAt > EXPIRES_MS + CHECK_MS;
-      const isGone = state === "missing" || (outstanding > 0 && isOver);
-      if (demanded > 0 && isGone) void prepare();
-      else refill();
+    /** pulls-4 */
+    poll(): void {
+      isPollDue = true;
+      refill();
     },
-    /** Nothing is asked for any more; what has been sent already still comes. */
+    /** Nothing is asked for any more; what has been sent already still comes, but not to who polls: it goes to another in its time. */
     close(): void {
       closing.abort();
       demanded = 0;
-      void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
+      if (room) subscription.unsubscribe();
+      else void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
     },
   };
 }

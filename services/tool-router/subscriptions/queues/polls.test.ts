@@ -1,9 +1,9 @@
 import type { JetStreamManager } from "@nats-io/jetstream";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
-import { openFetches } from "./fetches.ts";
+import { openPull } from "./pulls.ts";
 
 /** A bus whose consumers cannot be made for a while, as without a leader; counts the attempts that are under way. */
 async function openLeaderless() {
@@ -31,14 +31,20 @@ test("a consumer that is gone is made anew by one attempt after the other, howev
   await using suite = await openLeaderless();
   const { bus, leaderless, state } = suite;
   const fetched: string[] = [];
-  using _ = await openFetches(leaderless, {
-    consumer: { stream: "TOOLBUS_OFFERS", name: "fetched", filterSubject: "toolbus.offer.>" },
-    room: () => 8,
-    onBatch: (batch) => fetched.push(...batch.map(({ subject }) => subject)),
-    onFault: () => {},
+  const consumer = { stream: "TOOLBUS_OFFERS", name: "polled", filterSubject: "toolbus.offer.>" };
+  const onMessage = ({ subject }: { subject: string }) => void fetched.push(subject);
+  const pull = openPull(leaderless, consumer, { what: "polling", room: () => 8, onMessage, onFault: () => {} });
+  await pull.prepare();
+  const timer = setInterval(() => {
+    pull.poll();
+    pull.check();
+  }, 100);
+  onTestFinished(() => {
+    clearInterval(timer);
+    pull.close();
   });
   state.isLeaderless = true;
-  await bus.manager.consumers.delete("TOOLBUS_OFFERS", "fetched");
+  await bus.manager.consumers.delete("TOOLBUS_OFFERS", "polled");
   await until(() => state.attempts >= 5, { timeoutMs: 20_000 });
   expect(state.most).toBe(1);
   state.isLeaderless = false;
