@@ -13,8 +13,8 @@ import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { createHealth } from "../../../health.ts";
-import { McpSessions } from "../../revisions/sessions.ts";
 import { createMcpDoor, type McpDoorOptions } from "../../mcp-door.ts";
+import { McpSessions } from "../../revisions/sessions.ts";
 import { HeldCalls } from "../../tasks/held-calls.ts";
 import { createResourceMetadata } from "../resource-metadata.ts";
 
