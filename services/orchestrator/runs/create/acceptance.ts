@@ -16,7 +16,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RunAccepted, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
-import { createJournal, openJournal } from "../../log/journal.ts";
+import { createJournal, openJournal, type RunJournal } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { enqueue, isQueued, type SessionQueues } from "../../sessions/queue.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
@@ -58,7 +58,7 @@ export async function acceptRun(
   }
   const journal = createJournal(log, runId, clock);
   const isTaken = runId !== freshId;
-  if (isTaken && (await journal.refresh()) === undefined) await refuseDeleted(queues, sessionId, runId); // accept-3, accept-4
+  if (isTaken && (await journal.refresh()) === undefined) await refuseDeleted(queues, sessionId, runId, journal); // accept-3, accept-4
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
   using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
   const event = await journal.append((state) => (state === undefined ? body : undefined), { announce }); // accept-1
@@ -73,9 +73,15 @@ export async function acceptRun(
   return state;
 }
 
-/** accept-4. */
-async function refuseDeleted(queues: SessionQueues, sessionId: string, runId: string): Promise<void> {
+/** accept-4. Its first creator may have accepted and enqueued it meanwhile: then its log is there by now. */
+async function refuseDeleted(
+  queues: SessionQueues,
+  sessionId: string,
+  runId: string,
+  journal: RunJournal,
+): Promise<void> {
   if (!(await isQueued(queues, await queues.last(sessionId), { runId, acceptedPosition: 0 }))) return;
+  if ((await journal.refresh()) !== undefined) return;
   const metadata = { run_id: runId };
   refuse("not_found", `run ${runId} of this idempotency key was deleted`, { reason: "RUN_NOT_FOUND", metadata });
 }

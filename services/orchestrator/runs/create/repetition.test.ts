@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { CreateRunRequestSchema, ForkRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -9,11 +10,13 @@ import { textContent } from "#runtime/content/text.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, openJournal } from "../../log/journal.ts";
+import type { SessionQueues } from "../../sessions/queue.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
 import { createMemoryRunLog, type MemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
 import { deleteRun } from "../deletion.ts";
+import { acceptRun } from "./acceptance.ts";
 import { type CreationOptions, createRun } from "./creation.ts";
 import { forkRun } from "./fork.ts";
 
@@ -158,6 +161,27 @@ test("LOOP-13 a key whose run was deleted is refused: nothing runs again under t
     message: expect.stringContaining("deleted"),
   });
   expect(await log.first(runId)).toBeUndefined();
+});
+
+test("LOOP-13 who repeats a request while the first is accepted finds its run, which no one deleted", async () => {
+  const request = create(RunAcceptedSchema, { sessionId: "s", agent: "a", idempotencyKey: "k" });
+  const queues = createMemoryQueues();
+  const shared = { log: createMemoryRunLog(), keys: createMemoryKeys(), clock: systemClock };
+  const hasKey = Promise.withResolvers<void>();
+  const maySend = Promise.withResolvers<void>();
+  const send = () => {
+    hasKey.resolve();
+    return maySend.promise;
+  };
+  const first = acceptRun({ ...shared, queues, wakes: { send } }, request);
+  await hasKey.promise;
+  const last: SessionQueues["last"] = async (sessionId) => {
+    maySend.resolve();
+    await first; // it is accepted and enqueued after the log was found empty
+    return queues.last(sessionId);
+  };
+  const found = await acceptRun({ ...shared, queues: { ...queues, last }, wakes: { send: async () => {} } }, request);
+  expect(found.runId).toBe((await first).runId);
 });
 
 test("LOOP-13 a request that is too large takes no key", async () => {
