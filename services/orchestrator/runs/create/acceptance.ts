@@ -23,9 +23,15 @@ import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
 import type { ExistingRunOptions } from "../existing-run.ts";
 import type { RunQuota } from "../run-quota.ts";
 
+export interface TakenKey {
+  readonly runId: string;
+  /** Where the key stands: the run's events, and its place in the queue, stand behind it. */
+  readonly keyPosition: number;
+}
+
 export interface RunKeys {
   /** The run that the key leads to: `runId`, unless the key was taken before. */
-  take(sessionId: string, key: string, runId: string): Promise<string>;
+  take(sessionId: string, key: string, runId: string): Promise<TakenKey>;
   /** The run that the key leads to; undefined for a key that is not taken. */
   find(sessionId: string, key: string): Promise<string | undefined>;
 }
@@ -50,15 +56,16 @@ export async function acceptRun(
   const nowMs = clock.now();
   const freshId = newRunId(nowMs);
   const body = { case: "accepted" as const, value: { ...accepted, ...currentTrace() } };
-  let runId = freshId;
+  let taken: TakenKey = { runId: freshId, keyPosition: 0 };
   if (idempotencyKey !== "") {
-    const event = create(RunEventSchema, { runId, createTime: timestampFromMs(nowMs), event: body });
+    const event = create(RunEventSchema, { runId: freshId, createTime: timestampFromMs(nowMs), event: body });
     log.check({ event, epoch: 0, instance: "" });
-    runId = await keys.take(sessionId, idempotencyKey, freshId); // accept-2
+    taken = await keys.take(sessionId, idempotencyKey, freshId); // accept-2
   }
+  const { runId } = taken;
   const journal = createJournal(log, runId, clock);
   const isTaken = runId !== freshId;
-  if (isTaken && (await journal.refresh()) === undefined) await refuseDeleted(queues, sessionId, runId, journal); // accept-3, accept-4
+  if (isTaken && (await journal.refresh()) === undefined) await refuseDeleted(queues, sessionId, taken, journal); // accept-3, accept-4
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
   using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
   const event = await journal.append((state) => (state === undefined ? body : undefined), { announce }); // accept-1
@@ -77,10 +84,10 @@ export async function acceptRun(
 async function refuseDeleted(
   queues: SessionQueues,
   sessionId: string,
-  runId: string,
+  { runId, keyPosition }: TakenKey,
   journal: RunJournal,
 ): Promise<void> {
-  if (!(await isQueued(queues, await queues.last(sessionId), { runId, acceptedPosition: 0 }))) return;
+  if (!(await isQueued(queues, await queues.last(sessionId), { runId, acceptedPosition: keyPosition }))) return;
   if ((await journal.refresh()) !== undefined) return;
   const metadata = { run_id: runId };
   refuse("not_found", `run ${runId} of this idempotency key was deleted`, { reason: "RUN_NOT_FOUND", metadata });

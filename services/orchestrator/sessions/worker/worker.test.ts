@@ -202,7 +202,7 @@ test("LOOP-13 a run that was accepted in this process is worked on from what its
           await stored.promise;
         },
       },
-      keys: { take: async (_session, _key, runId) => runId, find: async () => undefined },
+      keys: { take: async (_session, _key, runId) => ({ runId, keyPosition: 0 }), find: async () => undefined },
     },
     create(RunAcceptedSchema, { sessionId }),
     { isFirst: true },

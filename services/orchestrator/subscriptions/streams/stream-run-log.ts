@@ -16,7 +16,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { RunLog } from "../../log/journal.ts";
 import type { LogRecord, StoredEvent } from "../../log/state/log-record.ts";
 import { refuseTooLargeEvent } from "../../log/too-large.ts";
-import type { RunKeys } from "../../runs/create/acceptance.ts";
+import type { RunKeys, TakenKey } from "../../runs/create/acceptance.ts";
 import { runSubjects } from "../run-subjects.ts";
 
 export const positionHeader = "Toolbus-Position";
@@ -136,18 +136,20 @@ function publishLive(bus: Bus, runId: string, payload: Uint8Array, fields?: Plai
 }
 
 export function createStreamRunKeys(bus: Bus): RunKeys {
-  async function find(sessionId: string, key: string): Promise<string | undefined> {
+  async function find(sessionId: string, key: string): Promise<TakenKey | undefined> {
     const first = await firstAfter(bus, runSubjects.key(sessionId, key), 0);
-    return first === null ? undefined : fromBinary(QueuedRunSchema, first.data).runId;
+    return first === null
+      ? undefined
+      : { runId: fromBinary(QueuedRunSchema, first.data).runId, keyPosition: first.seq };
   }
 
   return {
-    find,
+    find: async (...names) => (await find(...names))?.runId,
     async take(sessionId, key, runId) {
       const subject = runSubjects.key(sessionId, key);
       const payload = toBinary(QueuedRunSchema, create(QueuedRunSchema, { sessionId, runId }));
       const outcome = await appendFenced(bus, { subject, expectedLastSequence: 0, payload });
-      if (outcome.kind === "appended") return runId;
+      if (outcome.kind === "appended") return { runId, keyPosition: outcome.sequence };
       const found = await find(sessionId, key);
       return (
         found ??
