@@ -27,8 +27,8 @@ export interface RunLog {
   maxEventBytes(runId: string): number;
   /** The run's events after a position; 0 for all. What nobody can read is passed over. */
   read(runId: string, afterPosition: number): Promise<LogPart>;
-  /** The run's first event; undefined while there is no log. What it costs does not grow with the log. */
-  first(runId: string): Promise<StoredEvent | undefined>;
+  /** The run's first event, or its first after a position; undefined when there is none. What it costs does not grow with the log. */
+  first(runId: string, afterPosition?: number): Promise<StoredEvent | undefined>;
   /** Its last one, likewise. */
   last(runId: string): Promise<StoredEvent | undefined>;
   /** Stores the event if the run's last one stands at `position` (0: there is none). */
@@ -79,6 +79,23 @@ export async function readState(log: Pick<RunLog, "read">, runId: string): Promi
 /** Takes a log that is broken for none: no other run depends on it. What else fails may pass. */
 export function unlessBroken(error: unknown): undefined {
   if (!(error instanceof Failure && error.code === "data_loss")) throw error;
+}
+
+/**
+ * Of a run whose log was read as broken: whether it has ended, or its log is broken event by event too. Of many events that are
+ * read at once, one may be lost on the way.
+ */
+export async function isPastHelp(log: Pick<RunLog, "first" | "last">, runId: string): Promise<boolean> {
+  if ((await log.last(runId))?.event.event.case === "ended") return true;
+  let state: FoldedRun | undefined;
+  try {
+    for (let next = await log.first(runId); next !== undefined; next = await log.first(runId, next.position))
+      state = foldEvent(state, next);
+    return false;
+  } catch (error) {
+    unlessBroken(error);
+    return true;
+  }
 }
 
 /** A journal that has read nothing yet. */

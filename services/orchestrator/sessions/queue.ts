@@ -6,13 +6,13 @@
  * queue-2  A run is claimed only when all before it have ended. So, going back from the last entry, the first run that was ever
  *     claimed has only ended ones before it, and nothing further back has to be looked at.
  * queue-3  A run whose log is broken is passed over, like one that was removed: it must not stop its session. Who works on the session
- *     writes its end, for which its clients wait.
+ *     writes its end, for which its clients wait. One that was only read badly may be held: the session is looked at again.
  */
 
 import { create } from "@bufbuild/protobuf";
 import { type QueuedRun, QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { createJournal, type RunJournal, type RunLog, unlessBroken } from "../log/journal.ts";
+import { createJournal, isPastHelp, type RunJournal, type RunLog, unlessBroken } from "../log/journal.ts";
 import type { FoldedRun } from "../log/state/fold.ts";
 
 export interface QueueEntry {
@@ -109,8 +109,9 @@ export async function findActiveRun(
   for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
     const { runId } = entry.queued;
     const journal = known?.state?.runId === runId ? known : createJournal(log, runId, clock);
-    const state = await journal.refresh().catch((error: unknown) => {
+    const state = await journal.refresh().catch(async (error: unknown) => {
       unlessBroken(error);
+      if (!(await isPastHelp(log, runId))) throw error;
       onBroken?.(runId); // queue-3
     });
     if (state === undefined) continue;

@@ -58,8 +58,8 @@ export function createStreamRunLog(bus: Bus): RunLog {
     },
     maxEventBytes: (runId) => limitOf(runId),
     read,
-    async first(runId) {
-      for (let position = 0; ; ) {
+    async first(runId, afterPosition = 0) {
+      for (let position = afterPosition; ; ) {
         const message = await firstAfter(bus, runSubjects.log(runId), position);
         if (message === null) return undefined;
         const record = recordFrom(bus, placed(message));

@@ -24,7 +24,7 @@ export function createMemoryRunLog({ maxEventBytes = 2 ** 20 } = {}): MemoryRunL
       const records = of(runId).filter(({ position }) => position > afterPosition);
       return { records, position: records.at(-1)?.position ?? afterPosition };
     },
-    first: async (runId) => of(runId)[0],
+    first: async (runId, afterPosition = 0) => of(runId).find(({ position }) => position > afterPosition),
     last: async (runId) => of(runId).at(-1),
     append: async (record, position) => {
       const { runId } = record.event;
