@@ -36,6 +36,7 @@ import { callsToCancel, cancelOpenCalls } from "./calls/cancel-calls.ts";
 import { decideClientCalls } from "./calls/refusal.ts";
 import type { LoopContext } from "./context.ts";
 import { AgentSwitched } from "./errors/agent-switched.ts";
+import { isTransient } from "./errors/is-transient.ts";
 import { retryWhileUnavailable } from "./errors/retry-while-unavailable.ts";
 import { RunFailed } from "./errors/run-failed.ts";
 import { takeEvents } from "./inbox/take-events.ts";
@@ -251,11 +252,16 @@ async function end(
   context: EndingParts,
   { state, endReason, error = "", outputText }: Stop,
 ): Promise<LoopOutcome> {
-  if (run.state.cancel === undefined) await run.pending;
+  if (run.state.cancel === undefined) await run.pending.catch((error: unknown) => throwUnlessFinal(error, endReason));
   await endShownCallsOfRun(endReason, run, context, context.signal);
   const ending = (folded: FoldedRun) => {
     return { state, endReason, error, outputText: outputText ?? outputTextFromState(folded) };
   };
   await run.end(ending, context.lastText?.());
   return "ended";
+}
+
+/** A write that is lost for good would be lost in every process: a run that failed unexpectedly ends without it. */
+function throwUnlessFinal(error: unknown, endReason: RunEndReason): void {
+  if (endReason !== RunEndReason.INTERNAL_ERROR || error instanceof Superseded || isTransient(error)) throw error;
 }

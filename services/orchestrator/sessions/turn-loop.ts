@@ -16,6 +16,7 @@ import type { RunLog } from "../log/journal.ts";
 import { routerCallId } from "../log/state/call-ids.ts";
 import type { FoldedRun } from "../log/state/fold.ts";
 import type { LoopContext } from "../loop/context.ts";
+import { isTransient } from "../loop/errors/is-transient.ts";
 import { RunFailed } from "../loop/errors/run-failed.ts";
 import { waitFor } from "../loop/errors/wait-for.ts";
 import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";
@@ -33,7 +34,6 @@ import type { ModelSource } from "../model/providers/model-source.ts";
 import { readHistory, tokensBefore } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
-import { isTransient } from "./worker/is-transient.ts";
 
 type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan">;
 

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
 import type { RunDelta, RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
+import { claimRun, Superseded } from "../../log/claim.ts";
 import { openJournal, type RunLog } from "../../log/journal.ts";
 import { double, openRun } from "../../testing/loop-run.ts";
+import { RunFailed } from "../errors/run-failed.ts";
+import { failRun } from "../loop.ts";
 
 const turns = [{ calls: [double(21, "a")] }, { text: "forty-two" }];
 
@@ -82,3 +86,37 @@ test("LOOP-15 a cancellation that comes before the result drops it, and ends wha
     "ended",
   ]);
 });
+
+/** How a run ends that failed unexpectedly while the log does not take a result. */
+async function failWithLost(error: Error) {
+  const { log, router, toolMessages, events } = await openRun({ turns });
+  const held = holdResults(log);
+  const run = (await claimRun(await openJournal(log, "r", systemClock), "process"))!;
+  await run.append(() => ({ case: "turnCommitted", value: { turn: 1 } }));
+  await run.appendAhead(() => ({ case: "callFinished", value: { callId: "a" } }));
+  held[0]?.decide(error);
+  const parts = {
+    router,
+    toolMessages,
+    clock: systemClock,
+    signal: new AbortController().signal,
+    onNotShown: () => {},
+  };
+  const failed = new RunFailed(RunEndReason.INTERNAL_ERROR, "internal error", error);
+  const outcome = await failRun(run, parts, failed).catch((thrown: unknown) => thrown);
+  return { outcome, last: events().at(-1)?.event.case };
+}
+
+test("LOOP-13 a run whose result the log never takes ends, and does not go round for ever", async () => {
+  expect(await failWithLost(new Error("refused for good"))).toEqual({ outcome: "ended", last: "ended" });
+});
+
+test.each([
+  new Failure("unavailable", "the bus is away", { reason: "BUS_UNAVAILABLE" }),
+  new Superseded("another decides"),
+])(
+  "LOOP-13 a run that failed unexpectedly is left to the next claim when its result is lost by this: %s",
+  async (error) => {
+    expect(await failWithLost(error)).toEqual({ outcome: error, last: "turnCommitted" });
+  },
+);
