@@ -117,6 +117,30 @@ test("TOOL-9 an event for which a run had no room beside others starts the next 
   expect(await startFromInbox(options, "s", signal)).toBe(false);
 });
 
+test("TOOL-9 an event whose run could not read its inbox starts another run though a client deleted that run", async () => {
+  const { options, log, runIds } = openParts();
+  for (const taken of [[], ["tr:0"]]) {
+    await startFromInbox(options, "s", signal);
+    const [runId] = await runIds();
+    await endRun(log, runId!, RunEndReason.INBOX_UNAVAILABLE, taken);
+    log.purge(runId!);
+  }
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  expect(await startFromInbox(options, "s", signal)).toBe(true);
+  expect(await runIds()).toHaveLength(3);
+});
+
+test("TOOL-9 a client that deletes each run of an event starts no runs of it without end", async () => {
+  const { options, log, runIds } = openParts();
+  let started = 0;
+  for (; started < 50 && (await startFromInbox(options, "s", signal)); started += 1) {
+    const [runId] = await runIds();
+    await endRun(log, runId!, RunEndReason.INBOX_UNAVAILABLE);
+    log.purge(runId!);
+  }
+  expect(started).toBe(defaultMaxSelfWakes);
+});
+
 test("TOOL-9 what a person said starts no runs without end while each of them cannot read its inbox", async () => {
   const { options, log, runIds } = openParts();
   const refused: (string | undefined)[] = [];

@@ -4,8 +4,10 @@
  * self-wake-1  The run's idempotency key names the last event in the inbox: a repeated wake-up, after a crash too, finds the same run. So an
  *     event starts at most one run; if that run did not take it, the event waits for the next one. A run has a successor only if it
  *     could not read its inbox, which can be read by now, or had no room for the event beside those before it (inbox-2).
+ *     A run that a client deleted has one too: nobody knows how it ended, and the event still waits.
  * self-wake-2  Runs that start by themselves are counted from the last run that a client or a person's message started. So agents whose
- *     runs cause each other's events stop at the limit, and so do the runs of one event that fail at its inbox one after the other.
+ *     runs cause each other's events stop at the limit, and so do the runs of one event that fail at its inbox one after the other,
+ *     or are deleted.
  * self-wake-3  In the session of an agent that another agent called (LOOP-17) nothing starts by itself: the caller's limits would not hold
  *     for that run, and its cost would not count for the caller. The events wait for the session's next run.
  */
@@ -18,6 +20,7 @@ import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { readState, unlessBroken } from "../../log/journal.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
@@ -69,15 +72,28 @@ async function startOnce(
   { eventId, idempotencyKey, read }: { eventId: string; idempotencyKey: string; read: () => Promise<unknown> },
 ): Promise<boolean> {
   if (isOverLimit(options, agent, about)) return false;
-  const run = await acceptRun(options, create(RunAcceptedSchema, { ...about, idempotencyKey }));
+  const startNext = (runId: string, count: number) => {
+    const next = { ...about, selfWakeCount: Math.max(about.selfWakeCount, count) };
+    return startOnce(options, agent, next, { eventId, idempotencyKey: `${idempotencyKey} after ${runId}`, read });
+  };
+  const run = await acceptRun(options, create(RunAcceptedSchema, { ...about, idempotencyKey })).catch(idOfDeleted);
+  if (typeof run === "string") {
+    await read(); // a look that fails is put back
+    return startNext(run, about.selfWakeCount + 1);
+  }
   if (run.phase.kind !== "ended") return true;
   const { endReason } = run.phase.ended;
   const isForNext = run.inbox ? !run.inbox.eventIds.includes(eventId) : endReason === RunEndReason.INBOX_UNAVAILABLE;
   if (!isForNext) return false;
   if (!run.inbox) await read(); // a look that fails is put back
-  const count = run.inbox ? 0 : run.accepted.selfWakeCount + 1;
-  const next = { ...about, selfWakeCount: Math.max(about.selfWakeCount, count) };
-  return startOnce(options, agent, next, { eventId, idempotencyKey: `${idempotencyKey} after ${run.runId}`, read });
+  return startNext(run.runId, run.inbox ? 0 : run.accepted.selfWakeCount + 1);
+}
+
+/** accept-4: the run that the key led to. */
+function idOfDeleted(error: unknown): string {
+  if (error instanceof Failure && error.reason === "RUN_NOT_FOUND" && error.metadata?.run_id)
+    return error.metadata.run_id;
+  throw error;
 }
 
 /** self-wake-2. */
