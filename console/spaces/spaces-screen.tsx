@@ -1,4 +1,5 @@
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { linkTo, place } from "../parts/place.ts";
 import { Screen } from "../parts/screen.tsx";
@@ -12,7 +13,10 @@ export function SpacesScreen() {
   const { id } = place.value;
   const { value, fault } = usePolled(
     "spaces",
-    async (signal) => (await clientOf(SpaceService).listSpaces({ pageSize: 1_000 }, { signal })).spaces,
+    async (signal) => {
+      const page = (pageToken: string) => clientOf(SpaceService).listSpaces({ pageSize: 1_000, pageToken }, { signal });
+      return (await allPages(page)).flatMap(({ spaces }) => spaces);
+    },
     5_000,
   );
   return (

@@ -1,9 +1,10 @@
-// Lists of more runs than are shown at first (ORCH-12).
+// Lists of more than is shown, or told, at first (ORCH-12).
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { pageOfRuns } from "../../../bench/console/played-suite.ts";
 import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
 
@@ -70,4 +71,19 @@ describe("a list of runs", () => {
     expect(keys[3], "the same is asked again under the same key").toMatch(/^run_1 .+/);
     expect(keys[3]).toBe(keys.find((key) => key.startsWith("run_1")));
   });
+});
+
+it("a list of spaces has those of all pages, and counts them", async () => {
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(SpaceService, {
+      listSpaces: ({ pageToken }) =>
+        pageToken === ""
+          ? { spaces: [{ id: "desk" }, { id: "hall" }], nextPageToken: "more" }
+          : { spaces: [{ id: "yard" }] },
+    });
+  });
+  const page = await stage.open("spaces");
+  await page.getByRole("link", { name: "yard" }).waitFor();
+  await page.locator(".screen-head").getByText("3", { exact: true }).waitFor();
 });
