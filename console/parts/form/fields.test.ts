@@ -52,6 +52,17 @@ describe("a form from a schema (ORCH-12)", () => {
     expect(fieldsFrom(schema)).toMatchObject([{ name: "" }]);
   });
 
+  it("a default that does not fit writes nothing beside its own member", () => {
+    const bent = 'true,"payee":"mallory"';
+    const of = (type: string, required: string[] = []) =>
+      JSON.stringify({ properties: { paid: { type, default: bent } }, required });
+    expect(answer(of("boolean"), {})).toEqual({});
+    expect(() => answer(of("boolean", ["paid"]), {})).toThrow("paid is missing");
+    for (const type of ["number", "integer"]) expect(() => answer(of(type), {})).toThrow("paid is no number");
+    for (const type of ["string", "array"]) expect(answer(of(type), {})).toEqual({ paid: bent });
+    expect(answer(JSON.stringify({ properties: { paid: { enum: ["no"], default: bent } } }), {})).toEqual({});
+  });
+
   it("numbers are passed on as they were written", () => {
     const fields = fieldsFrom(approval);
     const entries = {

@@ -75,7 +75,7 @@ function entryFrom({ kind, choices, initial, isRequired }: Field): string {
     const index = choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(initial));
     return index >= 0 ? `${index}` : isRequired && choices.length === 1 ? "0" : "";
   }
-  if (initial === undefined) return "";
+  if (initial === undefined || (kind === "yes-no" && typeof initial !== "boolean")) return "";
   return typeof initial === "string" && kind !== "json" ? initial : JSON.stringify(initial);
 }
 
@@ -99,7 +99,7 @@ function jsonFrom({ name, title, kind, choices, isRequired }: Field, entry: stri
     return undefined;
   }
   if (kind === "choice") return JSON.stringify(choices[Number(entry)]);
-  if (kind === "yes-no") return entry;
+  if (kind === "yes-no") return `${entry === "true"}`;
   if (kind === "json" && !isJson(entry)) throw new Error(`${called} is no JSON: a text stands in quotes, as "yes"`);
   if (kind !== "json" && !Number.isFinite(Number(entry))) throw new Error(`${called} is no number`);
   return isJson(entry) ? entry : `${Number(entry)}`;
