@@ -43,6 +43,13 @@ export function followAudit(kinds: readonly AuditKind[]): FollowedAudit {
     events.unshift(...page.events.filter(({ sequence }) => sequence < followedFrom).reverse());
   }
 
+  async function* listAll(signal: AbortSignal) {
+    while (!isListed()) {
+      await listOlder(signal);
+      yield create(WatchAuditEventsResponseSchema); // has the page drawn
+    }
+  }
+
   return {
     events,
     get hasBegun() {
@@ -52,13 +59,11 @@ export function followAudit(kinds: readonly AuditKind[]): FollowedAudit {
       return isListed() && pageToken !== "";
     },
     async *open(signal) {
+      if (fromSequence !== undefined) yield* listAll(signal); // a watch that goes on may tell nothing for long
       const place = fromSequence === undefined ? {} : { fromSequence };
       for await (const message of clientOf(AuditService).watchAuditEvents({ filter, ...place }, { signal })) {
         yield message;
-        while (!isListed()) {
-          await listOlder(signal);
-          yield create(WatchAuditEventsResponseSchema); // has the page drawn
-        }
+        yield* listAll(signal);
       }
     },
     take({ update }) {

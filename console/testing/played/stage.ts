@@ -30,6 +30,14 @@ export async function openPlayedStage(routes: (router: ConnectRouter) => void): 
   };
 }
 
+/** As a browser does with a tab behind another one. */
+export async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate((hidden) => {
+    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+}
+
 export function noCalls(router: ConnectRouter): void {
   router.service(ToolCallService, { listToolCalls: () => ({ calls: [] }) });
 }

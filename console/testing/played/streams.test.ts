@@ -4,15 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
-import { noCalls, openPlayedStage, queuedRun } from "./stage.ts";
-
-/** As a browser does with a tab behind another one. */
-async function setHidden(page: Page, isHidden: boolean): Promise<void> {
-  await page.evaluate((hidden) => {
-    Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"));
-  }, isHidden);
-}
+import { noCalls, openPlayedStage, queuedRun, setHidden } from "./stage.ts";
 
 describe("streams", () => {
   it("of tabs behind another one take none of the browser's six connections, and go on when one looks", async () => {
