@@ -2,7 +2,6 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService, type WatchRunsRequestSchema, type WatchRunsResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { clientOf } from "../suite/connection.ts";
 import type { Followed } from "../suite/live.ts";
 
@@ -16,16 +15,17 @@ export interface RunsBook {
   remove(runId: string): void;
 }
 
-/** Keeps a book up to date: the runs are listed when the watch begins, and when it has missed something. */
+/**
+ * Keeps a book up to date: the runs are listed when the watch begins, and when it has missed something. It begins anew whenever it is
+ * opened, as one that went on would not tell which runs were deleted meanwhile.
+ */
 export function followRuns(
   filter: Omit<MessageInitShape<typeof WatchRunsRequestSchema>, "$typeName">,
   book: RunsBook,
 ): Followed<WatchRunsResponse> {
-  let fromSequence: bigint | undefined;
   return {
     async *open(signal) {
-      const from = fromSequence === undefined ? {} : { fromSequence };
-      for await (const message of clientOf(RunService).watchRuns({ ...filter, ...from }, { signal })) {
+      for await (const message of clientOf(RunService).watchRuns(filter, { signal })) {
         const { update } = message;
         if (update.case === "start" || update.case === "gap") await book.list(signal); // before it counts as taken
         yield message;
@@ -33,7 +33,6 @@ export function followRuns(
       throw new ConnectError("the stream ended", Code.Unavailable);
     },
     take({ update }) {
-      fromSequence = placeAfterUpdate(update, fromSequence);
       if (update.case === "deleted") book.remove(update.value.runId);
       if (update.case !== "event") return;
       const { run, runId } = update.value;

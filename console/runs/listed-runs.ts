@@ -2,6 +2,8 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService, type WatchRunsResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { firstOf } from "#runtime/rpc/paging/first-of.ts";
+import type { PageRequest } from "#runtime/rpc/paging/page.ts";
 import { msOf, wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import type { Followed } from "../suite/live.ts";
@@ -34,12 +36,15 @@ export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns
   let sorted: readonly Run[] | undefined = [];
   let nextPage: string | undefined;
   let isAsking = false;
+  let heldRuns = pageSize;
   let oldestMs = 0;
 
   const startTime = withinMs === undefined ? undefined : { startTime: timestampFromMs(Date.now() - withinMs) };
   const request = { ...filter, states: [...states], ...startTime };
-  const ask = (pageToken: string, signal?: AbortSignal) =>
-    clientOf(RunService).listRuns({ ...request, pageSize, pageToken }, signal ? { signal } : {});
+  async function ask(page: PageRequest, signal?: AbortSignal) {
+    const answer = await clientOf(RunService).listRuns({ ...request, ...page }, signal ? { signal } : {});
+    return { items: answer.runs, nextPageToken: answer.nextPageToken };
+  }
 
   function take(runs: readonly Run[]): void {
     for (const run of runs) byId.set(run.id, run);
@@ -53,11 +58,11 @@ export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns
 
   const followed = followRuns(request, {
     async list(signal) {
-      const { runs, nextPageToken } = await ask("", signal);
+      const { items, nextPageToken } = await firstOf(heldRuns, (page) => ask(page, signal));
       byId.clear(); // what changed among the older ones is not known
       nextPage = nextPageToken;
-      oldestMs = startOf(runs.at(-1));
-      take(runs);
+      oldestMs = startOf(items.at(-1));
+      take(items);
     },
     put(run) {
       if (isListed(run)) take([run]);
@@ -84,11 +89,12 @@ export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns
       if (isAsking || asked === undefined || asked === "") return false;
       isAsking = true;
       try {
-        const { runs, nextPageToken } = await ask(asked);
+        const { items, nextPageToken } = await ask({ pageSize, pageToken: asked });
         if (nextPage !== asked) return true; // listed anew meanwhile: this page is not the next one
         nextPage = nextPageToken;
-        oldestMs = Math.min(oldestMs, startOf(runs.at(-1)));
-        take(runs);
+        heldRuns += items.length;
+        oldestMs = Math.min(oldestMs, startOf(items.at(-1)));
+        take(items);
         return true;
       } finally {
         isAsking = false;

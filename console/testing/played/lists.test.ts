@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import { pageOfRuns } from "../../../bench/console/played-suite.ts";
-import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
+import { left, pageOfRuns } from "../../../bench/console/played-suite.ts";
+import { noCalls, openPlayedStage, quietRuns, setHidden } from "./stage.ts";
 
 describe("a list of runs", () => {
   it("finds words among runs that are older than its first page, and says meanwhile that it looks", async () => {
@@ -44,6 +44,33 @@ describe("a list of runs", () => {
     await page.locator(".run-row", { hasText: "Question 149," }).waitFor();
     await page.getByLabel("Words").fill("Question 3,");
     await page.locator(".run-row", { hasText: "Question 3," }).waitFor();
+  });
+
+  it("has no run that was deleted while its tab was hidden, and is as long as it was", async () => {
+    let isDeleted = false;
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        async *watchRuns(request, context) {
+          if (request.fromSequence === undefined) yield* quietRuns(request, context);
+          await left(context.signal);
+        },
+        listRuns({ pageSize, pageToken }) {
+          const { runs, nextPageToken } = pageOfRuns(1_000, pageSize, pageToken);
+          return { runs: runs.filter(({ id }) => !isDeleted || id !== "run_0"), nextPageToken };
+        },
+      });
+    });
+    const page = await stage.open("runs?words=Question+950");
+    const shown = (text: string) => page.locator(".run-row", { hasText: text }).count();
+    await expect.poll(() => shown("Question 950,")).toBe(1);
+    await setHidden(page, true);
+    isDeleted = true;
+    await setHidden(page, false);
+    await page.getByLabel("Words").fill("");
+    await expect.poll(() => shown("Question 0,")).toBe(0);
+    await expect.poll(() => shown("Question 1,")).toBe(1);
+    await page.getByText("999", { exact: true }).waitFor({ timeout: 5_000 });
   });
 
   it("runs each again once, though an answer was lost and another refused", async () => {

@@ -1,0 +1,1 @@
+function e(e,n){return t(e,`start`)?e.value.nextSequence:t(e,`gap`)?e.value.lastSequence+1n:t(e,`event`)?BigInt(e.value.sequence)+1n:n}function t(e,t){return e.case===t}export{e as t};
