@@ -1,7 +1,5 @@
-import { useRef } from "preact/hooks";
 import type { Run } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { Fault } from "../parts/notice.tsx";
 import { counted } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
@@ -10,10 +8,16 @@ import { goingOn } from "./states.tsx";
 import { logFileFrom, saveFile } from "./timeline/log-file.ts";
 import { readLog } from "./timeline/read-log.ts";
 
+interface ChosenRunsProps {
+  runs: readonly Run[];
+  /** Of each choice, by run: under its key, what was asked and not answered is done once. */
+  keys: ReadonlyMap<string, string>;
+  onDone: (runId: string) => void;
+}
+
 /** What is done with many runs at once. Where one of them is refused, the rest is done all the same, and it stays chosen. */
-export function ChosenRuns({ runs, onDone }: { runs: readonly Run[]; onDone: (runId: string) => void }) {
+export function ChosenRuns({ runs, keys, onDone }: ChosenRunsProps) {
   const { isBusy, fault, run: act } = useActing();
-  const keys = useRef(new Map<string, string>()); // of what was asked and not answered
   if (runs.length === 0) return null;
   const open = runs.filter(({ state }) => goingOn.includes(state));
   const each = (chosen: readonly Run[], doIt: (run: Run) => Promise<unknown>) => () =>
@@ -24,12 +28,9 @@ export function ChosenRuns({ runs, onDone }: { runs: readonly Run[]; onDone: (ru
     });
   const service = clientOf(RunService);
   const cancel = each(open, ({ id }) => service.cancelRun({ runId: id, reason: "canceled in the console" }));
-  const again = each(runs, async ({ id }) => {
-    const idempotencyKey = keys.current.get(id) ?? randomName();
-    keys.current.set(id, idempotencyKey);
-    await service.forkRun({ runId: id, atSequence: 0, idempotencyKey });
-    keys.current.delete(id);
-  });
+  const again = each(runs, ({ id }) =>
+    service.forkRun({ runId: id, atSequence: 0, idempotencyKey: keys.get(id) ?? "" }),
+  );
   const save = () =>
     act(async () => {
       const lines: string[] = [];

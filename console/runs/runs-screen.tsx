@@ -1,5 +1,7 @@
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { type Run, RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
+import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
@@ -22,23 +24,29 @@ export function RunsScreen() {
   const { model: listed, fault } = useFollowed(filterKey, () => listRuns(filter));
   const drawn = useSignal(0);
   drawn.value; // read: older pages come between
+  const asksAgain = useRef<ReturnType<typeof setTimeout>>(undefined);
   useClock(
     1_000,
     listed.runs.some(({ state }) => goingOn.includes(state)),
   );
-  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const chosen = useSignal<ReadonlyMap<string, string>>(new Map());
   const shown = words === "" ? listed.runs : listed.runs.filter((run) => matches(run, words));
   const more = () => {
     void listed.more().then(
       (isMore) => {
         if (isMore) drawn.value += 1;
       },
-      () => {}, // asked for again when the list is drawn; the stream tells what is wrong
+      () => {
+        clearTimeout(asksAgain.current);
+        asksAgain.current = setTimeout(() => {
+          drawn.value += 1; // asks for it again; the stream tells what is wrong
+        }, 2_000);
+      },
     );
   };
   const toggle = (id: string) => {
-    const next = new Set(chosen.value);
-    if (!next.delete(id)) next.add(id);
+    const next = new Map(chosen.value);
+    if (!next.delete(id)) next.set(id, randomName());
     chosen.value = next;
   };
   return (
@@ -66,8 +74,9 @@ export function RunsScreen() {
       </div>
       <ChosenRuns
         runs={shown.filter(({ id }) => chosen.value.has(id))}
+        keys={chosen.value}
         onDone={(id) => {
-          const next = new Set(chosen.value);
+          const next = new Map(chosen.value);
           next.delete(id);
           chosen.value = next;
         }}

@@ -73,6 +73,48 @@ describe("a list of runs", () => {
     await page.getByText("999", { exact: true }).waitFor({ timeout: 5_000 });
   });
 
+  it("goes on looking for words when a page of it was refused", async () => {
+    let refusals = 1;
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        watchRuns: quietRuns,
+        listRuns({ pageSize, pageToken }) {
+          if (pageToken === "400" && refusals-- > 0) throw new ConnectError("cut off", Code.Unavailable);
+          return pageOfRuns(1_000, pageSize, pageToken);
+        },
+      });
+    });
+    const page = await stage.open("runs?words=Question+950");
+    await page.locator(".run-row", { hasText: "Question 950," }).waitFor({ timeout: 10_000 });
+  });
+
+  it("runs one again under another key when it was left out of the choice meanwhile", async () => {
+    const keys: string[] = [];
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        watchRuns: quietRuns,
+        listRuns: ({ pageSize, pageToken }) => pageOfRuns(2, pageSize, pageToken),
+        forkRun({ idempotencyKey }) {
+          keys.push(idempotencyKey);
+          throw new ConnectError("cut off after it was stored", Code.Internal);
+        },
+      });
+    });
+    const page = await stage.open("runs");
+    const again = page.getByRole("button", { name: "run again" });
+    await page.getByLabel("choose run run_0").check();
+    await again.click();
+    await expect.poll(() => keys.length).toBe(1);
+    await page.getByRole("alert").getByText("cut off").waitFor();
+    await page.getByLabel("choose run run_0").uncheck();
+    await page.getByLabel("choose run run_0").check();
+    await again.click();
+    await expect.poll(() => keys.length).toBe(2);
+    expect(keys[1]).not.toBe(keys[0]);
+  });
+
   it("runs each again once, though an answer was lost and another refused", async () => {
     const keys: string[] = [];
     await using stage = await openPlayedStage((router) => {
