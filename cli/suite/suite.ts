@@ -4,7 +4,7 @@
 // each waits for what it needs.
 
 import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, resolve, sep } from "node:path";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { isErrno } from "#runtime/failure/errno.ts";
@@ -79,10 +79,10 @@ export async function openSuite(options: SuiteOptions): Promise<Suite> {
   }
 }
 
-/** A full disk, a file in a folder's place, another user's folder. The system does not name the file for which a disk has no room. */
-function isOfDirectory(directory: string, error: unknown): boolean {
-  if (!(error instanceof Error && "syscall" in error)) return false;
-  return isErrno(error, "ENOSPC") || ("path" in error && String(error.path).startsWith(directory));
+/** A full disk, a file in a folder's place, another user's folder: as far as the system names the file, and it is one of the directory. */
+export function isOfDirectory(directory: string, error: unknown): boolean {
+  if (!(error instanceof Error && "syscall" in error && "path" in error) || isErrno(error, "EMFILE")) return false;
+  return error.path === directory || String(error.path).startsWith(directory + sep);
 }
 
 async function openSuiteIn(directory: string, options: SuiteOptions): Promise<Suite> {
