@@ -3,7 +3,7 @@ import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { isForPeople } from "#runtime/content/questions.ts";
 import { msOf } from "../parts/words.ts";
-import { clientOf, personalSignal } from "../suite/connection.ts";
+import { clientOf, noteAnswer, personalSignal } from "../suite/connection.ts";
 
 /** How often it is asked what waits, in ms: the contract has no watch of it. */
 export const inboxMs = 2_000;
@@ -36,6 +36,7 @@ export async function listWaitingCalls(signal: AbortSignal, sessionId = ""): Pro
       { sessionId, states, pageSize: 1_000, pageToken },
       { signal },
     );
+    noteAnswer(); // on a slow way, all of them take long
     calls.push(...page.calls);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");

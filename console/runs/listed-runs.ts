@@ -5,7 +5,7 @@ import { RunService, type WatchRunsResponse } from "#gen/toolbus/run/v1/run_serv
 import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import type { PageRequest } from "#runtime/rpc/paging/page.ts";
 import { msOf, wordFrom } from "../parts/words.ts";
-import { clientOf } from "../suite/connection.ts";
+import { clientOf, noteAnswer } from "../suite/connection.ts";
 import type { Followed } from "../suite/live.ts";
 import { followRuns } from "./followed-runs.ts";
 
@@ -43,6 +43,7 @@ export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns
   const request = { ...filter, states: [...states], ...startTime };
   async function ask(page: PageRequest, signal?: AbortSignal) {
     const answer = await clientOf(RunService).listRuns({ ...request, ...page }, signal ? { signal } : {});
+    noteAnswer(); // on a slow way, many take long
     return { items: answer.runs, nextPageToken: answer.nextPageToken };
   }
 

@@ -1,7 +1,7 @@
 // The way to the suite that served this page. What it is asked is the contract that every client has.
 
 import type { DescService } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
+import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import { effect, type Signal, signal } from "@preact/signals";
 import { type Connection, openConnection } from "../../sdk/typescript/client/connection.ts";
 import { errorOf, isPassing } from "../../sdk/typescript/client/error.ts";
@@ -66,7 +66,17 @@ export function clientOf<S extends DescService>(service: S): Client<S> {
   return connection.client(service);
 }
 
+/** For how long an answer is waited for before the suite counts as one that may not be reached, in ms. */
+const firstSilentMs = 10_000;
+
+/** The same after it was waited for in vain, each time for longer: the way may be slow. */
+const mostSilentMs = 60_000;
+
+/** Why what was asked is given up. */
+const askedAnew = new ConnectError("it is asked anew", Code.Canceled);
+
 let answeredMs = 0;
+let silentMs = firstSilentMs;
 let isSilent = false;
 let asking = new AbortController();
 
@@ -75,31 +85,46 @@ export function untilSilence(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, asking.signal]);
 }
 
-/** Notes that what was asked then has waited for long. A suite that answered nothing else meanwhile is not reached. */
-export function noteSilence(sinceMs: number): void {
-  if (answeredMs >= sinceMs) return;
-  unreachableSince.value ??= sinceMs;
-  askAnew(true);
+/** Waits for the answer of what is asked now; gives what ends that. A suite that answers nothing for long, nor anything else, is not reached. */
+export function awaitAnswer(): () => void {
+  let sinceMs = Date.now();
+  let timer = setTimeout(look, silentMs);
+  function look(): void {
+    if (answeredMs > sinceMs) {
+      sinceMs = Date.now();
+      timer = setTimeout(look, silentMs);
+      return;
+    }
+    unreachableSince.value ??= sinceMs;
+    silentMs = Math.min(2 * silentMs, mostSilentMs);
+    askAnew(true);
+  }
+  return () => clearTimeout(timer);
 }
 
-/** Notes that the suite has answered. */
+/** Notes that the suite has answered, be it with a part, or a refusal. */
 export function noteAnswer(): void {
   answeredMs = Date.now();
+  silentMs = firstSilentMs;
   unreachableSince.value = undefined;
   if (isSilent) askAnew(false); // streams may be held by a gateway that is silent still
 }
 
 function askAnew(silent: boolean): void {
   isSilent = silent;
-  asking.abort();
+  asking.abort(askedAnew);
   asking = new AbortController();
 }
 
 /** Notes what was thrown instead of an answer, and gives its words; nothing for what passes by itself, which is told once for all. */
 export function noteFailure(thrown: unknown): string | undefined {
+  if (thrown === askedAnew) return undefined;
   const error = errorOf(thrown);
   if (error.code === "unauthenticated") refusedKey.value = error.message;
-  if (!isPassing(thrown)) return error.message;
+  if (!isPassing(thrown)) {
+    noteAnswer();
+    return error.message;
+  }
   unreachableSince.value ??= Date.now();
   return undefined;
 }

@@ -1,9 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { noteAnswer, noteFailure, noteSilence, untilSilence } from "./connection.ts";
-
-/** For how long an answer is waited for before the suite counts as one that may not be reached, in ms. */
-const silentMs = 10_000;
+import { awaitAnswer, noteAnswer, noteFailure, untilSilence } from "./connection.ts";
 
 /** How long what is asked once waits for a suite that was not reached, in ms. */
 const missedMs = 2_000;
@@ -36,8 +33,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
       if (isAsking || signal.aborted) return;
       isAsking = true;
       let isMissed = false;
-      const askedMs = Date.now();
-      const silence = setTimeout(() => noteSilence(askedMs), silentMs);
+      const endWait = awaitAnswer();
       try {
         const answer = await ask(untilSilence(signal));
         noteAnswer();
@@ -48,7 +44,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
         if (!signal.aborted) fault.value = noteFailure(error);
         isMissed = fault.value === undefined;
       } finally {
-        clearTimeout(silence);
+        endWait();
         isAsking = false;
       }
       const waitMs = everyMs || (isMissed ? missedMs : 0);

@@ -1,6 +1,7 @@
 // A suite that takes what it is asked and answers nothing, as one that is frozen (ORCH-12).
 
 import { expect, it } from "vitest";
+import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { left } from "../../../bench/console/played-suite.ts";
@@ -13,6 +14,12 @@ it("is told as not reached, and what was followed there is followed elsewhere", 
       async listToolCalls(_request, { signal }) {
         if (isFrozen) await left(signal);
         return { calls: [] };
+      },
+    });
+    router.service(AuditService, {
+      async listAuditEvents(_request, { signal }) {
+        if (isFrozen) await left(signal);
+        return {};
       },
     });
     router.service(RunService, {
