@@ -10,7 +10,7 @@ import { Fault } from "../parts/notice.tsx";
 import { isAt, linkTo } from "../parts/place.ts";
 import { clockOf, msOf } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
-import { clientOf, hasCallKey } from "../suite/connection.ts";
+import { clientOf, hasCallKey, sameUser } from "../suite/connection.ts";
 import { type AnswerKind, noteAnswered } from "./card/answered.tsx";
 import { AskedArguments } from "./card/asked-arguments.tsx";
 import { AskedWhom, expiryText } from "./card/asked-whom.tsx";
@@ -24,9 +24,10 @@ export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: 
   const { isBusy, fault, run } = useActing();
   const submissionId = useRef(randomName());
   const answer = async (outcome: Outcome, kind: AnswerKind) => {
+    const isSameUser = sameUser();
     const isTaken = await run(() => submit(call, submissionId.current, outcome));
     if (isTaken) {
-      noteAnswered(call, kind);
+      if (isSameUser()) noteAnswered(call, kind);
       onAnswered(kind);
     }
     return isTaken;

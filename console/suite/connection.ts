@@ -16,9 +16,22 @@ export const refusedKey = signal<string>();
 export function personalSignal<T>(empty: T): Signal<T> {
   const held = signal(empty);
   effect(() => {
-    if (refusedKey.value !== undefined) held.value = empty;
+    refusedKey.value; // read: what an answer brought late is forgotten when the next key is taken
+    held.value = empty;
   });
   return held;
+}
+
+let user = {};
+effect(() => {
+  refusedKey.value; // read
+  user = {};
+});
+
+/** Gives what tells later whether nobody was asked for a key since. */
+export function sameUser(): () => boolean {
+  const then = user;
+  return () => user === then;
 }
 
 /** Since when the suite has not been reached, in ms of the clock; undefined while it answers. */

@@ -1,3 +1,3 @@
-import{Mt as e,Nt as t,Q as n,t as r,x as i}from"./first.js";var a=/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;function o(e){return e.replaceAll(`\r
+import{Nt as e,Pt as t,Q as n,t as r,x as i}from"./first.js";var a=/(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;function o(e){return e.replaceAll(`\r
 `,`
 `).replace(a,s)}function s(e){let t=e.charCodeAt(0);return t===127?`␡`:t<32?String.fromCharCode(9216+t):`�`}var c=[`title`,`aria-label`];function l(){let{vnode:e}=t;t.vnode=t=>{let{type:n,props:r}=t;if(typeof r==`string`)Object.assign(t,{props:o(r)});else if(typeof n==`string`)for(let e of c)u(r,e);e?.(t)}}function u(e,t){let n=e[t];typeof n==`string`&&(e[t]=o(n))}var d=document.getElementById(`app`);if(!d)throw Error(`the page has no place for the console`);l(),await n(),e(i(r,{}),d);

@@ -79,4 +79,52 @@ describe("a key", () => {
     expect(await page.locator("body").textContent()).not.toContain("of_ann");
     expect(await page.locator("nav .count").count(), "nobody has said that something waits for him").toBe(0);
   });
+
+  it.each(["before", "after"])(
+    "SEC-2 of another principal, given %s the last one's answer was taken, shows nothing of it",
+    async (when) => {
+      const call = { callId: "call_1", tool: "confirm_of_ann", agent: "shop", state: ToolCallState.WAITING };
+      let take = () => {};
+      const taken = new Promise<void>((resolve) => {
+        take = resolve;
+      });
+      let isAsked = false;
+      await using stage = await openPlayedStage((router) => {
+        router.service(ToolCallService, {
+          listToolCalls: (_request, { requestHeader }) => ({
+            calls:
+              requestHeader.get("authorization") === "Bearer ann"
+                ? [{ ...call, executionType: ExecutionType.SPACE }]
+                : [],
+          }),
+        });
+        router.service(SpaceService, {
+          async answerToolCall() {
+            isAsked = true;
+            await taken;
+            return {};
+          },
+        });
+      });
+      const page = await stage.open("inbox");
+      await page.evaluate(() => sessionStorage.setItem("toolbus-key", "ann"));
+      await page.reload();
+      await page.getByLabel("Answer").fill("1");
+      await page.getByRole("button", { name: "answer" }).click();
+      await expect.poll(() => isAsked).toBe(true);
+      const isAnswered = page.waitForResponse(/AnswerToolCall/);
+      const settle = async () => {
+        take();
+        await (await isAnswered).finished();
+        await page.waitForTimeout(200);
+      };
+      await page.getByRole("button", { name: "leave" }).click();
+      await page.getByLabel("Your key").fill("bob");
+      if (when === "after") await settle();
+      await page.getByRole("button", { name: "enter" }).click();
+      await page.getByText("Nothing waits for you").waitFor();
+      if (when === "before") await settle();
+      expect(await page.locator("body").textContent()).not.toContain("of_ann");
+    },
+  );
 });
