@@ -25,7 +25,6 @@ export function useFollowed<T, M extends Followed<T>>(
   const version = useSignal(0);
   const model = useMemo(create, [id]);
   useEffect(() => {
-    fault.value = undefined;
     let closing = new AbortController();
     const frames = createFrames(() => {
       version.value += 1;
@@ -33,6 +32,7 @@ export function useFollowed<T, M extends Followed<T>>(
     const followInSight = () => {
       closing.abort();
       closing = new AbortController();
+      fault.value = undefined;
       if (document.hidden) return;
       void follow(model, closing.signal, frames.request, (text) => {
         fault.value = text;

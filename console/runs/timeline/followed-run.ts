@@ -26,6 +26,7 @@ export function followRun(runId: string): FollowedRun {
       return deltaCount;
     },
     async *open(signal) {
+      if (place.hasEnded) return;
       yield* clientOf(RunService).watchRun({ runId, includeDeltas: true, ...place.next() }, { signal });
       if (!place.hasEnded) throw new ConnectError("the stream ended before the run", Code.Unavailable);
     },

@@ -34,6 +34,35 @@ describe("streams", () => {
     await expect.poll(() => open).toBe(1);
   });
 
+  it("of a run that has ended are not opened again, and what was refused is not told when one looks again", async () => {
+    let opened = 0;
+    let isRefused = true;
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        async *watchRun(request) {
+          opened += 1;
+          if (isRefused) throw connectError("permission_denied", "not yours", { reason: "PRINCIPAL_NOT_OWNER" });
+          const { value: first } = await queuedRun(request, { signal: AbortSignal.abort() }).next();
+          if (first) yield first;
+          const value = { runId: "run_0", sequence: 1, event: { case: "ended", value: {} } } as const;
+          yield { update: { case: "event" as const, value } };
+        },
+      });
+    });
+    const page = await stage.open("runs/run_0");
+    await page.getByRole("alert").getByText("not yours").waitFor({ timeout: 9_000 });
+    await setHidden(page, true);
+    isRefused = false;
+    await setHidden(page, false);
+    await page.getByRole("heading", { name: "Run of clerk" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    await setHidden(page, true);
+    await setHidden(page, false);
+    await page.waitForTimeout(500);
+    expect(opened).toBe(2);
+  });
+
   it("SEC-6 refused for a share, which is passing, are opened again", async () => {
     let refusals = 0;
     await using stage = await openPlayedStage((router) => {
