@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { freePort } from "../../examples/free-port.ts";
 import { openBenchSuite } from "../measuring/bench-suite.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 
 const SDK = fileURLToPath(new URL("../../sdk/python/toolbus_sdk", import.meta.url));
 

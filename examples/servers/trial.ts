@@ -8,7 +8,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Connection } from "../../cli/connection.ts";

@@ -9,7 +9,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
 import { freePorts } from "../../examples/free-port.ts";
 import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
-import { openChildProcess } from "../lifecycle/child-process.ts";
+import { openChildProcess } from "../lifecycle/child-process/child-process.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
 import { connectOnce } from "./credentials/connect.ts";

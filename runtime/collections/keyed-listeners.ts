@@ -1,5 +1,5 @@
 import { unlessAborted } from "../time/unless-aborted.ts";
-import { TransientMap } from "./transient-map.ts";
+import { TransientMap } from "./maps/transient-map.ts";
 
 /** Listeners, each for the changes of one key. */
 export class KeyedListeners<Told extends unknown[] = []> {

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../time/until.ts";
+import { type ChildProcess, openChildProcess } from "./child-process/child-process.ts";
 import type { ChildConfinement } from "./child-process/confinement.ts";
-import { type ChildProcess, openChildProcess } from "./child-process.ts";
 import { openConfinement, tryConfinement } from "./open-confinement.ts";
 
 const canary = `canary-${process.pid}`;

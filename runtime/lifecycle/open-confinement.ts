@@ -5,9 +5,9 @@ import type { ConfinementConfig } from "../config/confinement.ts";
 import { packagesDirectory, programDirectory, userCache } from "../config/places.ts";
 import { messageFromUnknown } from "../failure/failure.ts";
 import { LocalFailure } from "../failure/local-failure.ts";
+import { openChildProcess } from "./child-process/child-process.ts";
 import type { Confinement } from "./child-process/confinement.ts";
 import { textFromExit } from "./child-process/exit.ts";
-import { openChildProcess } from "./child-process.ts";
 import type { Logger } from "./logger.ts";
 
 /** Whether this machine can confine children, and if not, why not. */

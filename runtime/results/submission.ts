@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type ToolResult, ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Taker } from "../collections/own-turn.ts";
+import type { Taker } from "../collections/turns/own-turn.ts";
 import { refuse } from "../failure/failure.ts";
-import { faultOfJson } from "../schema/json-turn.ts";
+import { faultOfJson } from "../schema/json/json-turn.ts";
 import { errorResult } from "./error-result.ts";
 
 export interface Submission {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
-import type { Taker } from "../collections/own-turn.ts";
+import type { Taker } from "../collections/turns/own-turn.ts";
 
 /** Who calls when nobody was authenticated: everyone on this machine. */
 export const LOCAL_PRINCIPAL = "local";

@@ -38,7 +38,7 @@ import { createMcpDoor } from "./mcp/mcp-door.ts";
 import { McpSessions } from "./mcp/revisions/sessions.ts";
 import { HeldCalls } from "./mcp/tasks/held-calls.ts";
 import type { Door } from "./plain/door.ts";
-import { createLoginPaths } from "./plain/logins.ts";
+import { createLoginPaths } from "./plain/logins/logins.ts";
 import { createPlainPaths } from "./plain/plain-paths.ts";
 import { followStorageFaults } from "./plain/storage-faults.ts";
 import { createToolCallDoor } from "./plain/tool-calls.ts";

@@ -5,8 +5,8 @@ import { OtherInstances } from "#runtime/bus/ownership/instances/other-instances
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import type { ResourceLimits } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
-import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openConfinement } from "#runtime/lifecycle/open-confinement.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";

@@ -14,7 +14,7 @@ test("each test file belongs to exactly one project, but for those that need a b
 
 test("a test that starts a process, or whose harness does, is not pure", () => {
   expect(broker).toContain("runtime/bus/bus.test.ts");
-  expect(broker).toContain("runtime/lifecycle/child-process.test.ts");
+  expect(broker).toContain("runtime/lifecycle/child-process/child-process.test.ts");
   expect(system).toContain("test/system/operation/up.test.ts");
   expect(system, "through bench/").toContain("test/system/runs/parked.test.ts");
 });

@@ -1,4 +1,4 @@
-import { RoundRobinQueue } from "../../collections/round-robin-queue.ts";
+import { RoundRobinQueue } from "../../collections/turns/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { firstSince } from "../streams/append.ts";

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { installerEnvironment } from "../../config/platform-environment.ts";
+import { openChildProcess } from "../../lifecycle/child-process/child-process.ts";
 import { textFromExit } from "../../lifecycle/child-process/exit.ts";
-import { openChildProcess } from "../../lifecycle/child-process.ts";
 
 export interface RunOptions {
   searchPath?: string | undefined;

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../collections/bounded-map.ts";
+import { BoundedMap } from "../../collections/maps/bounded-map.ts";
 import { openEnding } from "../../time/ending.ts";
 import type { Bus } from "../bus.ts";
 import type { BucketName } from "../declarations/declarations.ts";

@@ -1,7 +1,7 @@
 import { type ApiError, JetStreamApiError, JetStreamError } from "@nats-io/jetstream";
 import { errors, type Msg, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
-import { TransientMap } from "../../collections/transient-map.ts";
+import { TransientMap } from "../../collections/maps/transient-map.ts";
 import { openInbox } from "../credentials/inbox.ts";
 import type { Link } from "../link/link.ts";
 import { listen } from "../link/listen.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { RoundRobinQueue } from "../../collections/round-robin-queue.ts";
+import { RoundRobinQueue } from "../../collections/turns/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";

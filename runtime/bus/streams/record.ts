@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../collections/bounded-map.ts";
+import { BoundedMap } from "../../collections/maps/bounded-map.ts";
 
 /** A record of a store, as far as it has to be named. */
 export interface RecordPlace {

@@ -17,7 +17,7 @@ export interface GroupEndOptions {
   terminationGraceMs: number;
 }
 
-/** How a child and its group end, by themselves or because they are told to: child-1, child-2 and child-3 of `../child-process.ts`. */
+/** How a child and its group end, by themselves or because they are told to: child-1, child-2 and child-3 of `./child-process.ts`. */
 export class GroupEnd {
   /** Resolves when the process has exited and its group is killed; never rejects. */
   readonly exited: Promise<ChildExit>;

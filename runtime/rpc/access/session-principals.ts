@@ -1,5 +1,5 @@
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { isFailure, unlessMissing } from "#runtime/failure/failure.ts";
 
 const KNOWN_PRINCIPALS = 10_000;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Piscina } from "piscina";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
-import { RoundRobinQueue } from "#runtime/collections/round-robin-queue.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
+import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import { moduleBeside } from "#runtime/config/places.ts";
 import { createThreadPool } from "#runtime/lifecycle/node/thread-pool.ts";
 import type { Finding, Question } from "./checker.ts";

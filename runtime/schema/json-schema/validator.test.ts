@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { maxValues } from "../json-size.ts";
+import { maxValues } from "../json/json-size.ts";
 import { faultOfUse } from "../unusable.ts";
 import { createValidator } from "./validator.ts";
 

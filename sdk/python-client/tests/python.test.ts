@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const library = join(root, "sdk/python-client");

@@ -1,6 +1,6 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { CallerService, type WatchCallerResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { type Connection, randomName } from "./connection.ts";
 import { errorOf } from "./error.ts";
 import { type KeptStream, keepStream } from "./kept-stream.ts";

@@ -5,7 +5,7 @@ import { WatchProvidedToolsResponseSchema } from "#gen/toolbus/provider/v1/tool_
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { refusedSources } from "#runtime/rpc/without-sources.ts";
+import { refusedSources } from "#runtime/rpc/watching/without-sources.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { toolsFromDeclaration } from "../declarations/declaration.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { type Submission, wonBy } from "#runtime/results/submission.ts";
 import { DEFAULT_TIMINGS } from "#runtime/rpc/nats/call/timings.ts";
 import { delay } from "#runtime/time/delay.ts";

@@ -14,7 +14,7 @@
 import { existsSync } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerFailure, answerJson } from "../plain/exchange.ts";

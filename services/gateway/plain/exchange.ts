@@ -4,8 +4,8 @@ import { type Failure, type FailureCode, messageFromUnknown, refuse } from "#run
 import { Reply, signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type HttpRequest, type HttpResponse, senderOf, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { type Caller, callerKey } from "#runtime/rpc/identity.ts";
-import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json-size.ts";
-import { turnForJson } from "#runtime/schema/json-turn.ts";
+import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtime/schema/json/json-size.ts";
+import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 
 /** Who asks by plain HTTP, for the call that is made for it. */
 export function valuesOf(caller: Caller): ContextValues {

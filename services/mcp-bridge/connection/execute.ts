@@ -6,7 +6,7 @@ import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
-import { parseToolArguments } from "#runtime/schema/tool-arguments.ts";
+import { parseToolArguments } from "#runtime/schema/tools/tool-arguments.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";

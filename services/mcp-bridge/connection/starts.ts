@@ -1,7 +1,7 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import { programOf } from "../servers/start-time.ts";

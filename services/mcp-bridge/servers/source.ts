@@ -3,7 +3,7 @@ import { AuthGrant, type McpServer, McpServerSchema, Share } from "#gen/toolbus/
 import { waysOfDurations } from "#runtime/agent-file/agent-spelling.ts";
 import { serverFromConfig } from "#runtime/agent-file/server-from-config.ts";
 import { isWrittenFlat, pathInFile } from "#runtime/agent-file/server-spelling.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { faultsOfServerHeaders, type ServerFault } from "#runtime/config/run-servers.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { programOf } from "../../../test/harness/programs.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
+import { maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 import { callThrough, openConnection } from "./connection.ts";
 import { openLargeServer } from "./servers/large-server.ts";
 

@@ -6,8 +6,8 @@ import {
   ProvidedResultSchema,
 } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 
 /** As a server gave it: no field needs to be of the form that MCP wants. */
 type Answer = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
+import { mayLoseDigits, parseExactly } from "#runtime/schema/json/exact-json.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 
 /** A channel of JSON texts, one message each: open, send, receive, close. */
 export interface Channel {

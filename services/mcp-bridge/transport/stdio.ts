@@ -1,6 +1,6 @@
 import { refuse } from "#runtime/failure/failure.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { transportFromChannel } from "./channel.ts";
 import type { TransportModule } from "./module.ts";
 

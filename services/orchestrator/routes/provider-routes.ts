@@ -6,7 +6,7 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { untilWatchEnds } from "#runtime/rpc/watching/constant.ts";
-import { refusedSources } from "#runtime/rpc/without-sources.ts";
+import { refusedSources } from "#runtime/rpc/watching/without-sources.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { callSubAgent, type FollowOptions } from "../runs/sub-agents/follow.ts";

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { Effect, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ResultStore } from "#runtime/results/store/store.ts";
-import { type BuiltInDefinition, builtInArguments, builtInTool } from "#runtime/schema/built-in-tool.ts";
+import { type BuiltInDefinition, builtInArguments, builtInTool } from "#runtime/schema/tools/built-in-tool.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Memory } from "../memory/memory.ts";
 import type { Messages } from "../messages/messages.ts";

@@ -6,7 +6,7 @@ import { isOwner } from "#runtime/failure/session-owner.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf } from "#runtime/rpc/identity.ts";
 import { untilWatchEnds } from "#runtime/rpc/watching/constant.ts";
-import { refusedSources } from "#runtime/rpc/without-sources.ts";
+import { refusedSources } from "#runtime/rpc/watching/without-sources.ts";
 import type { Rooms } from "../built-ins/built-in.ts";
 
 /** The built-in tools as a provider like any other. They belong to no source and never change. */

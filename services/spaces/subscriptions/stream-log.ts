@@ -7,7 +7,7 @@ import { appendFenced } from "#runtime/bus/streams/append.ts";
 import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { SpaceLog } from "../space/space-log.ts";
 import { emptySpace, eventAt, foldEvent, type SpaceState } from "../space/space-state.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
-import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import type { ChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";

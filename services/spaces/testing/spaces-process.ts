@@ -1,4 +1,4 @@
-import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { TestBus } from "../../../test/harness/bus.ts";
 import { programOf } from "../../../test/harness/programs.ts";
 

@@ -1,8 +1,8 @@
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
-import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
+import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";

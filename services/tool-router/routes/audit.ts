@@ -1,7 +1,7 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { RoundRobinQueue } from "#runtime/collections/round-robin-queue.ts";
+import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, isServiceItself, principalOf } from "#runtime/rpc/identity.ts";
 import { sizeOfPage } from "#runtime/rpc/paging/page.ts";

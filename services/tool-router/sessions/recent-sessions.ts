@@ -1,6 +1,6 @@
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { SessionRecord } from "./session-record.ts";
 

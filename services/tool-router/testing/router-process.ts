@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 
 /** A router under a name of its own as a process, which can be killed. */
 export async function openRouterProcess(env: Record<string, string>, name: string): Promise<ChildProcess> {

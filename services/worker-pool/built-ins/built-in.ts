@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import type { BuiltinPolicy, Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ResourceLimits } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
-import type { ResourceLimits } from "#runtime/lifecycle/child-process.ts";
-import { type BuiltInDefinition, builtInArguments, builtInTool } from "#runtime/schema/built-in-tool.ts";
+import { type BuiltInDefinition, builtInArguments, builtInTool } from "#runtime/schema/tools/built-in-tool.ts";
 
 export interface BuiltInCall {
   /** From the catalogue, by way of the router; nothing of it comes from the model. */

@@ -1,5 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
 
 /** A JSON text as one line. Its line ends stand between its tokens, never inside of a string: as blanks they mean the same. */
 export function lineOfJson(text: string): string {

@@ -1,9 +1,9 @@
 import { basename, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import type { ToolFile, ToolFunction } from "./tool-file.ts";
 
 /** Reads files without running them; one entry for each, in their order. Whatever a file contains, it never rejects. */

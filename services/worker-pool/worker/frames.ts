@@ -1,7 +1,7 @@
 // The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
 
+import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../calls/answer.ts";
 import { jsonFrom, lineOfJson } from "../calls/json-line.ts";
 

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure } from "#runtime/failure/failure.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerLimits } from "../config.ts";

@@ -9,7 +9,7 @@
 // WORKER6  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
 
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import type { ChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { Answer } from "../calls/answer.ts";
 import { requireFit } from "../calls/json-line.ts";

@@ -21,7 +21,7 @@ const schema = testsOf("services/worker-pool/inspector/tests/test_schema.py");
 const docstring = testsOf("services/worker-pool/inspector/tests/test_docstring.py");
 const sdkWorker = testsOf("sdk/python/tests/test_worker.py");
 const sdkTogether = testsOf("sdk/python/tests/test_calls_together.py");
-const childProcess = testsOf("runtime/lifecycle/child-process.test.ts");
+const childProcess = testsOf("runtime/lifecycle/child-process/child-process.test.ts");
 const logger = testsOf("runtime/lifecycle/logger.test.ts");
 
 export const work: Proofs = {

@@ -5,7 +5,7 @@ import { type Bus, type BusOptions, openBus } from "#runtime/bus/bus.ts";
 import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { findNatsServer } from "#runtime/bus/nats-server/find/find-nats-server.ts";
-import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { freePorts } from "../../../examples/free-port.ts";
 import { busUsers } from "../../../services/bus-users.ts";

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 
 test("DOOR-5 the library for TypeScript plays all cases, straight and over connections that are cut", async () => {
   const main = fileURLToPath(new URL("../../../sdk/cases/main.ts", import.meta.url));

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { openConnection } from "../../../cli/connection.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 import { openNewClient, openOldClient, type Where } from "./fixtures/clients.ts";

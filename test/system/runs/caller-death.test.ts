@@ -6,7 +6,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { openProxy } from "../../harness/proxy/proxy.ts";
 import { openTestSuite } from "../../harness/suite.ts";

@@ -12,7 +12,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
-import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
+import type { ChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { findPlaces, type Places, type ProviderName, startProvider } from "../../../examples/providers/start.ts";
 import { projectRoot } from "../../architecture/source-files.ts";

@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../../collections/bounded-map.ts";
+import { BoundedMap } from "../../../collections/maps/bounded-map.ts";
 import { delay } from "../../../time/delay.ts";
 import type { Bus } from "../../bus.ts";
 import { type OwnerEntry, readEntry } from "./entry.ts";

@@ -1,5 +1,5 @@
 // A parent to be killed: opens a child with a grandchild that ignores SIGTERM and one in a session of its own, tells their ids, and waits for its end.
-import { openChildProcess } from "../../child-process.ts";
+import { openChildProcess } from "../child-process.ts";
 
 const child = await openChildProcess({
   command: "sh",

@@ -1,6 +1,6 @@
 import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import type { ReadTrustList } from "#runtime/bus/credentials/trust/trust-list.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Caller } from "../../identity.ts";
 import { createSigner } from "./issuer.ts";

@@ -1,8 +1,8 @@
 import { SignJWT } from "jose/jwt/sign";
 import { importJWK } from "jose/key/import"; // each by itself: the whole library costs every service 8 MB more
 import { type BusLogin, jwkOfLogin, publicKeyOf } from "#runtime/bus/credentials/login.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { type Caller, OPERATOR_ROLE } from "../../identity.ts";
 
 export interface Issuer {

@@ -5,7 +5,7 @@ import { jwtVerify } from "jose/jwt/verify";
 import { importJWK } from "jose/key/import";
 import { jwkOfPublicKey } from "#runtime/bus/credentials/login.ts";
 import type { ReadTrustList, TrustedKey } from "#runtime/bus/credentials/trust/trust-list.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, OPERATOR_ROLE } from "../../identity.ts";
 

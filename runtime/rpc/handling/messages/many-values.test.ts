@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { maxValues } from "../../../schema/json-size.ts";
+import { maxValues } from "../../../schema/json/json-size.ts";
 import { EnvelopeFlag, envelopeOf } from "../../http/connect/envelope.ts";
 import { openServer } from "../../http/testing/echo-server.ts";
 

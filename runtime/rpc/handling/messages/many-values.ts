@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { HEAVY_VALUES, ownTurn, type Taker } from "../../../collections/own-turn.ts";
+import { HEAVY_VALUES, ownTurn, type Taker } from "../../../collections/turns/own-turn.ts";
 import { connectError } from "../../../failure/connect.ts";
-import { hasMoreValues, maxValues } from "../../../schema/json-size.ts";
+import { hasMoreValues, maxValues } from "../../../schema/json/json-size.ts";
 import { hasMoreFields, MistaggedField } from "./field-count.ts";
 
 /*

@@ -1,4 +1,4 @@
-import { ownTurn } from "../../../collections/own-turn.ts";
+import { ownTurn } from "../../../collections/turns/own-turn.ts";
 import { currentPrincipal } from "../../identity.ts";
 
 const SLICE_MS = 5;

@@ -3,7 +3,7 @@ import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
-import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { AssemblyRoom } from "../../handling/messages/assembly.ts";

@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { HEAVY_VALUES, ownTurn } from "../../../collections/own-turn.ts";
-import { maxToolValues } from "../../../schema/json-size.ts";
+import { HEAVY_VALUES, ownTurn } from "../../../collections/turns/own-turn.ts";
+import { maxToolValues } from "../../../schema/json/json-size.ts";
 import { claimedPrincipal } from "../../access/callers.ts";
 import { hasMoreFields } from "../../handling/messages/field-count.ts";
 import { isShort } from "../../handling/messages/many-values.ts";

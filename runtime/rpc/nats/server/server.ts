@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Code, type ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
 import type { NatsConnection, Subscription } from "@nats-io/nats-core";
 import { type Service, Svcm } from "@nats-io/services";
-import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { until } from "#runtime/time/until.ts";
 import { isInbox } from "../../../bus/credentials/inbox.ts";
 import { callPatience } from "../../../bus/link/call-patience.ts";

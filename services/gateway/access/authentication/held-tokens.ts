@@ -1,7 +1,7 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import {
   endOfSealed,

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { clientOver } from "#runtime/rpc/bus/client-over.ts";
-import { parseExactly } from "#runtime/schema/exact-json.ts";
+import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { inForm } from "#runtime/schema/zod-form.ts";
 import { textBlock } from "../agent/result-blocks.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createLoginPaths, type LoginPaths } from "../../plain/logins.ts";
+import { createLoginPaths, type LoginPaths } from "../../plain/logins/logins.ts";
 import { eventIdOfCall } from "../revisions/ids/event-ids.ts";
 import { openTestDoor, postMessage, type TestDoor } from "./testing/door.ts";
 

@@ -3,7 +3,7 @@ import type { Client } from "@connectrpc/connect";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";

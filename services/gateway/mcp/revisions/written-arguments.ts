@@ -1,5 +1,5 @@
 import { onFirstUse } from "#runtime/collections/on-first-use.ts";
-import { mayLoseDigits, parseExactly } from "#runtime/schema/exact-json.ts";
+import { mayLoseDigits, parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import type { AskedCall } from "../agent/agent-server.ts";
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, Tool as McpTool } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { parseExactly } from "#runtime/schema/exact-json.ts";
+import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { inForm } from "#runtime/schema/zod-form.ts";
 import type { ToolIndex } from "./tool-index.ts";

@@ -1,6 +1,6 @@
 import type { Tool as McpTool } from "@modelcontextprotocol/server";
 import MiniSearch from "minisearch";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 
 /** A list of tools, found by words (BM25). */
 export interface ToolIndex {

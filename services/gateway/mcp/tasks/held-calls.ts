@@ -1,4 +1,4 @@
-import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import type { Outcome } from "../calls/call.ts";
 import type { Notify } from "../calls/notifications.ts";
 

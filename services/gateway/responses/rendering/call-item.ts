@@ -2,7 +2,7 @@ import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorTextOf } from "#runtime/results/error-result.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { Pieces } from "./pieces.ts";
+import { Pieces } from "./pieces/pieces.ts";
 import type { OutputItem } from "./resource.ts";
 
 /** A call that the client executes: with it, the response is over. */

@@ -1,5 +1,5 @@
 import type { EventWriter } from "./event-writer.ts";
-import { Pieces } from "./pieces.ts";
+import { Pieces } from "./pieces/pieces.ts";
 import type { OutputItem } from "./resource.ts";
 
 export type SpokenKind = "message" | "reasoning";

@@ -1,8 +1,8 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
+import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
-import { turnForJson } from "#runtime/schema/json-turn.ts";
 import { jsonFromText, statusOf } from "../../plain/exchange.ts";
 import { responseErrorFrom } from "../http/refusals.ts";
 import { responseIdOf } from "../rendering/resource.ts";

@@ -1,5 +1,5 @@
 import { Era, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { programOf } from "../../servers/start-time.ts";
 import type { KnownEra } from "./connect-by-era.ts";

@@ -1,4 +1,4 @@
-import { createValueCount, maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
+import { createValueCount, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 
 /**
  * The response with a body that ends in an error instead of growing without bound, in bytes or in values of JSON, counted as it is

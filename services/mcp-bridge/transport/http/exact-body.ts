@@ -1,4 +1,4 @@
-import { markNumbers, mayLoseDigits } from "#runtime/schema/exact-json.ts";
+import { markNumbers, mayLoseDigits } from "#runtime/schema/json/exact-json.ts";
 
 const NEW_LINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;

@@ -13,7 +13,7 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { fromMarked, numberAsWritten } from "#runtime/schema/exact-json.ts";
+import { fromMarked, numberAsWritten } from "#runtime/schema/json/exact-json.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { TransportContext } from "../module.ts";

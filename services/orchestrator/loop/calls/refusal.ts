@@ -1,8 +1,8 @@
 import { type FunctionCall, RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds.ts";
-import { parseBounded } from "#runtime/schema/json-size.ts";
-import { turnForJson } from "#runtime/schema/json-turn.ts";
+import { parseBounded } from "#runtime/schema/json/json-size.ts";
+import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
 import { boundsOf, type Place } from "../limits/budget.ts";

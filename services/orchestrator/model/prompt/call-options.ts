@@ -6,8 +6,8 @@ import {
 } from "@ai-sdk/provider";
 import { type JsonOutput, type ModelSettings, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 import { filled } from "#runtime/schema/json-object.ts";
-import { isTooDeep } from "#runtime/schema/json-size.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
 
 /** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */

@@ -1,8 +1,8 @@
 import type { JSONValue, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 import type { ResultContent, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { jsonOfBlock, jsonOfBlocks } from "#runtime/results/content.ts";
-import { losesDigits } from "#runtime/schema/exact-json.ts";
-import { isTooDeep } from "#runtime/schema/json-size.ts";
+import { losesDigits } from "#runtime/schema/json/exact-json.ts";
+import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 
 type Output = LanguageModelV4ToolResultOutput;
 export type OutputPart = Extract<Output, { type: "content" }>["value"][number];

@@ -10,7 +10,7 @@ import {
   ExecutionType,
   type ToolResult,
 } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Taker } from "#runtime/collections/own-turn.ts";
+import type { Taker } from "#runtime/collections/turns/own-turn.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
 import { faultOfOutcome, type Outcome, refuseReused, submissionFrom } from "#runtime/results/submission.ts";

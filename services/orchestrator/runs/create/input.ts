@@ -6,7 +6,7 @@ import type { File } from "#gen/toolbus/content/v1/content_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { onFirstUse } from "#runtime/collections/on-first-use.ts";
-import type { Taker } from "#runtime/collections/own-turn.ts";
+import type { Taker } from "#runtime/collections/turns/own-turn.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import { faultOfOutcome, submissionFrom } from "#runtime/results/submission.ts";

@@ -13,7 +13,7 @@
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";

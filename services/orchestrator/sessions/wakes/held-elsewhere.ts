@@ -3,7 +3,7 @@
  * nobody has to find out from the log which run is under way, and who has it.
  */
 
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { Holders } from "./wake.ts";
 import { redeliverSoon, type WakeOutcome } from "./wake-outcome.ts";
 

@@ -1,4 +1,4 @@
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { Slots } from "./slots.ts";
 import type { Wake } from "./wake.ts";
 import type { WakeOutcome } from "./wake-outcome.ts";

@@ -1,4 +1,4 @@
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 
 /** So many are remembered; one that is forgotten is released once more, which does nothing. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { HEAVY_VALUES } from "#runtime/collections/own-turn.ts";
+import { HEAVY_VALUES } from "#runtime/collections/turns/own-turn.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { hasMoreValues } from "#runtime/schema/json-size.ts";
+import { hasMoreValues } from "#runtime/schema/json/json-size.ts";
 import type { CallRecord } from "./record/call-record.ts";
 
 /*

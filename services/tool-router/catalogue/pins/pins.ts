@@ -7,7 +7,7 @@ import type { ToolApproval } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { areSameDefinition, definitionOf, digestOf } from "../../tools/tool-set/pins/definition.ts";

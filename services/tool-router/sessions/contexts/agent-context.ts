@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import type { RunSources } from "./run-sources.ts";
+import type { RunSources } from "./sources/run-sources.ts";
 
 /** An agent as it acts: in a session, by itself, or the catalogue as if one agent had it all. */
 export interface AgentContext {

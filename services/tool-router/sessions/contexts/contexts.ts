@@ -13,7 +13,7 @@ import { refuseSwitching } from "../failures.ts";
 import type { ActiveSession } from "../sessions.ts";
 import { type AgentContext, contextOf, keyOfRun, keyOfSession } from "./agent-context.ts";
 import { type ContextsOptions, type OpenContext, OpenContexts } from "./open-contexts.ts";
-import { agentOfRun, type RunSources } from "./run-sources.ts";
+import { agentOfRun, type RunSources } from "./sources/run-sources.ts";
 
 /** How long a list waits for sources that are starting, unless its reader says otherwise. */
 const SOURCE_WAIT_MS = 2_000;

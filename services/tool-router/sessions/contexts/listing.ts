@@ -15,7 +15,7 @@ import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
 import type { Contexts } from "./contexts.ts";
-import type { RunSources } from "./run-sources.ts";
+import type { RunSources } from "./sources/run-sources.ts";
 
 /** The tools of a session, of an agent, or of the whole catalogue, by model name. */
 export async function listTools(

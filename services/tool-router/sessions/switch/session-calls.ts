@@ -1,4 +1,4 @@
-import { TransientMap } from "#runtime/collections/transient-map.ts";
+import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { type Ending, openEnding } from "#runtime/time/ending.ts";
 
 /** A call's presence in its session; its signal aborts as the call's own does, and when the session cannot wait for it any longer. */

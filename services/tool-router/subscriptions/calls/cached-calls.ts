@@ -1,4 +1,4 @@
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { CallRecord } from "../../calls/records/record/call-record.ts";
 
 export interface CachedCall {

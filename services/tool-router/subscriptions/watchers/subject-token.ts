@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 
 const MOST = 10_000;
 const known = new BoundedMap<string, string>(MOST);

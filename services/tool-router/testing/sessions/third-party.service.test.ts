@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { until } from "#runtime/time/until.ts";
 import { ended, FakeProvider } from "../fakes/fake-provider.ts";

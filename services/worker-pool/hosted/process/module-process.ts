@@ -9,8 +9,8 @@
 
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import type { ChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
-import type { ChildProcess } from "#runtime/lifecycle/child-process.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Answer } from "../../calls/answer.ts";
 import { requireFit } from "../../calls/json-line.ts";

@@ -1,5 +1,5 @@
+import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json-size.ts";
 import type { Answer } from "../../calls/answer.ts";
 import { jsonFrom } from "../../calls/json-line.ts";
 import { LEVELS } from "../../logs/log-line.ts";

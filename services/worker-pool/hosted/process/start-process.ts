@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { moduleBeside } from "#runtime/config/places.ts";
+import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
-import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process.ts";
 import type { WrittenLine } from "../../logs/log-line.ts";
 import type { Host } from "./host.ts";
 

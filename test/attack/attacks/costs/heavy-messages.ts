@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { WebSocket } from "ws";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { maxValues } from "#runtime/schema/json-size.ts";
+import { maxValues } from "#runtime/schema/json/json-size.ts";
 import { gatewayAt } from "../../../system/access/world.ts";
 import { type Attack, type Ground, tryAll } from "../../attack.ts";
 import { callTool } from "../../suite/call-tool.ts";

@@ -1,6 +1,6 @@
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 
 const mostKept = 256;
 

@@ -1,5 +1,5 @@
 import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 
 const mostKept = 256;
 

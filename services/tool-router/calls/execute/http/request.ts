@@ -1,5 +1,5 @@
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { parseExactly } from "#runtime/schema/exact-json.ts";
+import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { withSecrets } from "../../../catalogue/secrets.ts";
 

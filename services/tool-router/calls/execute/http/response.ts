@@ -2,8 +2,8 @@ import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json-size.ts";
 import { type Answer, failure, success, successJson } from "../../answers/answer.ts";
 
 export interface Incoming {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { BoundedMap } from "#runtime/collections/bounded-map.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { MAX_SCHEMA_CHARACTERS } from "#runtime/schema/json-schema/limits.ts";
 import { faultOfToolSchema, type SchemaPlace } from "#runtime/schema/json-schema/tool-schema.ts";

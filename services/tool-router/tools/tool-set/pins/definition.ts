@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { create, equals, toJson } from "@bufbuild/protobuf";
 import stringify from "safe-stable-stringify";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { isTooDeep } from "#runtime/schema/json-size.ts";
+import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 
 /** What a model reads of a tool, and what policy relies on. */
 export function definitionOf(tool: Tool): Tool {

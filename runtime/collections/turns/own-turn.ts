@@ -1,4 +1,4 @@
-import { delay } from "../time/delay.ts";
+import { delay } from "../../time/delay.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 
 /** To read as many values takes 10 ms, where they are made for that: what has fewer is read at once. */

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunSourceSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
-import { createPolicy } from "../../tools/policy.ts";
+import { createPolicy } from "../../../tools/policy.ts";
 import { agentOfRun } from "./run-sources.ts";
 
 const digest = `sha256:${"a".repeat(64)}`;

@@ -4,8 +4,8 @@ import { CALLBACK_PATH, CLIENT_PATH, clientDocument, LOGIN_PATH, urlBelow } from
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
-import type { Enter } from "../access/admission.ts";
-import { answerJson, type Exchange, textOfBody, valuesOf } from "./exchange.ts";
+import type { Enter } from "../../access/admission.ts";
+import { answerJson, type Exchange, textOfBody, valuesOf } from "../exchange.ts";
 import { loginPage, type Page, resultPage } from "./login-pages.ts";
 
 /*

@@ -4,9 +4,9 @@ import { getPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { until } from "../time/until.ts";
-import { textFromExit } from "./child-process/exit.ts";
+import { until } from "../../time/until.ts";
 import { type ChildProcess, type ChildProcessOptions, openChildProcess } from "./child-process.ts";
+import { textFromExit } from "./exit.ts";
 
 function openShell(script: string, options: Partial<ChildProcessOptions> = {}): Promise<ChildProcess> {
   return openChildProcess({ command: "sh", args: ["-c", script], ...options });

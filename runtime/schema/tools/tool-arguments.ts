@@ -1,6 +1,6 @@
-import { messageFromUnknown, refuseRequest } from "../failure/failure.ts";
-import { parseExactly } from "./exact-json.ts";
-import { isObject } from "./json-object.ts";
+import { messageFromUnknown, refuseRequest } from "../../failure/failure.ts";
+import { parseExactly } from "../json/exact-json.ts";
+import { isObject } from "../json-object.ts";
 
 /** The arguments of a call, none for an empty text. Refuses what is no JSON object; numbers that no double holds are kept. */
 export function parseToolArguments(argumentsJson: string): Record<string, unknown> {

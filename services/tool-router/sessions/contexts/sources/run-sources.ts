@@ -7,7 +7,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Agent, AgentSchema, AgentSourceSchema, ToolUseSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunSource } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { parseReference, referenceFrom } from "../../tools/names.ts";
+import { parseReference, referenceFrom } from "../../../tools/names.ts";
 
 /** A run and what it brings. */
 export interface RunSources {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { jsonFrom } from "./json-object.ts";
+import { jsonFrom } from "../json-object.ts";
 import { endOfText, maxValues } from "./json-size.ts";
 
 /*

@@ -8,17 +8,17 @@
 // child-4  Its stderr is drained from the first moment on.
 // child-5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
 
-import { platformEnvironment } from "../config/platform-environment.ts";
-import { executableFromCommand } from "./child-process/command.ts";
-import { type ChildConfinement, confined } from "./child-process/confinement.ts";
-import type { ChildExit } from "./child-process/exit.ts";
-import { type ResourceLimits, spawnGated } from "./child-process/gate.ts";
-import { GroupEnd } from "./child-process/group-end.ts";
-import { createInput, type Input } from "./child-process/input.ts";
-import { type LinesOptions, readChunks, readLines } from "./child-process/lines.ts";
-import { openMark } from "./child-process/marked.ts";
-import { holdOutput } from "./child-process/output.ts";
-import { drainStderr } from "./child-process/stderr.ts";
+import { platformEnvironment } from "../../config/platform-environment.ts";
+import { executableFromCommand } from "./command.ts";
+import { type ChildConfinement, confined } from "./confinement.ts";
+import type { ChildExit } from "./exit.ts";
+import { type ResourceLimits, spawnGated } from "./gate.ts";
+import { GroupEnd } from "./group-end.ts";
+import { createInput, type Input } from "./input.ts";
+import { type LinesOptions, readChunks, readLines } from "./lines.ts";
+import { openMark } from "./marked.ts";
+import { holdOutput } from "./output.ts";
+import { drainStderr } from "./stderr.ts";
 
 export type { ResourceLimits };
 

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { type Effect, ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { inForm } from "../zod-form.ts";
 import { parseToolArguments } from "./tool-arguments.ts";
-import { inForm } from "./zod-form.ts";
 
 /** What a built-in tool is described with, and what its arguments are read by. */
 export interface BuiltInDefinition<A extends z.ZodObject> {

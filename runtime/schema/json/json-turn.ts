@@ -1,4 +1,4 @@
-import { HEAVY_VALUES, ownTurn, type Taker } from "../collections/own-turn.ts";
+import { HEAVY_VALUES, ownTurn, type Taker } from "../../collections/turns/own-turn.ts";
 import { hasMoreValues, maxValues, tooMany } from "./json-size.ts";
 
 /** Resolves when a JSON text may be parsed; undefined where that is at once. */
