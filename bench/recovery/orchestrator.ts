@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { StoredRunEventSchema } from "#gen/toolbus/internal/run/v1/run_log_pb.ts";
-import { lastOf } from "#runtime/bus/streams/append.ts";
+import { lastOf } from "#runtime/bus/streams/append/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { quantileOf } from "../loop/figures/quantile.ts";

@@ -8,7 +8,7 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { CallToolRequestSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";

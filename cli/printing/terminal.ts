@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { clearLine, clearScreenDown, cursorTo } from "node:readline";
 import { Writable } from "node:stream";
 import { createColors } from "picocolors";
-import { visibleJson, visibleText } from "#runtime/content/visible.ts";
+import { visibleJson, visibleText } from "#runtime/content/visible/visible.ts";
 
 /** Stands for the escape of our own colours until text is written. Nobody can guess it, so that foreign text has no colours. */
 const escapeMark = `\ufdd0${randomBytes(8).toString("base64url")}`;

@@ -1,5 +1,5 @@
 import { options } from "preact";
-import { visibleText } from "#runtime/content/visible.ts";
+import { visibleText } from "#runtime/content/visible/visible.ts";
 
 /** Attributes that people read. */
 const READ = ["title", "aria-label"];

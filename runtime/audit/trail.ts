@@ -12,7 +12,7 @@ import { nuid } from "@nats-io/nats-core";
 import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { Bus } from "../bus/bus.ts";
 import { openEviction } from "../bus/quota/eviction.ts";
-import { appendOnce, firstSince } from "../bus/streams/append.ts";
+import { appendOnce, firstSince } from "../bus/streams/append/append.ts";
 import { boundsOf, followLog } from "../bus/streams/follow/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";

@@ -20,7 +20,7 @@ import { BUCKETS, formatKey, OBJECT_STORES, STREAMS, storeFormat } from "./decla
 import { configsFromDeclarations } from "./declarations/declared-config.ts";
 import { differences, ensureDeclared } from "./declarations/ensure-declared.ts";
 import { streamOfSubject } from "./declarations/streams-of-subjects.ts";
-import { lastOf } from "./streams/append.ts";
+import { lastOf } from "./streams/append/append.ts";
 
 describe("what is declared", () => {
   const configs = configsFromDeclarations(1).map((config) => [config.name, config] as const);

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdTimeFunctions } from "pino";
 import type { LogFormat, LogLevel } from "../config/service-config.ts";
-import { visibleLog } from "../content/visible.ts";
+import { visibleLog } from "../content/visible/visible.ts";
 import { currentTrace, logFieldsFromTrace } from "../telemetry/trace-context.ts";
 
 export type { Logger } from "pino";

@@ -1,4 +1,4 @@
-import { partAt } from "./effort.ts";
+import { partAt } from "./cost/effort.ts";
 import { isObject } from "./json-object.ts";
 
 /**

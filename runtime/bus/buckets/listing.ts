@@ -1,7 +1,7 @@
 import { RoundRobinQueue } from "../../collections/turns/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
-import { firstSince } from "../streams/append.ts";
+import { firstSince } from "../streams/append/append.ts";
 import { lastSequenceOf, type ReadOptions, readSubject, type StoredMessage } from "../streams/read.ts";
 import type { Found, Part, Place } from "./bucket.ts";
 import { changeFrom, isRemoval } from "./values.ts";

@@ -2,7 +2,7 @@ import type { StoredMsg } from "@nats-io/jetstream";
 import { refuse } from "../../failure/failure.ts";
 import type { Bus } from "../bus.ts";
 import { holderHeader } from "../quota/usage.ts";
-import { appendFenced, lastOf } from "../streams/append.ts";
+import { appendFenced, lastOf } from "../streams/append/append.ts";
 import { followSubject } from "../streams/follow/follow.ts";
 import { lastSequenceOf } from "../streams/read.ts";
 import type { Bucket, Place } from "./bucket.ts";

@@ -9,7 +9,7 @@ import { textCodec } from "../buckets/bucket.ts";
 import { createBucket } from "../buckets/stored-bucket.ts";
 import { type BusStatus, openBus } from "../bus.ts";
 import { findNatsServer } from "../nats-server/find/find-nats-server.ts";
-import { appendFenced, lastOf } from "../streams/append.ts";
+import { appendFenced, lastOf } from "../streams/append/append.ts";
 import { callPatience } from "./call-patience.ts";
 import { createStorage } from "./storage.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { withPrincipal } from "../../rpc/identity.ts";
 import { appendMany, text, textsOf } from "../testing/texts.ts";
-import { appendFenced } from "./append.ts";
+import { appendFenced } from "./append/append.ts";
 import { lastSequenceOf, readSubject } from "./read.ts";
 
 let bus: TestBus;

@@ -6,7 +6,7 @@ import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { retryOnBus } from "../link/link.ts";
-import { firstAfter, lastOf } from "./append.ts";
+import { firstAfter, lastOf } from "./append/append.ts";
 
 /** A message as it stands in its stream. */
 export interface StoredMessage {

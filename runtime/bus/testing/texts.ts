@@ -1,5 +1,5 @@
 import type { Bus } from "../bus.ts";
-import { appendFenced } from "../streams/append.ts";
+import { appendFenced } from "../streams/append/append.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../streams/read.ts";
 
 export const text = (message: StoredMessage) => new TextDecoder().decode(message.data);

@@ -1,7 +1,7 @@
 import type { Grants } from "#gen/toolbus/access/v1/access_pb.ts";
 import { jsonCodec, type Place } from "../../bus/buckets/bucket.ts";
-import { openBucketView } from "../../bus/buckets/bucket-view.ts";
 import { createBucket } from "../../bus/buckets/stored-bucket.ts";
+import { openBucketView } from "../../bus/buckets/views/bucket-view.ts";
 import type { Bus } from "../../bus/bus.ts";
 import { refuse } from "../../failure/failure.ts";
 import { type Caller, isServiceItself, LOCAL_PRINCIPAL, principalOf } from "../identity.ts";

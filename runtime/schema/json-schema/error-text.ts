@@ -1,5 +1,5 @@
 import type { ErrorObject } from "ajv";
-import { unescaped } from "../effort.ts";
+import { unescaped } from "../cost/effort.ts";
 
 /** So many faults are told, and how many more there are. */
 export const MAX_TOLD = 5;

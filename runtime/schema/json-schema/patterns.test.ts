@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPlainPattern } from "../cost.ts";
+import { isPlainPattern } from "../cost/cost.ts";
 import { bombText as bomb, patternBombs } from "./testing/bombs.ts";
 import { createValidator } from "./validator.ts";
 

@@ -1,5 +1,5 @@
 import { HEAVY_VALUES } from "#runtime/collections/turns/own-turn.ts";
-import { type Cost, costOfCheap, isCheap } from "../cost.ts";
+import { type Cost, costOfCheap, isCheap } from "../cost/cost.ts";
 import { hasMoreValues, isTooDeep, maxLevels, maxToolValues, maxValues, tooMany } from "../json/json-size.ts";
 import { cannotCheck, faultOf, leftOf, parsed, type Question } from "./checker.ts";
 import { type Asker, askThread, Unanswered } from "./checker-pool.ts";

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type CallerDeclaration, CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { contractValidator } from "#runtime/schema/contract/contract-validator.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { findTool, namesFromDeclaration, requireSchemas, toolsFromDeclaration } from "./declaration.ts";

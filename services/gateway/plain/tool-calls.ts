@@ -14,7 +14,7 @@ import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import type { Outcome } from "#runtime/results/submission.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
-import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { contractValidator } from "#runtime/schema/contract/contract-validator.ts";
 import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";

@@ -1,5 +1,5 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { digest, type LoginRecord, type Owner } from "./record.ts";
 import type { Sealing } from "./sealing.ts";

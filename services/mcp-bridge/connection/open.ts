@@ -6,8 +6,8 @@ import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { Eras } from "../link/era/eras.ts";
-import type { Link } from "../link/link.ts";
 import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
+import type { Link } from "../link/opening/link.ts";
 import { withSecrets } from "../servers/secrets.ts";
 import { installerOf, type StartTime } from "../servers/start-time.ts";
 import type { TransportContext } from "../transport/module.ts";
@@ -77,7 +77,7 @@ export function createOpener(options: OpenerOptions) {
 }
 
 /** Loaded with the first server: it takes 10 MB. */
-const sdkOfMcp = () => import("../link/open-link.ts");
+const sdkOfMcp = () => import("../link/opening/open-link.ts");
 
 /** For every transport; HTTP holds each of its connections to it, redirected ones too. */
 async function requireOutside(server: McpServer, guard: AddressGuard): Promise<void> {

@@ -8,7 +8,7 @@ import { faultsOfServerHeaders, type ServerFault } from "#runtime/config/run-ser
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { violationsFrom } from "#runtime/failure/error-detail.ts";
 import { messageFromUnknown, refuse, refuseField } from "#runtime/failure/failure.ts";
-import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { contractValidator } from "#runtime/schema/contract/contract-validator.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 
 const reason = "INVALID_REQUEST";

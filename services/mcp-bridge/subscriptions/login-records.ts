@@ -1,5 +1,5 @@
-import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import { openBucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { subjectKeysFrom, subjectTokens, wantedSubjects } from "#runtime/rpc/access/tokens/subject-tokens.ts";

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type StoredSubscriptions, StoredSubscriptionsSchema } from "#gen/toolbus/internal/mcp/v1/subscriptions_pb.ts";
 import { codecOf } from "#runtime/bus/buckets/bucket.ts";
-import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import { openBucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";

@@ -6,7 +6,7 @@ import type { BucketEvictionOptions } from "#runtime/bus/buckets/bucket-eviction
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
-import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { appendFenced } from "#runtime/bus/streams/append/append.ts";
 import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";

@@ -3,7 +3,7 @@ import { type SpaceEvent, SpaceEventSchema } from "#gen/toolbus/space/v1/space_p
 import { sharedReading } from "#runtime/bus/buckets/reading/shared-reading.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
-import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { appendFenced } from "#runtime/bus/streams/append/append.ts";
 import { followUpdates } from "#runtime/bus/streams/follow/log-updates.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";

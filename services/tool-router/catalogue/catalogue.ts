@@ -7,7 +7,7 @@ import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Grantees } from "#runtime/rpc/access/grantees.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";

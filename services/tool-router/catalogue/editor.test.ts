@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { tool } from "../testing/fakes/tools.ts";

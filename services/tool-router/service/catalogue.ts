@@ -4,8 +4,8 @@ import { type StoredPin, StoredPinSchema } from "#gen/toolbus/internal/tool/v1/s
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { codecOf, type Place } from "#runtime/bus/buckets/bucket.ts";
-import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
+import { openBucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { unlessStalled } from "#runtime/bus/link/storage.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";

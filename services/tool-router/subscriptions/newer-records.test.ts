@@ -5,9 +5,9 @@ import { StoredSessionSchema } from "#gen/toolbus/internal/session/v1/session_pb
 import { StoredToolCallSchema } from "#gen/toolbus/internal/tool/v1/tool_call_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
-import { lastOf } from "#runtime/bus/streams/append.ts";
+import { openBucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
+import { lastOf } from "#runtime/bus/streams/append/append.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import { callRecord, decodeCall, encodeCall } from "../calls/records/record/call-record.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
-import { appendFenced, appendOnce } from "../append.ts";
+import { appendFenced, appendOnce } from "../append/append.ts";
 import { boundsOf, followLog, type LogKind } from "./follow-log.ts";
 
 let bus: TestBus;

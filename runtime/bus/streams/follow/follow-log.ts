@@ -16,7 +16,7 @@ import type { MsgHdrs } from "@nats-io/transport-node";
 import type { Bus } from "../../bus.ts";
 import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
 import { retryOnBus } from "../../link/link.ts";
-import { firstAfter } from "../append.ts";
+import { firstAfter } from "../append/append.ts";
 import { lastSequenceOf, type StoredMessage } from "../read.ts";
 import { followSubject } from "./follow.ts";
 

@@ -1,4 +1,4 @@
-import { unescaped } from "../../effort.ts";
+import { unescaped } from "../../cost/effort.ts";
 import { isObject } from "../../json-object.ts";
 import { isFound, isPattern, namesIn } from "../../unusable.ts";
 

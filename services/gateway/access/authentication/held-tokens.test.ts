@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { keyOfSubject, openSubjectToken, subjectKeysFrom } from "#runtime/rpc/access/tokens/subject-tokens.ts";
 import { until } from "#runtime/time/until.ts";

@@ -1,5 +1,5 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";

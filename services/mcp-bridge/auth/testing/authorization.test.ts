@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test, vi } from "vitest";
-import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { serverFrom } from "../../testing/connection.ts";
 import { type AuthorizationParts, createAuthorizations } from "../authorization.ts";

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { toJson } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { serverFrom } from "../../testing/connection.ts";
 import { Logins, type LoginsParts } from "../logins.ts";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import type { Link } from "../../link/link.ts";
 import { LinkKeeper } from "../../link/link-keeper.ts";
+import type { Link } from "../../link/opening/link.ts";
 import { ResourceWatches } from "../../link/resources/resource-watches.ts";
 import { serverFrom } from "../../testing/connection.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { openBucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { openBucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { LoginRecords } from "../records.ts";
 import { createSealing } from "../sealing.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { LoginRecord } from "../record.ts";

@@ -15,7 +15,7 @@ import {
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import type { Answers } from "../../link/calls.ts";
+import type { Answers } from "../../link/opening/calls.ts";
 import { elicitationFrom } from "./elicitation.ts";
 import { samplingFrom } from "./sampling.ts";
 

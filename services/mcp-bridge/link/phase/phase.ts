@@ -13,7 +13,7 @@ import type { Holder } from "../../servers/key.ts";
 import type { LoginNeeded } from "../../servers/login-needed.ts";
 import type { About } from "../about.ts";
 import type { HealthFinding } from "../health.ts";
-import type { Link } from "../link.ts";
+import type { Link } from "../opening/link.ts";
 
 export interface ReadyPhase {
   kind: "ready";

@@ -5,7 +5,7 @@ import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_p
 import { RunEndReason, RunMode, RunOptionsSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
-import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { contractValidator } from "#runtime/schema/contract/contract-validator.ts";
 import { textFromResult } from "../../model/prompt/result-output.ts";
 import { createFakeRouter, type FakeTool } from "../../testing/fakes/fake-router.ts";
 import { double, openRun, type Setting, tools } from "../../testing/loop-run.ts";

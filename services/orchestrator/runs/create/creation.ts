@@ -16,7 +16,7 @@ import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { itemsFromInput, refuseEmptyInput, refuseUnknownCalls } from "./input.ts";
 import { type OptionsPolicy, refuseUnfitOptions } from "./options.ts";
-import { refuseOther, sessionOfKey } from "./repetition.ts";
+import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
 export interface SessionSource {
   /** Throws `not_found` for a session that there is not. */

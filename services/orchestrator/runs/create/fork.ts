@@ -12,7 +12,7 @@ import { notFound } from "../existing-run.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
 import type { CreationOptions } from "./creation.ts";
 import { itemsFromInput, refuseUnknownCalls } from "./input.ts";
-import { refuseOther, sessionOfKey } from "./repetition.ts";
+import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
 /**
  * Starts a run that goes on from a point of another one, with the same agent and options, in a session of its own: the other

@@ -3,7 +3,7 @@ import type { MsgRequest, StoredMsg } from "@nats-io/jetstream";
 import { QueuedRunSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
-import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { appendFenced } from "#runtime/bus/streams/append/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import type { QueueEntry, QueuePages, SessionQueues } from "../../sessions/queue.ts";

@@ -1,6 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
-import { lastOf } from "#runtime/bus/streams/append.ts";
+import { lastOf } from "#runtime/bus/streams/append/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import type { Retention } from "../../sessions/retention/retention.ts";
 import { runSubjects } from "../run-subjects.ts";

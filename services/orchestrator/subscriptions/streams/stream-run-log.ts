@@ -7,7 +7,7 @@ import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { PlainHeaders } from "#runtime/bus/nats-patches/plain-headers.ts";
-import { appendFenced, firstAfter, lastOf } from "#runtime/bus/streams/append.ts";
+import { appendFenced, firstAfter, lastOf } from "#runtime/bus/streams/append/append.ts";
 import { maxMessageBytes } from "#runtime/bus/streams/message-size.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { type RecordPlace, readRecord } from "#runtime/bus/streams/record.ts";

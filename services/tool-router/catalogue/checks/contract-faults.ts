@@ -1,6 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Violation } from "@bufbuild/protovalidate";
-import { contractValidator } from "#runtime/schema/contract-validator.ts";
+import { contractValidator } from "#runtime/schema/contract/contract-validator.ts";
 
 /** What the contract's own constraints say against a message, each fault with its path as files write it. */
 export function faultsByContract<D extends DescMessage>(schema: D, message: MessageShape<D>): string[] {

@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { unescaped } from "#runtime/schema/effort.ts";
+import { unescaped } from "#runtime/schema/cost/effort.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { messageFromError } from "#runtime/schema/json-schema/error-text.ts";
 

@@ -5,7 +5,7 @@ import { type StoredPin, StoredPinSchema } from "#gen/toolbus/internal/tool/v1/s
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ToolApproval } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import type { BucketView } from "#runtime/bus/buckets/bucket-view.ts";
+import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";

@@ -1,5 +1,5 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import { openFollower } from "#runtime/bus/buckets/follower.ts";
+import { openFollower } from "#runtime/bus/buckets/views/follower.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { openBackground } from "#runtime/lifecycle/background.ts";
 import { isSettled } from "../../sessions/failures.ts";

@@ -1,7 +1,7 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
-import { appendFenced, lastOf } from "#runtime/bus/streams/append.ts";
+import { appendFenced, lastOf } from "#runtime/bus/streams/append/append.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
 import type { CallQueue, QueuedCall } from "../../calls/watchers/ports.ts";

@@ -3,7 +3,7 @@ import { headers } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolResultSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { lastOf } from "#runtime/bus/streams/append.ts";
+import { lastOf } from "#runtime/bus/streams/append/append.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";

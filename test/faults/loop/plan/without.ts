@@ -13,12 +13,12 @@ export const withouts: Readonly<Record<string, Without>> = {
     meaning: "an append is stored wherever its log has got to",
     edits: [
       {
-        file: "runtime/bus/streams/append.ts",
+        file: "runtime/bus/streams/append/append.ts",
         from: "function allHeaders({ headers: fields, expectedLastSequence, messageId }: FencedAppend,",
         to: "function allHeaders({ headers: fields, expectedLastSequence, messageId, subject }: FencedAppend,",
       },
       {
-        file: "runtime/bus/streams/append.ts",
+        file: "runtime/bus/streams/append/append.ts",
         from: "all.set(PubHeaders.ExpectedLastSubjectSequenceHdr,",
         to: 'if (!subject.startsWith("toolbus.run.run_")) all.set(PubHeaders.ExpectedLastSubjectSequenceHdr,',
       },

@@ -4,7 +4,7 @@ import { JetStreamApiError } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { BUCKETS, OBJECT_STORES, STREAMS } from "#runtime/bus/declarations/declarations.ts";
-import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { appendFenced } from "#runtime/bus/streams/append/append.ts";
 import { readSubject } from "#runtime/bus/streams/read.ts";
 import { until } from "#runtime/time/until.ts";
 import { type Cluster, openCluster } from "../../../harness/cluster/cluster.ts";

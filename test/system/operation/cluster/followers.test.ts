@@ -1,7 +1,7 @@
 // Those who follow a log have a consumer each, on one node chosen at random. The dead one may be chosen for minutes.
 
 import { expect, it } from "vitest";
-import { appendFenced } from "#runtime/bus/streams/append.ts";
+import { appendFenced } from "#runtime/bus/streams/append/append.ts";
 import { followSubject } from "#runtime/bus/streams/follow/follow.ts";
 import { until } from "#runtime/time/until.ts";
 import { openCluster } from "../../../harness/cluster/cluster.ts";

@@ -1,11 +1,11 @@
-import { messageFromUnknown } from "../../failure/failure.ts";
-import { comesWithin } from "../../time/comes-within.ts";
-import { retryWhile } from "../../time/retry/retry.ts";
-import { unlessAborted } from "../../time/unless-aborted.ts";
-import { callPatience } from "../link/call-patience.ts";
-import type { Bucket, Change } from "./bucket.ts";
+import { messageFromUnknown } from "../../../failure/failure.ts";
+import { comesWithin } from "../../../time/comes-within.ts";
+import { retryWhile } from "../../../time/retry/retry.ts";
+import { unlessAborted } from "../../../time/unless-aborted.ts";
+import { callPatience } from "../../link/call-patience.ts";
+import type { Bucket, Change } from "../bucket.ts";
+import { sharedReading } from "../reading/shared-reading.ts";
 import { openFollower } from "./follower.ts";
-import { sharedReading } from "./reading/shared-reading.ts";
 
 const RECHECK_MS = 500;
 const comparing = { initialMs: 200, maxMs: 5_000 };

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
-import type { Failure } from "../../failure/failure.ts";
-import { until } from "../../time/until.ts";
-import { text, textsOf } from "../testing/texts.ts";
+import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import type { Failure } from "../../../failure/failure.ts";
+import { until } from "../../../time/until.ts";
+import { text, textsOf } from "../../testing/texts.ts";
+import { lastSequenceOf, readSubject, type StoredMessage } from "../read.ts";
 import { type AppendOutcome, appendFenced, appendOnce } from "./append.ts";
-import { lastSequenceOf, readSubject, type StoredMessage } from "./read.ts";
 
 let bus: TestBus;
 

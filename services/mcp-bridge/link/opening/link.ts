@@ -10,17 +10,17 @@ import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
-import { rootsOf } from "../servers/roots.ts";
-import { logFromNotification } from "../tools/log.ts";
-import type { OpenTransport, TransportContext, TransportModule } from "../transport/module.ts";
-import { aboutServer } from "./about.ts";
+import { rootsOf } from "../../servers/roots.ts";
+import { logFromNotification } from "../../tools/log.ts";
+import type { OpenTransport, TransportContext, TransportModule } from "../../transport/module.ts";
+import { aboutServer } from "../about.ts";
+import type { KnownEra } from "../era/connect-by-era.ts";
+import { type ListedTools, listTools } from "../listing/list-tools.ts";
+import { outcomeOf } from "../outcome/outcome.ts";
+import { createServerSubscriptions, type ServerSubscriptions } from "../resources/server-subscriptions.ts";
+import { tasksOf } from "../tasks/tasks.ts";
 import { createLinkCalls } from "./calls.ts";
 import { requestOptions } from "./client-options.ts";
-import type { KnownEra } from "./era/connect-by-era.ts";
-import { type ListedTools, listTools } from "./listing/list-tools.ts";
-import { outcomeOf } from "./outcome/outcome.ts";
-import { createServerSubscriptions, type ServerSubscriptions } from "./resources/server-subscriptions.ts";
-import { tasksOf } from "./tasks/tasks.ts";
 
 export type Link = ReturnType<typeof createLink>;
 

@@ -16,11 +16,11 @@ import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
-import { type Ask, READ_RESOURCE, readResource } from "../tools/read-resource.ts";
-import { askMethod, methodOfTool } from "../tools/server-method.ts";
+import { type Ask, READ_RESOURCE, readResource } from "../../tools/read-resource.ts";
+import { askMethod, methodOfTool } from "../../tools/server-method.ts";
+import { heldIn } from "../outcome/shown-answers.ts";
+import { callAsTask } from "../tasks/tasks.ts";
 import { capabilitiesOf, requestOptions } from "./client-options.ts";
-import { heldIn } from "./outcome/shown-answers.ts";
-import { callAsTask } from "./tasks/tasks.ts";
 
 /** What was answered to an `input_required` result, as the server gets it. */
 export interface Answers {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
-import { until } from "../../time/until.ts";
-import { jsonCodec } from "./bucket.ts";
+import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import { until } from "../../../time/until.ts";
+import { jsonCodec } from "../bucket.ts";
+import { createBucket } from "../stored-bucket.ts";
 import { openBucketView } from "./bucket-view.ts";
-import { createBucket } from "./stored-bucket.ts";
 
 const codec = jsonCodec((value) => {
   if (typeof value !== "number") throw new TypeError("it is no number");

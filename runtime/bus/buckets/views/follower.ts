@@ -1,6 +1,6 @@
-import { messageFromUnknown } from "../../failure/failure.ts";
-import { openBackground } from "../../lifecycle/background.ts";
-import type { Bucket, Change, FollowOptions } from "./bucket.ts";
+import { messageFromUnknown } from "../../../failure/failure.ts";
+import { openBackground } from "../../../lifecycle/background.ts";
+import type { Bucket, Change, FollowOptions } from "../bucket.ts";
 
 export interface FollowerOptions<T> extends Pick<FollowOptions, "onResumed"> {
   onInterrupted?: (() => void) | undefined;

@@ -20,18 +20,18 @@
 
 import { type MsgRequest, PubHeaders, type SeqMsgRequest, type StoredMsg } from "@nats-io/jetstream";
 import { nuid } from "@nats-io/nats-core";
-import { Failure } from "../../failure/failure.ts";
-import { delay } from "../../time/delay.ts";
-import { createBackoff } from "../../time/retry/backoff.ts";
-import { unlessAborted } from "../../time/unless-aborted.ts";
-import type { Bus } from "../bus.ts";
-import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
-import { callPatience, attemptMs as longMs } from "../link/call-patience.ts";
-import { failureFromRefusal, isConflict, isTransient } from "../link/jetstream-errors.ts";
-import { isLost, retryOnBus } from "../link/link.ts";
-import { PlainHeaders } from "../nats-patches/plain-headers.ts";
-import { publishAcknowledged } from "./acknowledged.ts";
-import { maxMessageBytes, refuseTooLarge } from "./message-size.ts";
+import { Failure } from "../../../failure/failure.ts";
+import { delay } from "../../../time/delay.ts";
+import { createBackoff } from "../../../time/retry/backoff.ts";
+import { unlessAborted } from "../../../time/unless-aborted.ts";
+import type { Bus } from "../../bus.ts";
+import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
+import { callPatience, attemptMs as longMs } from "../../link/call-patience.ts";
+import { failureFromRefusal, isConflict, isTransient } from "../../link/jetstream-errors.ts";
+import { isLost, retryOnBus } from "../../link/link.ts";
+import { PlainHeaders } from "../../nats-patches/plain-headers.ts";
+import { publishAcknowledged } from "../acknowledged.ts";
+import { maxMessageBytes, refuseTooLarge } from "../message-size.ts";
 
 export interface FencedAppend {
   subject: string;

@@ -4,7 +4,7 @@ import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import type { FoldedRun } from "../../log/state/fold.ts";
+import type { FoldedRun } from "../../../log/state/fold.ts";
 
 /** What the creator of a run says of it; the rest is the session's. */
 export type Asked = Pick<RunAccepted, "input" | "previousRunId"> & Partial<Pick<RunAccepted, "options" | "fork">>;

@@ -5,15 +5,15 @@ import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
-import { refusalIn } from "../servers/login-needed.ts";
-import { type StartTime, textOfLateStart, withWayOut } from "../servers/start-time.ts";
-import { sse } from "../transport/loaded-late.ts";
-import type { OpenTransport } from "../transport/module.ts";
+import { refusalIn } from "../../servers/login-needed.ts";
+import { type StartTime, textOfLateStart, withWayOut } from "../../servers/start-time.ts";
+import { sse } from "../../transport/loaded-late.ts";
+import type { OpenTransport } from "../../transport/module.ts";
+import { connectByEra, type KnownEra } from "../era/connect-by-era.ts";
+import { textOfError } from "../outcome/outcome.ts";
+import { showAnswers } from "../outcome/shown-answers.ts";
 import { capabilitiesOf, NO_TIMEOUT_MS } from "./client-options.ts";
-import { connectByEra, type KnownEra } from "./era/connect-by-era.ts";
 import { createLink, type Link, type LinkOptions, observeErrors } from "./link.ts";
-import { textOfError } from "./outcome/outcome.ts";
-import { showAnswers } from "./outcome/shown-answers.ts";
 
 const MODERN_REVISION = "2026-07-28";
 

@@ -1,5 +1,5 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { TASKS_EXTENSION } from "./tasks/tasks.ts";
+import { TASKS_EXTENSION } from "../tasks/tasks.ts";
 
 /** The SDK's own timeout is out of the way: the signal is the deadline. */
 export const NO_TIMEOUT_MS = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
+import { ELEMENTS_OF_VALUE, hasMoreValues, isTooDeep } from "../json/json-size.ts";
+import { isObject, jsonFrom } from "../json-object.ts";
 import { effortOf } from "./effort.ts";
-import { ELEMENTS_OF_VALUE, hasMoreValues, isTooDeep } from "./json/json-size.ts";
-import { isObject, jsonFrom } from "./json-object.ts";
 
 /*
  * What a schema may cost whoever compiles it and judges by it. What costs little for certain is done where it is needed, all else

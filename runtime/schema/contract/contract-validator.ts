@@ -1,5 +1,5 @@
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
-import { getOrInsertComputed } from "../collections/get-or-insert-computed.ts";
+import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 
 const first = createValidator({ regexMatch: matches, failFast: true });
 const all = createValidator({ regexMatch: matches });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
-import { openProxy, type ProxyOptions } from "../../../test/harness/proxy/proxy.ts";
-import { until } from "../../time/until.ts";
-import { type Bus, openBus } from "../bus.ts";
+import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import { openProxy, type ProxyOptions } from "../../../../test/harness/proxy/proxy.ts";
+import { until } from "../../../time/until.ts";
+import { type Bus, openBus } from "../../bus.ts";
+import { lastSequenceOf } from "../read.ts";
 import { appendFenced } from "./append.ts";
-import { lastSequenceOf } from "./read.ts";
 
 let bus: TestBus;
 beforeAll(async () => {

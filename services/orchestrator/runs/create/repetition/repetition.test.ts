@@ -9,16 +9,16 @@ import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.
 import { textContent } from "#runtime/content/text.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
-import { createJournal, openJournal } from "../../log/journal.ts";
-import type { SessionQueues } from "../../sessions/queue.ts";
-import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
-import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
-import { createMemoryRunLog, type MemoryRunLog } from "../../testing/fakes/memory-log.ts";
-import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
-import { deleteRun } from "../deletion.ts";
-import { acceptRun } from "./acceptance.ts";
-import { type CreationOptions, createRun } from "./creation.ts";
-import { forkRun } from "./fork.ts";
+import { createJournal, openJournal } from "../../../log/journal.ts";
+import type { SessionQueues } from "../../../sessions/queue.ts";
+import { createFakeRouter } from "../../../testing/fakes/fake-router.ts";
+import { createMemoryKeys } from "../../../testing/fakes/memory-keys.ts";
+import { createMemoryRunLog, type MemoryRunLog } from "../../../testing/fakes/memory-log.ts";
+import { createMemoryQueues } from "../../../testing/fakes/memory-queues.ts";
+import { deleteRun } from "../../deletion.ts";
+import { acceptRun } from "../acceptance.ts";
+import { type CreationOptions, createRun } from "../creation.ts";
+import { forkRun } from "../fork.ts";
 
 const by = { signal: new AbortController().signal, principal: "ada", caller: callerNamed("ada") };
 
