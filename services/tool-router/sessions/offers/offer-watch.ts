@@ -136,7 +136,7 @@ export class OfferWatch {
   async #take(message: GetProvidedToolsResponse | WatchProvidedToolsResponse): Promise<void> {
     this.#received += 1;
     const number = this.#received;
-    const { tools, faults, summary: unfit } = await this.#options.judge(message.tools);
+    const { tools, faults, summary: unfit } = await this.#options.judge(message.tools, this.ask.provider);
     if (number < this.#taken) return; // what came after it was judged sooner
     this.#taken = number;
     const isAlike = message.sameInAllScopes && this.ask.sources.length === 0;

@@ -27,8 +27,8 @@ const MAX_NAME_CHARACTERS = 256;
 const MAX_DESCRIPTION_CHARACTERS = 65_536;
 const MAX_TOLD = 3;
 
-/** Judges what a provider says that it has, before anybody relies on it. */
-export type JudgeOffer = (offered: readonly OfferedTool[]) => Promise<Fitness>;
+/** Judges what a provider says that it has, before anybody relies on it. Each provider that is named has slices of its own. */
+export type JudgeOffer = (offered: readonly OfferedTool[], provider?: string) => Promise<Fitness>;
 
 /** Each schema text is checked once, and the latest results are kept: sessions share their sources' tools. */
 export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
@@ -55,11 +55,11 @@ export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
     return fault && `its output schema ${fault}`;
   }
 
-  return async (offered) => {
+  return async (offered, provider) => {
     const tools = new Map<string, OfferedTool>();
     const faults = new Map<OfferedTool, string>();
     const remarks: string[] = [];
-    const nextStep = openSlices();
+    const nextStep = openSlices(provider && `provider ${provider}`);
     for (const one of offered) {
       await nextStep();
       const name = one.tool?.name ?? "";

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { ownTurn } from "../../../collections/own-turn.ts";
+import { openSlices } from "./slices.ts";
+
+function busy(ms: number): void {
+  for (const endsAt = performance.now() + ms; performance.now() < endsAt; );
+}
+
+async function sliced(sender: string | undefined, steps: number): Promise<void> {
+  const nextStep = openSlices(sender);
+  for (let step = 0; step < steps; step += 1) {
+    await nextStep();
+    busy(2);
+  }
+}
+
+test("SEC-5 between two slices one piece of somebody's heavy work is done at most, and nobody rests", async () => {
+  let pieces = 0;
+  let isOver = false;
+  const heavy = async () => {
+    while (!isOver) {
+      await ownTurn({ sender: "mallory" });
+      if (isOver) return;
+      pieces += 1;
+      busy(30);
+    }
+  };
+  const mallorys = Promise.all([heavy(), heavy()]);
+  await sliced(undefined, 50); // 100 ms, in some 17 slices
+  isOver = true;
+  await mallorys;
+  expect(pieces).toBeLessThan(9);
+});
+
+test("SEC-5 what a service does by itself for one provider keeps what it does for another waiting for a slice of it", async () => {
+  const ended: string[] = [];
+  const work = (provider: string) => sliced(provider, 12).then(() => ended.push(provider));
+  await Promise.all([...Array.from({ length: 10 }, () => work("mallory")), work("alice")]);
+  expect(ended[0]).toBe("alice");
+});
