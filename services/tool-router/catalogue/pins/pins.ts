@@ -23,6 +23,8 @@ export interface PinsOptions {
 
 /** One tool's changes are recorded and audited at most this often: a server may change as fast as it likes. */
 const BETWEEN_CHANGES_MS = 10_000;
+/** A record makes each set of tools anew: of two definitions that stand side by side, neither is recorded again because of the other. */
+const BETWEEN_SAME_MS = 600_000;
 const MOST_SEEN = 10_000;
 
 /** The definitions to which agents hold tools, as all routers have read them, and what was seen to change. */
@@ -33,6 +35,8 @@ export class Pins {
   /** Of tools that are not pinned, or pinned to a digest: the definition that was seen here last. */
   readonly #seen = new BoundedMap<string, Tool>(MOST_SEEN);
   readonly #toldAt = new BoundedMap<string, number>(MOST_SEEN);
+  /** By tool, and what it became. */
+  readonly #recordedAt = new BoundedMap<string, number>(MOST_SEEN);
 
   constructor(options: PinsOptions) {
     this.#options = options;
@@ -132,7 +136,10 @@ export class Pins {
     const { pins } = this.#options;
     const offeredDigest = digestOf(offered);
     const key = keyOf(agent, reference);
-    if (pins.view.get(key)?.value.offeredDigest === offeredDigest) return true;
+    const listed = pins.view.get(key)?.value.offeredDigest;
+    const change = `${key} ${offeredDigest}`;
+    if (listed === offeredDigest) return true;
+    if (listed && this.#isWithin(BETWEEN_SAME_MS, this.#recordedAt.get(change))) return true;
     if (!this.#mayTell(key)) return false;
     const update = await pins.bucket.update(key, (standing) => {
       const isKnown = [standing?.approvedDigest, standing?.offeredDigest].includes(offeredDigest);
@@ -140,6 +147,7 @@ export class Pins {
         ? undefined
         : { ...standing, offered: definitionOf(offered), offeredDigest };
     });
+    this.#recordedAt.set(change, this.#options.clock.now());
     await pins.view.reached(update.revision);
     if (update.hasChanged) this.#tell(agent, reference, ["pinned", update.value?.approvedDigest ?? "", offeredDigest]);
     return true;
@@ -160,10 +168,13 @@ export class Pins {
   }
 
   #mayTell(key: string): boolean {
-    const now = this.#options.clock.now();
-    if (now - (this.#toldAt.get(key) ?? Number.NEGATIVE_INFINITY) < BETWEEN_CHANGES_MS) return false;
-    this.#toldAt.set(key, now);
+    if (this.#isWithin(BETWEEN_CHANGES_MS, this.#toldAt.get(key))) return false;
+    this.#toldAt.set(key, this.#options.clock.now());
     return true;
+  }
+
+  #isWithin(ms: number, at = Number.NEGATIVE_INFINITY): boolean {
+    return this.#options.clock.now() - at < ms;
   }
 
   #tell(agent: string, tool: string, [rule, before, after]: [rule: string, before: string, after: string]): void {
