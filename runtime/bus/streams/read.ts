@@ -1,12 +1,12 @@
-import { randomUUID } from "node:crypto";
 import type { StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
-import { RoundRobinQueue } from "../../collections/turns/round-robin-queue.ts";
-import { currentPrincipal } from "../../rpc/identity.ts";
+import { openEnding } from "../../time/ending.ts";
+import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { retryOnBus } from "../link/link.ts";
 import { firstAfter, lastOf } from "./append/append.ts";
+import { turnOfBatch } from "./batch-turns.ts";
 
 /** A message as it stands in its stream. */
 export interface StoredMessage {
@@ -29,12 +29,6 @@ const batchBytes = 2 * 1024 * 1024;
 const batchMs = 10_000;
 
 /**
- * nats-server cuts a connection for which 64 MiB wait, with all that goes on over it: no more batches than these are on their way at
- * once. What takes more than one is long, and each principal reads one of those at a time.
- */
-const turns = new RoundRobinQueue(16);
-
-/**
  * What stands under a subject, in order, up to the last message that was acknowledged when the reading began, or as far as told. Never
  * stale, and goes on after the loss of the server where it stood. A signal that aborts ends it with the signal's reason.
  */
@@ -48,8 +42,7 @@ export async function* readSubject(
   const first = options.fromSequence ?? 1;
   let next = first;
   while (next <= last) {
-    const turn = next === first ? randomUUID() : (currentPrincipal() ?? subject);
-    const batch = await turns.run(turn, () => readBatch(bus, subject, next, signal), signal);
+    const batch = await readBatch(bus, { subject, sequence: next, isFirst: next === first, signal });
     const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
     for (const message of messages) {
       if (message === null) return; // what stood there has been removed meanwhile
@@ -66,13 +59,33 @@ export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSi
   return (await lastOf(bus, subject, { signal }))?.seq ?? 0;
 }
 
-async function readBatch(bus: Bus, subject: string, sequence: number, signal?: AbortSignal): Promise<StoredMsg[]> {
+interface Batch {
+  readonly subject: string;
+  readonly sequence: number;
+  readonly isFirst: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The wait for its turn is part of an attempt, which gives its place back when it fails. */
+async function readBatch(bus: Bus, { subject, sequence, isFirst, signal }: Batch): Promise<StoredMsg[]> {
+  const stream = streamOfSubject(subject);
   const read = async () => {
     const query = { seq: sequence, next_by_subj: subject, batch: batchMessages, max_bytes: batchBytes };
     const stored: StoredMsg[] = [];
-    for await (const message of await bus.manager.direct.getBatch(streamOfSubject(subject), query))
-      stored.push(message);
+    for await (const message of await bus.manager.direct.getBatch(stream, query)) stored.push(message);
     return stored;
   };
-  return retryOnBus(bus.link, read, { signal, attemptMs: batchMs, what: `reading ${subject}` });
+  const inTurn = turnOfBatch(stream, subject, isFirst);
+  let ending = openEnding(signal);
+  const attempt = () => {
+    ending.end(); // the one before may have been given up
+    ending = openEnding(signal);
+    const { signal: ended } = ending;
+    return inTurn(() => unlessAborted(read(), ended), ended);
+  };
+  try {
+    return await retryOnBus(bus.link, attempt, { signal, attemptMs: batchMs, what: `reading ${subject}` });
+  } finally {
+    ending.end();
+  }
 }
