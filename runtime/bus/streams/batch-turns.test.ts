@@ -1,19 +1,23 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Failure } from "../../failure/failure.ts";
 import { withPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
 import { readSubject } from "./read.ts";
 
+function delay<T>(ms: number, value?: T): Promise<T | undefined> {
+  return new Promise((resolve) => setTimeout(resolve, ms, value));
+}
+
 /** A bus that answers each batch with one message after so long, or never. */
 function busOf(answerMs: number, patienceMs = Number.POSITIVE_INFINITY) {
-  const state = { underWay: 0, most: 0 };
+  const state = { begun: 0, underWay: 0, most: 0 };
   async function* batch(subject: string) {
     await delay(answerMs);
     state.underWay -= 1;
     yield { subject, seq: 1, data: new Uint8Array(), time: new Date() };
   }
   const getBatch = async (_: string, query: { next_by_subj: string }) => {
+    state.begun += 1;
     state.underWay += 1;
     state.most = Math.max(state.most, state.underWay);
     return answerMs === Number.POSITIVE_INFINITY ? neverAnswered() : batch(query.next_by_subj);
@@ -72,4 +76,17 @@ test("BUS-6 a call waits for its turn to read no longer than for the bus, and th
     expect(await Promise.race([others, delay(1_000, "still waiting")])).toMatchObject({ reason: "BUS_UNAVAILABLE" });
     expect(state.most).toBe(0);
   });
+});
+
+test("BUS-6 what a service reads by itself waits for its turn as long as it takes, and has its whole time then", async () => {
+  vi.useFakeTimers();
+  try {
+    const { bus, state } = busOf(9_000);
+    const reads = Promise.all(Array.from({ length: 12 }, () => read(bus, "toolbus.run.one")));
+    await vi.advanceTimersByTimeAsync(28_000);
+    expect(await reads).toHaveLength(12);
+    expect(state.begun, "none was given up and begun again").toBe(12);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -1,6 +1,8 @@
 import type { StoredMsg } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { openEnding } from "../../time/ending.ts";
+import { timeoutSignal } from "../../time/timeout-signal.ts";
+import { LONGEST_WAIT_MS } from "../../time/timer.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
 import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
@@ -66,7 +68,7 @@ interface Batch {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The wait for its turn is part of an attempt, which gives its place back when it fails. */
+/** The wait for its turn is part of an attempt, which gives its place back when it fails; an answer's time begins with its turn. */
 async function readBatch(bus: Bus, { subject, sequence, isFirst, signal }: Batch): Promise<StoredMsg[]> {
   const stream = streamOfSubject(subject);
   const read = async () => {
@@ -81,10 +83,14 @@ async function readBatch(bus: Bus, { subject, sequence, isFirst, signal }: Batch
     ending.end(); // the one before may have been given up
     ending = openEnding(signal);
     const { signal: ended } = ending;
-    return inTurn(() => unlessAborted(read(), ended), ended);
+    const answered = async () => {
+      using late = timeoutSignal(batchMs);
+      return await unlessAborted(read(), ended, late);
+    };
+    return inTurn(answered, ended);
   };
   try {
-    return await retryOnBus(bus.link, attempt, { signal, attemptMs: batchMs, what: `reading ${subject}` });
+    return await retryOnBus(bus.link, attempt, { signal, attemptMs: LONGEST_WAIT_MS, what: `reading ${subject}` });
   } finally {
     ending.end();
   }
