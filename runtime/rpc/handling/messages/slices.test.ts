@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ownTurn } from "../../../collections/own-turn.ts";
+import { ownTurn } from "../../../collections/turns/own-turn.ts";
 import { openSlices } from "./slices.ts";
 
 function busy(ms: number): void {
