@@ -31,7 +31,7 @@ export function createEnter(
     sentBy(request, principal);
     const whenAnswered = atEndOf(response);
     whenAnswered(shares.take(principal, kindOf(entered)));
-    whenAnswered(unread.track(principal, sinkOf(response)));
+    whenAnswered(unread.track(principal, response));
     if (typeof entered === "string") requireWholeKey(THIS_DOOR, caller);
     else requireAccess(entered, caller);
     whenAnswered(await limiter.acquire(principal));

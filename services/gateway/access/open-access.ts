@@ -32,7 +32,7 @@ export async function openAccess(config: GatewayConfig, bus: Bus, onFault: (faul
   const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust });
   const shares = new Shares(config.shares);
   const limiter = new ContentionLimiter();
-  const unread = new UnreadAnswers(4 * config.maxRequestBytes);
+  const unread = new UnreadAnswers(config.maxUnreadBytes);
   const enter = createEnter(authenticate, { shares, limiter, unread });
   const owned = stack.move();
   return {

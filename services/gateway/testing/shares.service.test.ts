@@ -60,7 +60,9 @@ beforeAll(async () => {
   const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
   const logger = pino({ level: "silent" });
   const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };
-  url = String(stack.use(await openService(readConfig(env), context)).announcement?.url);
+  url = String(
+    stack.use(await openService({ ...readConfig(env), maxUnreadBytes: 256 * 1024 }, context)).announcement?.url,
+  );
 });
 afterAll(() => stack.disposeAsync());
 
