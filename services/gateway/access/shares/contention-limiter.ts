@@ -4,8 +4,11 @@ import { startTimer } from "#runtime/time/timer.ts";
 const LIMIT = 4;
 /** A request that is not answered by then waits for something else, and gives its place back. */
 const PLACE_MS = 10;
-/** Where this process is too busy to look in time, the request may wait for it alone: it is looked at again, so often at most. */
-const MOST_LATE_LOOKS = 8;
+/**
+ * Where this process is too busy to look in time, the request may wait for it alone: it is looked at again, so often at most. One that
+ * waits for a tool keeps its place no longer than that, however busy this process is.
+ */
+const MOST_LATE_LOOKS = 2;
 /** Who has asked so lately is one of those who ask. */
 const ACTIVE_MS = 1_000;
 
