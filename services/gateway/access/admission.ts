@@ -69,16 +69,16 @@ export function createEnterAgain(authenticate: Authenticate, shares: Shares, lim
 
 /**
  * Lets a call in by its head: with its caller's identity, if its principal has room and the method's rule allows it, or without one
- * where none is needed. There, an address has the share of a principal, and waits for its turn as one.
+ * where none is needed. There, an address has the share of a principal, and waits for its turn: no principal waits because of it.
  */
-export function createAdmission(enter: Enter, shares: Shares, limiter: ContentionLimiter): Admit {
+export function createAdmission(enter: Enter, shares: Shares, strangers: ContentionLimiter): Admit {
   return async (request, method, response) => {
     const values = createContextValues();
     if (isOpen(method.parent) && !bearsCallKey(request)) {
       const stranger = senderOf(request);
       const whenAnswered = atEndOf(response);
       whenAnswered(shares.take(stranger, kindOf(method)));
-      whenAnswered(await limiter.acquire(stranger));
+      whenAnswered(await strangers.acquire(stranger));
       return values;
     }
     const caller = await enter(request, response, method);

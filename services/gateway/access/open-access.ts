@@ -36,7 +36,7 @@ export async function openAccess(config: GatewayConfig, bus: Bus, onFault: (faul
   const enter = createEnter(authenticate, { shares, limiter, unread });
   const owned = stack.move();
   return {
-    admit: createAdmission(enter, shares, limiter),
+    admit: createAdmission(enter, shares, new ContentionLimiter(1)),
     enter,
     enterAgain: createEnterAgain(authenticate, shares, limiter),
     shares,

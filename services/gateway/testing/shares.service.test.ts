@@ -1,10 +1,13 @@
 import { once } from "node:events";
+import { type IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { connect } from "node:http2";
+import { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, assert, beforeAll, expect, it } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { AgentService, ListAgentsRequestSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -13,6 +16,7 @@ import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { openTelemetry } from "#runtime/telemetry/telemetry.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
+import { type Access, openAccess } from "../access/open-access.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
 import { framed, protocols } from "./http-probe.ts";
@@ -23,6 +27,7 @@ const protocolsOf = [
 ] as const;
 const stack = new AsyncDisposableStack();
 const gate = Promise.withResolvers<void>();
+let access: Access;
 let url = "";
 let waiting = 0;
 
@@ -60,6 +65,7 @@ beforeAll(async () => {
   const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
   const logger = pino({ level: "silent" });
   const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };
+  access = stack.use(await openAccess(readConfig(env), bus, assert.fail));
   url = String(
     stack.use(await openService({ ...readConfig(env), maxUnreadBytes: 256 * 1024 }, context)).announcement?.url,
   );
@@ -129,6 +135,21 @@ it("SEC-6 strangers of one address have the share of a principal at what is open
   await createClient(AgentService, transport).listAgents({}, { headers: { "x-api-key": "a-key-of-some-length" } });
   expect((await health.check({})).status).toBe(ServingStatus.SERVING);
   leaving.abort();
+});
+
+it("SEC-5 a stranger who asks for health makes no principal wait that asks alone", async () => {
+  const requestBy = (headers: IncomingHttpHeaders) => Object.assign(new IncomingMessage(new Socket()), { headers });
+  const stranger = requestBy({});
+  await access.admit(stranger, Health.method.check, new ServerResponse(stranger));
+  let entered = 0;
+  const countEntered = (held: Disposable) => {
+    entered += 1;
+    stack.use(held);
+  };
+  for (let call = 0; call < 5; call += 1)
+    void access.enterAgain(requestBy({ "x-api-key": "a-key-of-some-length" })).then(countEntered);
+  await setImmediate(); // sooner than a place becomes free
+  expect(entered).toBe(5);
 });
 
 it.each(protocolsOf)(

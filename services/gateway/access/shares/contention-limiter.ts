@@ -26,6 +26,12 @@ interface Flow {
 export class ContentionLimiter {
   /** Who asked last stands last. */
   readonly #flows = new Map<string, Flow>();
+  readonly #fewest: number;
+
+  /** `fewest`: so many who ask are a reason to wait. */
+  constructor(fewest = 2) {
+    this.#fewest = fewest;
+  }
 
   /** Resolves when it is the request's turn; what it gives is called when the request is answered. */
   async acquire(principal: string): Promise<() => void> {
@@ -75,6 +81,6 @@ export class ContentionLimiter {
       if (askedAt > since || running > 0) break;
       this.#flows.delete(principal);
     }
-    return this.#flows.size < 2 ? Number.POSITIVE_INFINITY : LIMIT;
+    return this.#flows.size < this.#fewest ? Number.POSITIVE_INFINITY : LIMIT;
   }
 }
