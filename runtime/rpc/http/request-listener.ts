@@ -13,10 +13,9 @@ import type { Logger } from "pino";
 import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import { connectError } from "../../failure/connect.ts";
 import { messageFromUnknown } from "../../failure/failure.ts";
-import { ByteBudget } from "../handling/messages/byte-budget.ts";
 import { methodsFromRoutes } from "../handling/recording-router.ts";
 import { leaveBody } from "./body/leave-body.ts";
-import { type BodyLimits, RequestBody } from "./body/request-body.ts";
+import { type BodyLimits, ConnectionBudget, RequestBody } from "./body/request-body.ts";
 import { againstBombs } from "./body/unpacking.ts";
 import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type Admitted, type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
@@ -132,10 +131,10 @@ function pathOf(request: HttpRequest): string {
 
 /** The requests of a connection hold their bodies from one budget; what is left of a body ends soon after its answer. */
 function createBodies(limits: BodyLimits): (request: HttpRequest, response: HttpResponse) => RequestBody {
-  const budgets = new WeakMap<object, ByteBudget>();
+  const budgets = new WeakMap<object, ConnectionBudget>();
   return (request, response) => {
     const connection = connectionOf(request);
-    const budget = getOrInsertComputed(budgets, connection, () => new ByteBudget(limits.connectionBytes));
+    const budget = getOrInsertComputed(budgets, connection, () => new ConnectionBudget(limits));
     sinkOf(response).once("finish", () => leaveBody(request));
     return new RequestBody({ request, response }, budget, limits);
   };

@@ -8,10 +8,6 @@ export interface PaceLimits {
   readonly idleMs: number;
 }
 
-/** A part costs some work, and a hundred bytes where it is held, however short it is: beyond the first ones their mean is no less. */
-const FREE_PARTS = 128;
-const LEAST_PART_BYTES = 32;
-
 /** Watches one body; calls `onSlow` once when its time is over. */
 export class Pace {
   readonly #limits: PaceLimits;
@@ -19,7 +15,6 @@ export class Pace {
   readonly #onSlow: () => void;
   #since = performance.now();
   #bytes = 0;
-  #parts = 0;
   #timer: NodeJS.Timeout;
   #stoppedAt = 0;
 
@@ -32,9 +27,7 @@ export class Pace {
 
   came(bytes: number): void {
     this.#bytes += bytes;
-    this.#parts += 1;
     if (this.#isEndless) this.#since = performance.now();
-    else if (this.#parts > FREE_PARTS && this.#bytes < this.#parts * LEAST_PART_BYTES) this.#onSlow();
   }
 
   /** The client waits for us now, and not the other way round. */

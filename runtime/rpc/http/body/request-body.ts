@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/messages/assembly.ts";
-import type { ByteBudget } from "../../handling/messages/byte-budget.ts";
+import { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import type { Count } from "../large-messages/counted-messages.ts";
 import { bodyOfRequest, type HttpRequest, type HttpResponse, senderOf, sinkOf } from "../messages.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
@@ -18,6 +18,23 @@ export interface BodyLimits extends PaceLimits {
   readonly roomPatienceMs: number;
 }
 
+/** A part costs some work, and a hundred bytes where it is held, however short it is: beyond the first ones their mean is no less. */
+const LEAST_PART_BYTES = 32;
+/** Each body has so much of its own, so that who shares a connection with one of short parts can still ask. */
+const OWN_LACK_BYTES = 128 * LEAST_PART_BYTES;
+const CONNECTION_LACK_BYTES = 4_096 * LEAST_PART_BYTES;
+
+/** What the requests of one connection share. */
+export class ConnectionBudget {
+  readonly held: ByteBudget;
+  /** What the parts of a body lack, beyond what each may. */
+  readonly lack = new ByteBudget(CONNECTION_LACK_BYTES);
+
+  constructor(limits: BodyLimits) {
+    this.held = new ByteBudget(limits.connectionBytes);
+  }
+}
+
 const current = new AsyncLocalStorage<Count>();
 
 /**
@@ -26,15 +43,17 @@ const current = new AsyncLocalStorage<Count>();
  */
 export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #request: HttpRequest;
-  readonly #budget: ByteBudget;
+  readonly #budget: ConnectionBudget;
   readonly #limits: BodyLimits;
   readonly #assembly: Assembly;
   #room: PromiseWithResolvers<void> | undefined;
   #held = 0;
+  #lack = 0;
+  #sharedLack = 0;
 
   constructor(
     { request, response }: { request: HttpRequest; response: HttpResponse },
-    budget: ByteBudget,
+    budget: ConnectionBudget,
     limits: BodyLimits,
   ) {
     this.#request = request;
@@ -43,8 +62,10 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     const sender = () => senderOf(request);
     this.#assembly = new Assembly({ room: limits.room, sender }, () => this.#room?.resolve());
     sinkOf(response).once("close", () => {
-      this.#budget.giveBack(this.#held);
+      this.#budget.held.giveBack(this.#held);
+      this.#budget.lack.giveBack(this.#sharedLack);
       this.#held = 0;
+      this.#sharedLack = 0;
       this.#assembly.close();
       this.#room?.reject(gone());
     });
@@ -61,16 +82,28 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   /** Counts bytes that the request holds. Throws when its connection holds too many. */
   hold(bytes: number): void {
-    if (this.#budget.offer(bytes) < bytes) throw connectionFull(this.#budget.limit);
-    this.#held += this.#budget.take(bytes);
+    const { held } = this.#budget;
+    if (held.offer(bytes) < bytes) throw connectionFull(held.limit);
+    this.#held += held.take(bytes);
   }
 
   /** Holds what was read of the body; gives a promise where nothing more is to be read until there is room for all of it. */
   #grew(bytes: number): Promise<void> | undefined {
     this.hold(bytes);
+    this.#countPart(bytes);
     if (this.#assembly.grew(bytes)) return undefined;
     this.#room ??= Promise.withResolvers();
     return this.#roomComes(this.#room.promise);
+  }
+
+  /** A long part makes up for short ones before it. */
+  #countPart(bytes: number): void {
+    const { lack } = this.#budget;
+    this.#lack = Math.max(this.#lack + LEAST_PART_BYTES - bytes, 0);
+    const more = Math.max(this.#lack - OWN_LACK_BYTES, 0) - this.#sharedLack;
+    if (more > 0 && lack.offer(more) < more) throw partsTooShort();
+    this.#sharedLack += more;
+    lack.giveBack(-more);
   }
 
   async #roomComes(room: Promise<void>): Promise<void> {
@@ -137,9 +170,13 @@ function throwGone(cause?: unknown): never {
 }
 
 function tooSlow(): Error {
-  const text =
-    "the body of the request did not come in time, or came in parts of a few bytes: send it whole, and faster";
+  const text = "the body of the request did not come in time: send it whole, and faster";
   return connectError("deadline_exceeded", text, { reason: "DEADLINE_EXCEEDED" });
+}
+
+function partsTooShort(): Error {
+  const text = "the body of the request came in thousands of parts of a few bytes: write it in longer parts";
+  return connectError("invalid_argument", text, { reason: "REQUEST_MALFORMED" });
 }
 
 function connectionFull(limit: number): Error {
