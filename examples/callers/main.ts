@@ -3,8 +3,8 @@
 import { fileURLToPath } from "node:url";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
+import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../cli/connection.ts";
 import { colors, printLine, printNote } from "../../cli/printing/print.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
+import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { printLine, printNote } from "../../cli/printing/print.ts";
 
 export interface Client {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
-import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
+import { textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { issueProviderKey } from "../../cli/suite/keys/provider-key.ts";
 import type { Suite } from "../../cli/suite/suite.ts";
 import { freePort } from "../free-port.ts";
