@@ -179,7 +179,7 @@ describe("a child process", () => {
 
 describe("SIGKILL of the parent", () => {
   async function openFamily(): Promise<{ parent: SpawnedProcess; family: number[] }> {
-    const fixture = fileURLToPath(new URL("child-process/testing/parent.ts", import.meta.url));
+    const fixture = fileURLToPath(new URL("testing/parent.ts", import.meta.url));
     const parent = spawn(process.execPath, [fixture], { stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
     parent.stdout.on("data", (chunk) => {
