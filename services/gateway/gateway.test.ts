@@ -32,7 +32,7 @@ const stack = new AsyncDisposableStack();
 let url = "";
 /** Headers by which services speak to their own instances. */
 const ownOfServices = [
-  ...["toolbus-bridge-hops", "toolbus-warm-only"],
+  ...["toolbus-bridge-hops", "toolbus-bridge-own-part", "toolbus-warm-only"],
   ...["toolbus-attachment", "toolbus-holder", "toolbus-canceled"],
 ];
 /** What the service behind the gateway was told of each request. */

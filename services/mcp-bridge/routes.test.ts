@@ -7,7 +7,7 @@ test("ORCH-1 the connections of an agent that a session leaves are closed also w
   const released: object[] = [];
   const parts = {
     resources: { leave: () => Promise.reject(new Error("the store is away")) },
-    part: {
+    fleet: {
       release: async (holder: object) => {
         released.push(holder);
         return 1;

@@ -18,7 +18,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Logins } from "./auth/logins.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
-import { HOPS_HEADER, hopsFrom } from "./provider/peer-headers.ts";
+import { HOPS_HEADER, hopsFrom, OWN_PART_HEADER } from "./provider/peer-headers.ts";
 import type { Asker, Provider } from "./provider/provider.ts";
 import type { AskContent } from "./provider/session-content.ts";
 import type { SessionResources } from "./provider/session-resources.ts";
@@ -31,8 +31,9 @@ export interface Routes extends OfferWatchParts {
   logins: Logins;
   askContent: AskContent;
   resources: SessionResources;
-  /** The connections of this instance, or of all. */
-  part: Part;
+  /** The connections of this instance, and those of all. */
+  own: Part;
+  fleet: Part;
   /** Whose sessions are whose. */
   owners: SessionOwners;
   /** Ends watches when the service stops. */
@@ -40,7 +41,8 @@ export interface Routes extends OfferWatchParts {
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, applied, logins, askContent, resources, part, owners } = parts;
+  const { provider, applied, logins, askContent, resources, own, fleet, owners } = parts;
+  const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
   };
@@ -72,7 +74,7 @@ export function createRoutes(parts: Routes) {
         if (sessionId === "") return { closedCount: 0 };
         const [, closedCount] = await Promise.all([
           runId === "" ? resources.leave(sessionId) : undefined,
-          part.release({ sessionId, agent, runId }, signal),
+          fleet.release({ sessionId, agent, runId }, signal),
         ]);
         return { closedCount };
       },
@@ -105,8 +107,8 @@ export function createRoutes(parts: Routes) {
         const { sessionId } = request;
         const caller = callerOf(context);
         await requireSession(sessionId, caller);
-        const elements = await shownTo(caller, await part.list(sessionId, context.signal));
-        const list = ["connections", caller.principal ?? "", sessionId];
+        const elements = await shownTo(caller, await partFor(context).list(sessionId, context.signal));
+        const list = ["connections", caller.principal ?? "", sessionId, isForOwnPart(context) ? "own" : "all"];
         const { items, nextPageToken } = pageOf(list, { elements, placeOf: placeOfConnection }, request);
         return { connections: items, nextPageToken };
       },
@@ -114,7 +116,7 @@ export function createRoutes(parts: Routes) {
         using ending = lasting(context);
         const caller = callerOf(context);
         await requireSession(sessionId, caller);
-        for await (const standing of part.watch(sessionId, ending.signal)) {
+        for await (const standing of partFor(context).watch(sessionId, ending.signal)) {
           const shown = await shownTo(caller, standing);
           const connections = shown.toSorted((a, b) => (placeOfConnection(a) < placeOfConnection(b) ? -1 : 1));
           yield withEtag(WatchConnectionsResponseSchema, { connections });
@@ -131,7 +133,7 @@ export function createRoutes(parts: Routes) {
       },
       async closeConnections({ sessionId, agent, runId }, context) {
         await requireSession(sessionId, callerOf(context));
-        return { closedCount: await part.release({ sessionId, agent, runId }, context.signal) };
+        return { closedCount: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
       },
     });
   };
@@ -150,4 +152,8 @@ function refuseMissing(name: string): never {
 
 function placeOfConnection({ server, sessionId, agent, instance, id }: McpConnection): string {
   return [server, sessionId, agent, instance, id].join("\0");
+}
+
+function isForOwnPart({ requestHeader }: HandlerContext): boolean {
+  return requestHeader.has(OWN_PART_HEADER);
 }

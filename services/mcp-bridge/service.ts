@@ -110,16 +110,19 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
   const own = createOwnPart(connections);
   const fleet = createFleet(own, new OtherInstances({ instance, instances, partOf: peers.partOf, logger }));
   const stopping = createStopping();
-  const served = { instance, logger, telemetry };
-  const routes = {
-    ...{ provider, connections, applied, logins, resources, owners, stopping: stopping.signal },
-    askContent: createAskContent(sources, provider),
+  const served = {
+    instance,
+    logger,
+    telemetry,
+    routes: createRoutes({
+      ...{ provider, connections, applied, logins, resources, own, fleet, owners, stopping: stopping.signal },
+      askContent: createAskContent(sources, provider),
+    }),
   };
   void closeDeleted({ applied, connections, signal: stopping.signal, onError });
-  const ownRoutes = createRoutes({ ...routes, part: own });
-  stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: ownRoutes }));
+  stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance) }));
   stack.defer(() => connections.leave()); // others of this service ask for what they are to take over
-  stack.use(await serveOnBus(bus, { ...served, service: name, routes: createRoutes({ ...routes, part: fleet }) }));
+  stack.use(await serveOnBus(bus, { ...served, service: name }));
   stack.use(stopping);
   return stack.move();
 }

@@ -8,7 +8,7 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../connection/fleet.ts";
-import { HOPS_HEADER } from "../provider/peer-headers.ts";
+import { HOPS_HEADER, OWN_PART_HEADER } from "../provider/peer-headers.ts";
 import type { Peer } from "../provider/provider.ts";
 
 type Interceptors = NonNullable<ClientForOptions["interceptors"]>;
@@ -41,14 +41,15 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
 
   function partOf(instance: string): Part {
     const client = clientFor(bus, McpServerService, clientOptionsOf(instance));
-    const options = (signal: AbortSignal) => ({ signal, timeoutMs: PART_TIMEOUT_MS });
+    const headers = { [OWN_PART_HEADER]: "1" };
+    const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: PART_TIMEOUT_MS });
     return {
       async list(sessionId, signal) {
         const pages = await allPages((pageToken) => client.listConnections({ sessionId, pageToken }, options(signal)));
         return pages.flatMap(({ connections }) => connections);
       },
       release: async (holder, signal) => (await client.closeConnections(holder, options(signal))).closedCount,
-      watch: (sessionId, signal) => connectionsOf(client.watchConnections({ sessionId }, { signal })),
+      watch: (sessionId, signal) => connectionsOf(client.watchConnections({ sessionId }, { headers, signal })),
     };
   }
 

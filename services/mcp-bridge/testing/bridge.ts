@@ -77,11 +77,7 @@ export async function openTwoBridges(): Promise<TwoBridges> {
 export function clientsOf(bus: TestBus, instance: string): BridgeClients {
   const room = instanceService("mcp-bridge", instance);
   const provider = clientFor(bus, ToolProviderService, { process: room });
-  const own = clientFor(bus, McpServerService, { process: room });
-  const { listConnections, watchConnections, closeConnections } = clientFor(bus, McpServerService, {
-    process: "mcp-bridge", // under its own name, an instance has those of itself alone
-  });
-  const servers = { ...own, listConnections, watchConnections, closeConnections };
+  const servers = clientFor(bus, McpServerService, { process: room });
   return { instance, provider, servers, content: clientFor(bus, McpContentService, { process: room }) };
 }
 
