@@ -29,19 +29,24 @@ export class KeyedListeners<Told extends unknown[] = []> {
     for (const key of this.#listeners.keys()) this.notify(key, ...told);
   }
 
+  /** Resolves at the next change after this call. Disposing ends the waiting. */
+  next(key: string): Disposable & { readonly happened: Promise<void> } {
+    const { promise: happened, resolve } = Promise.withResolvers<void>();
+    const listening = this.add(key, () => resolve());
+    return { happened, [Symbol.dispose]: () => listening[Symbol.dispose]() };
+  }
+
   /**
    * Reads until there is something, again after each change of the key. It listens before it reads, so that no change is missed.
    * Rejects with the signal's reason.
    */
   async until<T>(key: string, read: () => Promise<T | undefined>, signal: AbortSignal): Promise<T> {
-    let changed = Promise.withResolvers<void>();
-    using _ = this.add(key, () => changed.resolve());
     for (;;) {
       signal.throwIfAborted();
-      changed = Promise.withResolvers();
+      using change = this.next(key);
       const found = await read();
       if (found !== undefined) return found;
-      await unlessAborted(changed.promise, signal);
+      await unlessAborted(change.happened, signal);
     }
   }
 }

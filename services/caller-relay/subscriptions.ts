@@ -6,9 +6,9 @@ import { withSharedReads } from "#runtime/bus/buckets/reading/shared-reads.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { openFollower } from "#runtime/bus/buckets/views/follower.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { lateRequest } from "./requests/late-requests.ts";
 import type { Attachments } from "./streams/attachments.ts";
-import type { KeyedChanges } from "./streams/keyed-changes.ts";
 import { streamRecord } from "./streams/stream-record.ts";
 import type { Turns } from "./streams/turns.ts";
 import { createBusHolders } from "./subscriptions/bus-holders.ts";
@@ -48,10 +48,10 @@ export const DECLARED = {
 export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "records" | "declared"> {
   attachments: Attachments;
   /** Of streams, by session. */
-  changes: KeyedChanges;
+  changes: KeyedListeners;
   turns: Turns;
   /** Likewise. */
-  changesOfDeclarations: KeyedChanges;
+  changesOfDeclarations: KeyedListeners;
   onFault: (fault: string) => void;
 }
 
@@ -72,7 +72,7 @@ export async function openFollowing(parts: FollowingParts): Promise<AsyncDisposa
         if (change.kind !== "set") return;
         const { key, value, revision } = change;
         if (value.kind === "open") attachments.keepOnly(key, value.streams, revision);
-        changes.tell(key);
+        changes.notify(key);
       },
     }),
   );
@@ -80,8 +80,8 @@ export async function openFollowing(parts: FollowingParts): Promise<AsyncDisposa
     await openFollower(declared, {
       from: "now",
       onFault,
-      onChange: ({ key }) => changesOfDeclarations.tell(key),
-      onResumed: () => changesOfDeclarations.tellAll(), // one that was removed meanwhile
+      onChange: ({ key }) => changesOfDeclarations.notify(key),
+      onResumed: () => changesOfDeclarations.notifyAll(), // one that was removed meanwhile
     }),
   );
   return stack.move();

@@ -1,14 +1,14 @@
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { KeyedChanges } from "../streams/keyed-changes.ts";
 
 export type Declarations = ReturnType<typeof createDeclarations>;
 
 /**
  * What callers declare, by session. `changes` tells of each session whose declaration was written or removed, by whichever instance.
  */
-export function createDeclarations(bucket: Bucket<CallerDeclaration>, changes: KeyedChanges) {
+export function createDeclarations(bucket: Bucket<CallerDeclaration>, changes: KeyedListeners) {
   const read = async (sessionId: string) => (await bucket.read(sessionId))?.value;
   return {
     read,

@@ -5,6 +5,7 @@ import { CallerToolCancellationReason, CallerToolRequestSchema } from "#gen/tool
 import { type AnsweredRequest, AnsweredRequestSchema } from "#gen/toolbus/internal/caller/v1/answered_request_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Submission } from "#runtime/results/submission.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
@@ -15,7 +16,6 @@ import { createRequests, keyOfRequest } from "../requests/requests.ts";
 import { attachCaller } from "../streams/attaching.ts";
 import type { Attachment } from "../streams/attachment.ts";
 import { createAttachments } from "../streams/attachments.ts";
-import { createKeyedChanges } from "../streams/keyed-changes.ts";
 import type { StreamRecord } from "../streams/stream-record.ts";
 import { createTurns } from "../streams/turns.ts";
 import { reasonOfCancellation } from "../subscriptions/peers.ts";
@@ -25,7 +25,7 @@ import { type DeliveryParts, deliver, type HeldCall } from "./delivery.ts";
 function openRelay() {
   const clock = createManualClock();
   const attachments = createAttachments();
-  const changes = createKeyedChanges();
+  const changes = new KeyedListeners();
   const requests = createRequests();
   const late = createMemoryBucket<LateRequest>();
   const answered = createMemoryBucket<AnsweredRequest>();
@@ -33,7 +33,7 @@ function openRelay() {
   const records = createMemoryBucket<StreamRecord>({
     onWrite({ key, value, revision }) {
       if (value.kind === "open") attachments.keepOnly(key, value.streams, revision);
-      changes.tell(key);
+      changes.notify(key);
     },
   });
   const parts: DeliveryParts = {

@@ -3,13 +3,13 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type AnswerStores, recordedAnswer, refuseLost } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
 import { keyOfRequest } from "../requests/requests.ts";
 import type { Carriage, CarryMode } from "../streams/attachments.ts";
-import type { KeyedChanges } from "../streams/keyed-changes.ts";
 import {
   type CallerStream,
   endStream,
@@ -30,7 +30,7 @@ export interface SendingParts extends AnswerStores {
   /** Tells the stream that nobody waits for a request any more, and why. */
   cancel: (stream: CallerStream, requestId: string, why: unknown) => Promise<void>;
   records: StreamRecords;
-  changes: KeyedChanges;
+  changes: KeyedListeners;
   turns: Turns;
   clock: Clock;
   /** Aborts when this instance stops. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
 import type { Attachments } from "../streams/attachments.ts";
-import { createKeyedChanges } from "../streams/keyed-changes.ts";
 import { createTurns } from "../streams/turns.ts";
 import { createStores, openFollowing } from "../subscriptions.ts";
 
@@ -15,9 +15,9 @@ test("CTR-7 records of streams and declarations that cannot be read end no follo
   await using _following = await openFollowing({
     ...{ records, declared },
     attachments: attachments as Attachments,
-    changes: createKeyedChanges(),
+    changes: new KeyedListeners(),
     turns: createTurns(),
-    changesOfDeclarations: createKeyedChanges(),
+    changesOfDeclarations: new KeyedListeners(),
     onFault: (fault) => void faults.push(fault),
   });
   const put = (key: string, value: Uint8Array | string) => bus.jetstream.publish(`$KV.${key}`, value);

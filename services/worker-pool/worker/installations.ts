@@ -1,3 +1,4 @@
+import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -30,7 +31,7 @@ export class Installations implements AsyncDisposable {
   readonly #install: Install;
   readonly #times: Times;
   readonly #installations = new Map<string, Installation>();
-  readonly #watchers = new Map<string, Set<(line: string) => void>>();
+  readonly #watchers = new KeyedListeners<[string]>();
   readonly #running = new Set<Promise<unknown>>();
   readonly #stop = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
@@ -52,14 +53,10 @@ export class Installations implements AsyncDisposable {
 
   /** Tells what is done for a file while it is installed; gives what ends the telling. */
   watch(file: string, onLine: (line: string) => void): () => void {
-    const watchers = this.#watchers.get(file) ?? new Set();
-    this.#watchers.set(file, watchers.add(onLine));
+    const watching = this.#watchers.add(file, onLine);
     const running = this.#installations.get(file);
     if (running && running.path === undefined && running.lastLine !== "") onLine(running.lastLine);
-    return () => {
-      watchers.delete(onLine);
-      if (watchers.size === 0) this.#watchers.delete(file);
-    };
+    return () => watching[Symbol.dispose]();
   }
 
   /** Installs in the background, one file after the other, so that a first call need not wait. */
@@ -75,7 +72,7 @@ export class Installations implements AsyncDisposable {
     const show = (line: string) => {
       if (installation.path !== undefined) return;
       installation.lastLine = line;
-      for (const tell of this.#watchers.get(file.file) ?? []) tell(line);
+      this.#watchers.notify(file.file, line);
     };
     const endQuiet = startTimer(QUIET_MS, () => show(`installing what ${file.file} depends on`), {
       isBackground: true,
