@@ -1,7 +1,7 @@
 import { RoundRobinQueue } from "../../collections/turns/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
 import type { Bus } from "../bus.ts";
-import { attemptMs, callPatience } from "../link/call-patience.ts";
+import { callPatience } from "../link/call-patience.ts";
 import { firstSince } from "../streams/append/append.ts";
 import { lastSequenceOf, type ReadOptions, readSubject, type StoredMessage } from "../streams/read.ts";
 import type { Found, Part, Place } from "./bucket.ts";
@@ -39,7 +39,7 @@ export async function* listValues<T>(
 ): AsyncGenerator<Found<T>> {
   const sinceMs = performance.now();
   const list = () => {
-    if (performance.now() - sinceMs > attemptMs) callPatience.spend(sinceMs); // the list before may have waited for the bus
+    callPatience.spendIfLong(sinceMs); // the list before may have waited for the bus
     return valuesOf(bus, place, subjects, part);
   };
   yield* await turns.run(currentPrincipal() ?? place.bucket, list, part.signal);

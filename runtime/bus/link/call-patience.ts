@@ -69,6 +69,11 @@ export const callPatience = {
     Object.assign(call, { waitedFromMs: fromMs, waitedAtMs: nowMs });
   },
 
+  /** The same of what may have waited for the bus: where it took no longer than one answer may, it has not. */
+  spendIfLong(sinceMs: number): void {
+    if (performance.now() - sinceMs > attemptMs) callPatience.spend(sinceMs);
+  },
+
   /**
    * Whether the promise comes before the patience is over. A call that has spent none waits as long as it takes; what took long is spent,
    * as others may wait for the bus in its place.
@@ -77,7 +82,8 @@ export const callPatience = {
     const leftMs = callPatience.sharedMs ?? Number.POSITIVE_INFINITY;
     const sinceMs = performance.now();
     const came = leftMs > 0 && (await comesWithin(Math.max(leftMs, attemptMs), promise));
-    if (performance.now() - sinceMs > attemptMs || Number.isFinite(leftMs)) callPatience.spend(sinceMs);
+    if (Number.isFinite(leftMs)) callPatience.spend(sinceMs);
+    else callPatience.spendIfLong(sinceMs);
     return came;
   },
 
@@ -87,7 +93,7 @@ export const callPatience = {
     if (!Number.isFinite(leftMs)) return promise;
     const sinceMs = performance.now();
     const came = await comesWithin(leftMs, promise);
-    if (performance.now() - sinceMs > attemptMs) callPatience.spend(sinceMs);
+    callPatience.spendIfLong(sinceMs);
     if (came) return promise;
     throw new Failure("unavailable", `${what}: the bus does not answer: it has no quorum, or its disk is full`, {
       reason: "BUS_UNAVAILABLE",

@@ -26,7 +26,7 @@ import { createBackoff } from "../../../time/retry/backoff.ts";
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
 import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
-import { callPatience, attemptMs as longMs } from "../../link/call-patience.ts";
+import { callPatience } from "../../link/call-patience.ts";
 import { failureFromRefusal, isConflict, isTransient } from "../../link/jetstream-errors.ts";
 import { isLost, retryOnBus } from "../../link/link.ts";
 import { PlainHeaders } from "../../nats-patches/plain-headers.ts";
@@ -81,7 +81,7 @@ export async function appendFenced(bus: Bus, append: FencedAppend): Promise<Appe
     const outcome = await attempt(bus, append, id, deadline);
     if (outcome.kind === "appended") {
       bus.link.storage.stored(streamOfSubject(append.subject));
-      if (performance.now() - sinceMs > longMs) callPatience.spend(sinceMs);
+      callPatience.spendIfLong(sinceMs);
       return outcome;
     }
     append.signal?.throwIfAborted();

@@ -113,9 +113,8 @@ async function execute(run: ClaimedRun, call: FunctionCall, context: LoopContext
       if (error instanceof Failure && error.reason === "AGENT_SWITCHED") work.table.noteRevision(""); // list again
       mayHaveBegun ||= leavesUnknown(error);
       const mayPass = error instanceof Failure && passingCodes.has(error.code);
-      if (!mayPass || patience.isOver(error, { askedAtMs, nowMs: clock.now() }))
-        // calls-3
-        return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
+      const isOver = !mayPass || patience.isOver(error, { askedAtMs, nowMs: clock.now() }); // calls-3
+      if (isOver) return givenUp(call, error, mayHaveBegun ? work.table.effectOf(call.name) : Effect.PURE);
       await clock.delay(backoff.next(), work.signal);
     }
   }
