@@ -8,7 +8,6 @@ import {
 } from "node:http2";
 import type { Server, Socket } from "node:net";
 import type { RequestListener } from "../messages.ts";
-import { BrokenSessions } from "./connections/broken-sessions.ts";
 import type { Connections } from "./connections/connections.ts";
 import { tellVersion } from "./first-bytes.ts";
 import { asksForWebSocket, serveUpgrades } from "./upgrades.ts";
@@ -41,15 +40,13 @@ const HTTP1_OPTIONS = {
 /** HTTP/1.1 and h2c, told apart by the first bytes. */
 export function createPlainDoor(listener: RequestListener, connections: Connections): Server {
   const http2 = createHttp2Server(HTTP2_OPTIONS, listener);
-  const broken = new BrokenSessions();
-  http2.on("session", (session) => openSession(session, connections, broken));
+  http2.on("session", (session) => openSession(session, connections));
   http2.on("sessionError", () => {}); // a peer that breaks the protocol is disconnected, and nothing more
 
   // The server that listens is the one of HTTP/1.1, which needs that for its timeouts; it gets its connections from here.
   const http1 = createHttp1Server(HTTP1_OPTIONS, listener);
   serveUpgrades(http1, listener);
-  const serveHttp1 = http1.listeners("connection");
-  http1.removeAllListeners("connection");
+  const serveHttp1 = takeListeners(http1, "connection");
   http1.on("connection", (socket: Socket) => {
     connections.trackSocket(socket);
     socket.setNoDelay(true);
@@ -57,10 +54,8 @@ export function createPlainDoor(listener: RequestListener, connections: Connecti
       connections.trackVersion(socket, version);
       if (version === "http2") {
         socket.allowHalfOpen = false; // a peer that has ended its side is gone: its calls end with it
-        broken.begin(socket, () => http2.emit("connection", socket));
-        return;
-      }
-      for (const serve of serveHttp1) Reflect.apply(serve, http1, [socket]);
+        connections.beginSession(socket, () => http2.emit("connection", socket));
+      } else serveHttp1(socket);
     });
   });
   return http1;
@@ -72,25 +67,28 @@ export function createTlsDoor(tls: TlsFiles, listener: RequestListener, connecti
   const server = createSecureServer({ ...options, ...tls }, listener);
   serveUpgrades(server, listener);
   server.on("connection", (socket: Socket) => connections.trackSocket(socket));
-  const broken = new BrokenSessions();
-  const serveSecure = server.listeners("secureConnection");
-  server.removeAllListeners("secureConnection");
+  const serve = takeListeners(server, "secureConnection");
   server.on("secureConnection", (socket) => {
-    const serve = () => {
-      for (const each of serveSecure) Reflect.apply(each, server, [socket]);
-    };
     const version = socket.alpnProtocol === "h2" ? "http2" : "http1";
     connections.trackVersion(socket, version);
-    if (version === "http2") broken.begin(socket, serve);
-    else serve();
+    if (version === "http2") connections.beginSession(socket, () => serve(socket));
+    else serve(socket);
   });
-  server.on("session", (session) => openSession(session, connections, broken));
+  server.on("session", (session) => openSession(session, connections));
   server.on("sessionError", () => {}); // as above
   return server;
 }
 
-function openSession(session: ServerHttp2Session, connections: Connections, broken: BrokenSessions): void {
-  broken.watch(session);
+/** Takes over what a server does at an event with a socket; gives what does it. */
+function takeListeners(server: Server, event: string): (socket: Socket) => void {
+  const listeners = server.listeners(event);
+  server.removeAllListeners(event);
+  return (socket) => {
+    for (const listener of listeners) Reflect.apply(listener, server, [socket]);
+  };
+}
+
+function openSession(session: ServerHttp2Session, connections: Connections): void {
   session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
   connections.trackSession(session);
 }

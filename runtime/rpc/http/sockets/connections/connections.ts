@@ -3,6 +3,7 @@ import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { HttpRequest, HttpResponse } from "../../messages.ts";
 import type { HttpVersion } from "../first-bytes.ts";
+import { BrokenSessions } from "./broken-sessions.ts";
 import { type ConnectionShares, peerOf } from "./connection-shares.ts";
 
 /** What a connection speaks; HTTP/2 sessions know by themselves what they are answering. */
@@ -17,6 +18,7 @@ export class Connections {
   readonly #undecided = new Map<string, Socket>();
   readonly #speechBySocket = new Map<Socket, Speech>();
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #broken = new BrokenSessions();
   readonly #shares: Pick<ConnectionShares, "track">;
   #isClosing = false;
 
@@ -40,7 +42,13 @@ export class Connections {
     socket.once("close", () => this.#speechBySocket.delete(socket));
   }
 
+  /** Has a session of HTTP/2 begin on the socket: at once, unless others of its address broke lately. */
+  beginSession(socket: Socket, serve: () => void): void {
+    this.#broken.begin(socket, serve);
+  }
+
   trackSession(session: ServerHttp2Session): void {
+    this.#broken.watch(session);
     this.#sessions.add(session);
     session.once("close", () => this.#sessions.delete(session));
     if (this.#isClosing) session.close();
