@@ -1,6 +1,6 @@
 // Keys that a page is given, one after the other (ORCH-12).
 
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
@@ -10,16 +10,19 @@ import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { left } from "../../../bench/console/played-suite.ts";
 import { openPlayedStage, quietRuns } from "./stage.ts";
 
+function needKey(router: ConnectRouter, getToolCall?: () => never): void {
+  router.service(ToolCallService, {
+    ...(getToolCall && { getToolCall }),
+    listToolCalls: () => {
+      throw new ConnectError("a key is needed", Code.Unauthenticated);
+    },
+  });
+  router.service(RunService, { listRuns: () => ({}), watchRuns: quietRuns });
+}
+
 describe("a key", () => {
   it("that no request can carry is refused in words", async () => {
-    await using stage = await openPlayedStage((router) => {
-      router.service(ToolCallService, {
-        listToolCalls: () => {
-          throw new ConnectError("a key is needed", Code.Unauthenticated);
-        },
-      });
-      router.service(RunService, { listRuns: () => ({}), watchRuns: quietRuns });
-    });
+    await using stage = await openPlayedStage((router) => needKey(router));
     const page = await stage.open("runs");
     await page.getByLabel("Your key").fill("“the-key”");
     await page.getByRole("button", { name: "enter" }).click();
@@ -30,15 +33,9 @@ describe("a key", () => {
 
   it("of one call that was cut off is refused in words, and can be given anew", async () => {
     await using stage = await openPlayedStage((router) => {
-      router.service(ToolCallService, {
-        getToolCall: () => {
-          throw new ConnectError("the key of one call does not hold", Code.Unauthenticated);
-        },
-        listToolCalls: () => {
-          throw new ConnectError("a key is needed", Code.Unauthenticated);
-        },
+      needKey(router, () => {
+        throw new ConnectError("the key of one call does not hold", Code.Unauthenticated);
       });
-      router.service(RunService, { listRuns: () => ({}), watchRuns: quietRuns });
     });
     const page = await stage.open("runs");
     await page.getByLabel("Your key").fill("call.v1.eyJjYWxs");

@@ -15,16 +15,20 @@ export interface BackoffOptions {
 }
 
 export function createBackoff(options: BackoffOptions): Backoff {
-  const { initialMs, maxMs, jitter = 0.2, random = Math.random } = options;
-  let nextMs = initialMs;
+  let attempts = 0;
   return {
     next() {
-      const waitMs = Math.min(nextMs, maxMs);
-      nextMs = Math.min(nextMs * 2, maxMs);
-      return Math.round(waitMs * (1 - jitter * random()));
+      attempts += 1;
+      return backoffMs(attempts, options);
     },
     reset() {
-      nextMs = initialMs;
+      attempts = 0;
     },
   };
+}
+
+/** How long to wait after so many attempts, for who counts them elsewhere. */
+export function backoffMs(attempts: number, { initialMs, maxMs, jitter = 0.2, random = Math.random }: BackoffOptions) {
+  const waitMs = Math.min(initialMs * 2 ** (attempts - 1), maxMs);
+  return Math.round(waitMs * (1 - jitter * random()));
 }

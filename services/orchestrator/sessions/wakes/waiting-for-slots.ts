@@ -1,7 +1,10 @@
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
+import { backoffMs } from "#runtime/time/retry/backoff.ts";
 import type { Slots } from "./slots.ts";
 import type { Wake } from "./wake.ts";
 import type { WakeOutcome } from "./wake-outcome.ts";
+
+const waits = { initialMs: 500, maxMs: 15_000 };
 
 /** Of more wake-ups than these, the runs are read again when they come. */
 const maxRemembered = 20_000;
@@ -13,8 +16,7 @@ export function createWaitingForSlots(slots: Pick<Slots, "isFullFor">) {
   /** The longer it has waited, the longer again, so that thousands that wait cost little. */
   function putBack({ id, deliveryCount }: Wake, principal: string): WakeOutcome {
     putBackById.set(id, { principal, deliveryCount });
-    const waitMs = Math.min(500 * 2 ** (deliveryCount - 1), 15_000);
-    return { kind: "later", delayMs: Math.round(waitMs * (0.8 + 0.2 * Math.random())) };
+    return { kind: "later", delayMs: backoffMs(deliveryCount, waits) };
   }
 
   return {
