@@ -2,11 +2,11 @@
 //
 // child-1  It leads a process group of its own, and every signal goes to the whole group.
 // child-2  When it exits, for whatever reason, what is left of its group is killed. A descendant that has left the group for a
-//     session of its own carries the child's mark (`child-process/marked.ts`) and is killed by it, unless it has wiped its
+//     session of its own carries the child's mark (`marked.ts`) and is killed by it, unless it has wiped its
 //     environment. Of a confined child nothing is left in any case.
 // child-3  Its end is `exit`, not `close`: a descendant that holds its stdout delays nothing.
 // child-4  Its stderr is drained from the first moment on.
-// child-5  It dies with this process, even on SIGKILL (`child-process/watchdog.ts`).
+// child-5  It dies with this process, even on SIGKILL (`watchdog.ts`).
 
 import { platformEnvironment } from "../../config/platform-environment.ts";
 import { executableFromCommand } from "./command.ts";
@@ -38,7 +38,7 @@ export interface ChildProcessOptions {
   onStderrLine?: (line: string) => void;
   /** Told of stderr as it comes. */
   onStderr?: (chunk: Buffer) => void;
-  /** What the child cannot see and do (`child-process/confinement.ts`); unless told, it has all rights of this user. */
+  /** What the child cannot see and do (`confinement.ts`); unless told, it has all rights of this user. */
   confinement?: ChildConfinement | undefined;
   /** A longer line of stdout ends `lines()` with an error; 128 MiB unless told. */
   maxLineBytes?: number;

@@ -21,7 +21,7 @@ interface Flow {
 
 /**
  * SEC-5: where several principals ask, one that sends many requests at once waits for itself. One that asks alone never waits.
- * How it differs from other bounds: runtime/collections/round-robin-queue.ts.
+ * How it differs from other bounds: `runtime/collections/turns/round-robin-queue.ts`.
  */
 export class ContentionLimiter {
   /** Who asked last stands last. */
