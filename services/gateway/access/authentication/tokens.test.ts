@@ -7,6 +7,7 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } fr
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { Failure } from "#runtime/failure/failure.ts";
+import { until } from "#runtime/time/until.ts";
 import { createTokenReader } from "./tokens.ts";
 
 type Signing = Awaited<ReturnType<typeof newKey>>;
@@ -14,10 +15,13 @@ type Signing = Awaited<ReturnType<typeof newKey>>;
 const issuer = "https://login.example/";
 const server = createServer((_request, response) => {
   fetched += 1;
-  response.writeHead(isDown ? 503 : 200, { "content-type": "application/json" });
-  response.end(JSON.stringify({ keys: published.map(({ jwk }) => jwk) }));
+  const { status, body } = answered ?? { status: 200, body: JSON.stringify({ keys: published.map(({ jwk }) => jwk) }) };
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(body);
 });
-let [fetched, isDown] = [0, false];
+let fetched = 0;
+/** In place of the keys. */
+let answered: { status: number; body: string } | undefined;
 let published: Signing[] = [];
 let settings: TokenSettings;
 let first: Signing;
@@ -39,7 +43,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   first = await newKey("first");
-  [published, fetched, isDown] = [[first], 0, false];
+  [published, fetched, answered] = [[first], 0, undefined];
 });
 afterAll(() => server.close());
 
@@ -155,12 +159,25 @@ describe("SEC-1 the keys of the issuer", () => {
     expect(fetched).toBe(1);
   });
 
+  it.each<[string, string]>([
+    ["cannot be had", ""],
+    ["cannot be read", "<html>"],
+  ])("that %s are not fetched for every token of a stranger either", async (_, body) => {
+    const read = createTokenReader(settings, 30_000);
+    answered = body === "" ? { status: 503, body } : { status: 200, body };
+    const text = await token(first);
+    const startedAt = performance.now();
+    for (let n = 0; n < 20; n += 1) expect(await refusalOf(read(text))).toMatchObject({ code: "unavailable" });
+    expect(fetched).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
+  });
+
   it("that cannot be had are a trouble of the gateway, and not of the token", async () => {
-    isDown = true;
+    answered = { status: 503, body: "" };
     const read = createTokenReader(settings);
     const text = await token(first);
     expect(await refusalOf(read(text))).toMatchObject({ code: "unavailable", reason: "SERVICE_UNAVAILABLE" });
-    isDown = false;
-    expect(await read(text)).toMatchObject({ caller: { principal: "alice" } });
+    answered = undefined;
+    const holder = await until(() => read(text).catch(() => undefined), { what: "the keys to be asked for again" });
+    expect(holder).toMatchObject({ caller: { principal: "alice" } });
   });
 });

@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from "jose";
+import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from "jose";
 import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
@@ -18,12 +18,20 @@ const MAX_PRINCIPAL_LENGTH = 256;
 
 /** At most so often, tokens by a key that nobody knows make the gateway ask the issuer for its keys again. */
 const REFETCH_MS = 30_000;
+/** At most so often any token does, while they cannot be read. */
+const RETRY_MS = 1_000;
 
 /** Verifies tokens by the keys that their issuer publishes, which it may change. Throws `unauthenticated`, and says what is wrong. */
 export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_MS): ReadToken {
+  let fetchedAt = Number.NEGATIVE_INFINITY;
   const keys = createRemoteJWKSet(settings.jwksUrl, {
     timeoutDuration: FETCH_TIMEOUT_MS,
     cooldownDuration: refetchMs,
+    async [customFetch](url, options) {
+      if (performance.now() < fetchedAt + Math.min(RETRY_MS, refetchMs)) throw new Error("so it was a moment ago");
+      fetchedAt = performance.now();
+      return fetch(url, options);
+    },
   });
   const expected = {
     issuer: settings.issuer,
