@@ -73,6 +73,9 @@ export function createProviderExecution(options: ProvidersOptions) {
     try {
       for (let round = 0; round < MOST_ROUNDS; round++) {
         if (required !== undefined) {
+          const { length } = required.requests;
+          if (length > MOST_AT_ONCE)
+            return failure(`it asked for ${length} answers at once, over the limit of ${MOST_AT_ONCE}`);
           using _ = control.limit.pause();
           const isKept = call.begun.kind === "begun" && !required.live;
           if (isKept) suspended ??= await records.suspend(call.callId, required);
@@ -211,8 +214,9 @@ interface Control extends ProviderControl {
   readonly isResumed?: boolean;
 }
 
-/** So often a call may ask for something. */
+/** So often a call may ask for something, and for so many answers at once: each is a record, and a question in a space. */
 const MOST_ROUNDS = 20;
+const MOST_AT_ONCE = 100;
 
 function requestOf(call: ProviderCall, { limit, isResumed }: Control, inputResponses: InputResponses | undefined) {
   const { source, tool } = call.executor;

@@ -137,6 +137,18 @@ const answers: [string, (signal: AbortSignal) => AsyncIterable<Event>, unknown][
     { error: expect.stringMatching(/outcome_unknown: .*internal error/) },
   ],
   [
+    "asks for thousands of answers at once",
+    async function* () {
+      const value = { message: "Sure?", requestedSchemaJson: '{"type":"object"}' };
+      const requests = Array.from({ length: 5_000 }, (_, n) => ({
+        id: `${n}`,
+        request: { case: "elicitation" as const, value },
+      }));
+      yield { event: { case: "inputRequired", value: { requests } } };
+    },
+    { error: expect.stringContaining("asked for 5000 answers at once") },
+  ],
+  [
     "gives a huge answer",
     async function* () {
       yield resultEvent(JSON.stringify("x".repeat(20_000_000)));
