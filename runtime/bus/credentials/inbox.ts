@@ -1,8 +1,9 @@
-import { createInbox, type NatsConnection } from "@nats-io/nats-core";
+import { randomUUID } from "node:crypto";
+import type { NatsConnection } from "@nats-io/nats-core";
 
-/** A fresh subject for answers, where this connection may listen and no other login can. */
+/** A fresh subject for answers that nobody can guess, where this connection may listen and no other login can. */
 export function openInbox(connection: NatsConnection): string {
-  return createInbox(prefixOf(connection));
+  return `${prefixOf(connection) ?? "_INBOX"}.${randomUUID()}`;
 }
 
 /** Whether a subject is one for answers, where nothing is stored and nobody serves. */

@@ -230,6 +230,39 @@ describe("a client", () => {
     expect([error.code, error.rawMessage]).toEqual([Code.Internal, expect.stringContaining("no inbox")]);
   });
 
+  test("SEC-1 a server cannot name the inbox of a call that it does not serve, to have the client itself answer it", async () => {
+    const bus = await world.connect();
+    const openings = new Map<string, Msg>();
+    const clientOf = async (name: string) => {
+      const service = nameService();
+      await answerByHand(service, "Unary", (message) => void openings.set(name, message));
+      return createClient(EchoService, createNatsTransport(bus, { service }));
+    };
+    const [hostile, honest] = [await clientOf("hostile"), await clientOf("honest")];
+    const encoded = (text: string) =>
+      toBinary(BytesValueSchema, create(BytesValueSchema, { value: Buffer.from(text) }));
+    const value = Buffer.alloc(256 * 1024 - 4 + encoded("forged").length); // all but the last bytes go with the opening
+    value.set(encoded("forged"), value.length - encoded("forged").length);
+    const controller = new AbortController();
+    const ended = failureOf(hostile.unary({ value }, { signal: controller.signal }));
+    await until(() => openings.get("hostile"));
+    const answered = honest.unary({});
+    await until(() => openings.get("honest"));
+    const { reply = "" } = openings.get("hostile")!;
+    const at = reply.lastIndexOf(".") + 1;
+    const next = reply.slice(0, at) + (Number.parseInt(reply.slice(at), 36) + 1).toString(36);
+    const rest = Promise.withResolvers<void>();
+    peer.subscribe(next, { callback: () => rest.resolve() });
+    await peer.flush();
+    const credit = bytesFromCredit({ messages: 1, bytes: 65_536 });
+    openings.get("hostile")!.respond(bytesFromFrame(FrameKind.credit, 0, 0, credit), { reply: next });
+    await rest.promise;
+    openings.get("honest")!.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0, encoded("mine")));
+    expect(Buffer.from((await answered).value).toString()).toBe("mine");
+    controller.abort();
+    await ended;
+  });
+
   test("BUS-2 cancels a stream when one of its answers is no message", async () => {
     const service = nameService();
     const inbox = `_INBOX.test.garbled.${service}`;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
@@ -25,6 +26,7 @@ import { CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
  * mux-4  The silence of the peer counts only while this process itself was awake: after a stall the counting starts again.
  * mux-5  What is read after a stall may have waited for all of it, until the server has answered a ping sent afterwards.
  * mux-6  What a call throws at a message, whose headers may be anything, ends that call: it would end all reading of the connection.
+ * mux-7  Nobody can guess the inbox of a call: a peer says where frames go to it, and must not know the inboxes of other calls.
  */
 
 /** One end of a call that is under way. */
@@ -60,7 +62,6 @@ export class CallMux {
   readonly openings = new ByteBudget(OPENINGS_BUDGET_BYTES);
   readonly #prefix: string;
   readonly #calls = new TransientMap<MuxCall>();
-  #lastToken = 0;
   #link: Link = { kind: "up" };
   #timer: NodeJS.Timeout | undefined;
   #tickedAt = 0;
@@ -126,8 +127,7 @@ export class CallMux {
 
   /** Gives a call its address. */
   register(call: MuxCall): string {
-    this.#lastToken += 1;
-    const token = this.#lastToken.toString(36);
+    const token = randomUUID(); // mux-7
     this.#calls.set(token, call);
     this.#wake();
     return this.#prefix + token;
