@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { until } from "../time/until.ts";
 import { type ChildProcess, openChildProcess } from "./child-process/child-process.ts";
 import type { ChildConfinement } from "./child-process/confinement.ts";
@@ -109,6 +109,24 @@ describe(isPossible ? "with bubblewrap" : "without bubblewrap", () => {
     expect(text.includes("vitest")).toBe(!isPossible);
     expect(await said("cat keys/of-service/seed", { visible: [join(keys, "of-service")] })).toContain(canary);
   });
+
+  test.each([0, 1_000])(
+    "SEC-3 it has shared memory of its own, through which a service that starts is given secrets: of user %i",
+    async (uid) => {
+      using _ = vi.spyOn(process, "getuid").mockReturnValue(uid);
+      const shared = await mkdtemp("/dev/shm/toolbus-confined-");
+      await writeFile(join(shared, "environment.json"), canary);
+      const script = `cat /dev/shm/*/environment.json; echo x > ${shared}/left; echo x > /dev/shm/own && cat /dev/shm/own; echo end`;
+      for (const more of [{}, { writable: [directory] }]) {
+        const text = await said(script, more);
+        expect(text).toMatch(/x\nend/);
+        expect(text.includes(canary)).toBe(!isPossible);
+      }
+      expect(await readdir(shared)).toEqual(isPossible ? ["environment.json"] : ["environment.json", "left"]);
+      await rm(shared, { recursive: true });
+      await rm("/dev/shm/own", { force: true });
+    },
+  );
 
   test("SEC-3 it changes nothing where programs of the suite are, and with a list of directories nothing outside of it", async () => {
     const script = `echo x > program/new; echo x > keys/new; echo x > free; echo x > /tmp/${canary}; echo x > /dev/null && echo end`;

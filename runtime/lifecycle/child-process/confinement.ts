@@ -66,8 +66,10 @@ function wordsOf(confinement: ChildConfinement, executable: string): string[] {
     ...(writable ? ["--ro-bind", "/", "/", "--tmpfs", tmpdir()] : ["--bind", "/", "/"]),
     ...(writable ? bound("--bind", writes) : []), // before `/proc` and `/dev`: an allowed `/` would bring back those of the machine
     ...bound("--bind", held), // what something is mounted at stays where it is
-    // Root owns the disks, on which every file can be read.
-    ...(isRoot ? ["--dev", "/dev"] : ["--dev-bind", "/dev", "/dev"]),
+    // Root owns the disks, on which every file can be read. By shared memory a service that starts is handed its secrets.
+    ...(isRoot
+      ? ["--dev", "/dev"]
+      : ["--dev-bind", "/dev", "/dev", ...real(["/dev/shm"]).flatMap((path) => ["--tmpfs", path])]),
     ...["--proc", "/proc"],
     ...(isRoot ? bound("--ro-bind", real(["/proc/sys", "/sys"])) : []), // root's, whatever its rights: they rule the machine
     ...(writable && isBelow(executable, tmpdir()) ? bound("--ro-bind", [dirname(executable)]) : []),
