@@ -206,6 +206,7 @@ describe("a client", () => {
 
   const wholeAnswer = bytesFromFrame(FrameKind.data, FrameFlag.end, 0);
   const firstOfMany = bytesFromFrame(FrameKind.data, 0, 0);
+  const manyHeaders = Array.from({ length: 20_000 }, (_, n) => `x${n}: 1`).join("\r\n");
   const failure = bytesFromFrame(FrameKind.error, 0, 0, Buffer.from('{"code":"not_found","message":"no"}'));
 
   test.each([
@@ -286,6 +287,8 @@ describe("a client", () => {
     ["a key with a space", "no frame", "x note: 1", new Uint8Array(0)],
     ["a key that HTTP does not have", "a whole answer", "x/note: 1", wholeAnswer],
     ["a trailer without a key", "a whole answer", "Trailer-: 1", wholeAnswer],
+    ["headers without number", "a whole answer", manyHeaders, wholeAnswer],
+    ["headers without number", "an answer of many", manyHeaders, firstOfMany],
   ])("BUS-2 ends a call that is answered with %s in %s, and goes on with others", async (_what, _in, line, frame) => {
     const service = nameService();
     await answerByHand(service, "Unary", (message, count) => {
