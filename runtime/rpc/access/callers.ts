@@ -42,15 +42,16 @@ function asService({ name: service }: Issuer): WhoAsks {
 
 /**
  * For whom a call is, as its token says before anybody has verified it; empty when it says nothing. It serves to share things out among
- * calls, and nothing else: who reaches this bus is a service, and what it may ask is decided by the verified token.
+ * calls, and nothing else: who reaches this bus is a service, and what it may ask is decided by the verified token. `itself`: for whom it
+ * is where a service asks by itself; that service, unless told.
  */
-export function claimedPrincipal(header: Headers): string {
+export function claimedPrincipal(header: Headers, itself?: string): string {
   const [, payload = ""] = (header.get(IDENTITY_HEADER) ?? "").split(".");
   try {
     const { sub, svc }: { sub?: unknown; svc?: unknown } = JSON.parse(Buffer.from(payload, "base64url").toString());
-    return String(sub ?? svc ?? "");
+    return String(sub ?? itself ?? svc ?? "");
   } catch {
-    return "";
+    return itself ?? "";
   }
 }
 

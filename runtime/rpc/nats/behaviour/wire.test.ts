@@ -9,7 +9,7 @@ import { deliveryOf } from "../call/delivery.ts";
 import { CallMux } from "../channel/mux.ts";
 import { cancelSubjectOf } from "../channel/subjects.ts";
 import { createNatsTransport } from "../client/transport.ts";
-import { bytesFromCredit, bytesFromFrame, FrameFlag, FrameKind, parseFrame } from "../frame/frame.ts";
+import { bytesFromCredit, bytesFromFrame, FrameFlag, FrameKind, parseCredit, parseFrame } from "../frame/frame.ts";
 import { serveOnNats } from "../server/server.ts";
 import { failureOf, readAll } from "../testing/echo-outcome.ts";
 import { EchoService } from "../testing/echo-service.ts";
@@ -262,6 +262,45 @@ describe("a client", () => {
     expect(Buffer.from((await answered).value).toString()).toBe("mine");
     controller.abort();
     await ended;
+  });
+
+  test("SEC-5 a server that never ends its large answers leaves room for those of others", async () => {
+    const [hostile, honest] = [nameService(), nameService()];
+    const timings = { heartbeatMs: 1_000, silenceMs: 60_000 };
+    const bus = await world.connect();
+    const clientOf = (service: string) => createClient(EchoService, createNatsTransport(bus, { service, timings }));
+    let stalled = 0;
+    await answerByHand(hostile, "Unary", (message, count) => {
+      const inbox = `_INBOX.test.stalled.${hostile}.${count}`;
+      let [sequence, granted, sent] = [0, 256 * 1024, 0];
+      const part = new Uint8Array(64 * 1024);
+      const send = () => {
+        for (; granted >= part.length && sent <= 1024 * 1024; granted -= part.length, sent += part.length)
+          message.respond(bytesFromFrame(FrameKind.data, FrameFlag.more, sequence++, part), { reply: inbox });
+        if (sent > 1024 * 1024) stalled += 1;
+      };
+      peer.subscribe(inbox, {
+        callback: (_error, { data }) => {
+          const frame = parseFrame(data);
+          if (frame?.kind !== FrameKind.credit || sent > 1024 * 1024) return;
+          granted += parseCredit(frame.body).bytes;
+          send();
+        },
+      });
+      send();
+    });
+    await using _server = await serveOnNats(await world.connect(), {
+      service: honest,
+      routes: (router) => router.service(EchoService, { unary: (request) => request }),
+    });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const stalling = Array.from({ length: 6 }, () => failureOf(clientOf(hostile).unary({}, { signal })));
+    await until(() => stalled === stalling.length);
+    const value = new Uint8Array(2 * 1024 * 1024);
+    expect((await clientOf(honest).unary({ value }, { timeoutMs: 8_000 })).value).toHaveLength(value.length);
+    controller.abort();
+    await Promise.all(stalling);
   });
 
   test("BUS-2 cancels a stream when one of its answers is no message", async () => {

@@ -150,7 +150,7 @@ export function openChannel(
 ): Channel {
   const { mux, timings, cancelSubject, silence } = context;
   const { subject } = request;
-  const sender = () => claimedPrincipal(request.header ?? new Headers());
+  const sender = () => claimedPrincipal(request.header ?? new Headers(), cancelSubject); // else one provider had the room of all
   const onSilence = silence && (() => silence.notice());
   const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject, sender, onSilence, ...options });
   request.abort.whenAborted((reason) => {
