@@ -1,5 +1,4 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import "../nats-patches/bounded-headers.ts";
 import { type BusLogin, inboxPrefixOf, publicKeyOf, signNonce } from "./login.ts";
 
 export interface ConnectOptions {

@@ -1,6 +1,8 @@
-import { MsgHdrsImpl } from "@nats-io/nats-core";
+import { Match, MsgHdrsImpl } from "@nats-io/nats-core";
 
 const lineBreak = /[\r\n]/;
+/** A client of HTTP/1.1 may send half as many, and the gateway passes them on. */
+const MOST_HEADERS = 4_096;
 
 /**
  * Headers as text that is written once, in the order given, without the look-ups that each `set` and `append` would cost.
@@ -33,3 +35,20 @@ export class PlainHeaders extends MsgHdrsImpl {
     return `${this.#text}\r\n`;
   }
 }
+
+/* The client goes through all headers that it has read for each one that it reads: 500 KB of them, the answer of a third party, took minutes. */
+
+const { decode } = MsgHdrsImpl;
+const { findKeys } = MsgHdrsImpl.prototype;
+
+MsgHdrsImpl.prototype.findKeys = function (key, match = Match.Exact) {
+  if (match !== Match.Exact) return findKeys.call(this, key, match);
+  return this.headers.has(key) ? [key] : [];
+};
+
+MsgHdrsImpl.decode = (bytes) => {
+  let count = 0;
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) count += 1;
+  if (count > MOST_HEADERS) throw new Error(`the message has more than ${MOST_HEADERS} headers`);
+  return decode(bytes);
+};
