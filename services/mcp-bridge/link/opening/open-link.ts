@@ -14,6 +14,7 @@ import { textOfError } from "../outcome/outcome.ts";
 import { showAnswers } from "../outcome/shown-answers.ts";
 import { capabilitiesOf, NO_TIMEOUT_MS } from "./client-options.ts";
 import { createLink, type Link, type LinkOptions, observeErrors } from "./link.ts";
+import { boundOwnAnswers } from "./own-answers.ts";
 
 const MODERN_REVISION = "2026-07-28";
 
@@ -61,6 +62,7 @@ async function openOnce(
   });
   const { transport } = opened;
   showAnswers(transport);
+  boundOwnAnswers(transport);
   const close = () =>
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
   const client = new Client(
