@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { mayLoseDigits, parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -50,33 +52,39 @@ class ChannelTransport implements Transport {
 
   /** A channel that ends, for whatever reason, is closed, so that nothing of it is left. */
   async #receive(): Promise<void> {
+    const slice = openSlices(randomUUID());
     try {
-      for await (const text of this.#channel.receive()) this.#take(text);
+      for await (const text of this.#channel.receive()) {
+        for (const message of messagesFrom(text)) {
+          await slice(); // one that floods leaves others their time
+          if (message) this.onmessage?.(message);
+          else this.onerror?.(new Error(`not a message of MCP: ${text.slice(0, 200)}`)); // servers print what does not belong there
+        }
+      }
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(messageFromUnknown(error)));
     }
     await this.close().catch((error: Error) => this.onerror?.(error)); // first, so that how it ended is known
     this.onclose?.();
   }
-
-  #take(text: string): void {
-    if (text.trim() === "") return;
-    const message = messageFrom(text);
-    if (message) this.onmessage?.(message);
-    else this.onerror?.(new Error(`not a message of MCP: ${text.slice(0, 200)}`)); // servers print what does not belong there
-  }
 }
 
-/** Of which kind a message is, and whether it has what its kind needs, the SDK judges itself. */
-function messageFrom(text: string): JSONRPCMessage | undefined {
+/**
+ * One, or those of a batch (2025-03-26); undefined for what is none. Of which kind a message is, and whether it has what its kind needs,
+ * the SDK judges itself.
+ */
+function messagesFrom(text: string): (JSONRPCMessage | undefined)[] {
+  if (text.trim() === "") return [];
   try {
-    const parsed: unknown = parseBounded(text, maxToolValues);
-    if (!isObject(parsed) || parsed.jsonrpc !== "2.0") return undefined;
-    const hasNumbers = "result" in parsed && mayLoseDigits(text);
-    return (hasNumbers ? parseExactly(text) : parsed) as JSONRPCMessage;
+    const parsed: unknown[] = [parseBounded(text, maxToolValues)].flat();
+    const exact: unknown[] = mayLoseDigits(text) ? [parseExactly(text)].flat() : parsed;
+    return parsed.map((message, index) => {
+      if (!isObject(message) || message.jsonrpc !== "2.0") return undefined;
+      return ("result" in message ? exact[index] : message) as JSONRPCMessage;
+    });
   } catch (error) {
     const [, id] = ANSWER_BEGIN.exec(text) ?? [];
-    return id === undefined ? undefined : unreadable(JSON.parse(id), `no JSON: ${messageFromUnknown(error)}`);
+    return [id === undefined ? undefined : unreadable(JSON.parse(id), `no JSON: ${messageFromUnknown(error)}`)];
   }
 }
 

@@ -96,3 +96,51 @@ describe("a stream of events", () => {
     );
   });
 });
+
+test("ORCH-6 messages that come in one batch are taken one by one, as servers of 2025-03-26 send them", async () => {
+  const messages = [1, 2].map((id) => ({ jsonrpc: "2.0", id, result: {} }));
+  const channel: Channel = {
+    send: async () => {},
+    async *receive() {
+      yield JSON.stringify(messages);
+      yield JSON.stringify([messages[0], 7]);
+    },
+    close: async () => {},
+  };
+  const transport = transportFromChannel(channel);
+  const [taken, errors]: [unknown[], string[]] = [[], []];
+  transport.onmessage = (message) => taken.push(message);
+  transport.onerror = ({ message }) => errors.push(message);
+  const ended = new Promise<void>((resolve) => (transport.onclose = resolve));
+  await transport.start();
+  await ended;
+  expect(taken).toEqual([...messages, messages[0]]);
+  expect(errors).toEqual([`not a message of MCP: ${JSON.stringify([messages[0], 7])}`]);
+});
+
+test("SEC-5 a server that says much at once leaves the event loop to others meanwhile", async () => {
+  const channel: Channel = {
+    send: async () => {},
+    async *receive() {
+      for (let count = 0; count < 2_000; count++) yield '{"jsonrpc":"2.0","method":"notifications/message"}';
+    },
+    close: async () => {},
+  };
+  const transport = transportFromChannel(channel);
+  let [turns, told, isOver] = [0, 0, false];
+  transport.onmessage = () => {
+    told += 1;
+    for (const until = performance.now() + 0.1; performance.now() < until; );
+  };
+  const ended = new Promise<void>((resolve) => (transport.onclose = resolve));
+  await transport.start();
+  const others = () => {
+    turns += 1;
+    if (!isOver) setImmediate(others);
+  };
+  setImmediate(others);
+  await ended;
+  isOver = true;
+  expect(told).toBe(2_000);
+  expect(turns).toBeGreaterThan(10);
+});
