@@ -34,6 +34,25 @@ test("SEC-5 what is no tool counts too, and is not warned of without end", async
   expect(warnings.length).toBeLessThan(200);
 });
 
+test("ORCH-7 a tool that is nested too deeply to be written hides no other", async () => {
+  const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000));
+  const { tools, warnings } = await listed([...toolsNamed(1, { enum: deep }), ...toolsNamed(1, {}, 1)]);
+  expect(tools.map(({ name }) => name)).toEqual(["t1"]);
+  expect(warnings).toEqual(['the tool "t0" is not offered: it is nested too deeply']);
+});
+
+test("SEC-5 names and cursors are kept in bounds, however long they are", async () => {
+  const name = "n".repeat(1_000_000);
+  const { warnings } = await listed([{ name }]);
+  expect(warnings.join().length).toBeLessThan(1_000);
+  let asked = 0;
+  const request = async () => ({ tools: [], nextCursor: `${asked++}${"c".repeat(1_000_000)}` });
+  const client = { getServerCapabilities: () => ({ tools: {} }), getProtocolEra: () => "legacy", request };
+  const list = await listTools(client as unknown as Client, { signal: new AbortController().signal, server });
+  expect(list.warnings).toEqual(["a cursor is longer than 65536: the list ends there"]);
+  expect(asked).toBe(1);
+});
+
 test("SEC-5 of a list of very large tools the first are taken", async () => {
   const description = "x".repeat(1_000_000);
   const { tools, warnings } = await listed(toolsNamed(40, { description }), toolsNamed(40, { description }, 40));

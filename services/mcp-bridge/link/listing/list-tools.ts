@@ -14,6 +14,8 @@ const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.st
 const MAX_PAGES = 500;
 const MOST_TOOLS = 10_000;
 const MOST_WARNINGS = 100;
+/** Cursors are kept, to know one that comes again. */
+const MAX_CURSOR = 65_536;
 /** Characters of all tools together. */
 const MAX_LENGTH = 64 * 2 ** 20;
 
@@ -88,8 +90,9 @@ async function* listedTools(client: Client, { signal, warnings, onPage }: Listin
     onPage(listed);
     yield* tools;
     if (!nextCursor) return;
-    if (seen.has(nextCursor)) {
-      warnings.push(`the cursor ${JSON.stringify(nextCursor)} came twice: the list ends there`);
+    if (seen.has(nextCursor) || nextCursor.length > MAX_CURSOR) {
+      const fault = seen.has(nextCursor) ? "came twice" : `is longer than ${MAX_CURSOR}`;
+      warnings.push(`a cursor ${fault}: the list ends there`);
       return;
     }
     seen.add(nextCursor);

@@ -24,8 +24,17 @@ const MAX_SCHEMA_LENGTH = 1_048_576;
  */
 export function parseTool(listed: unknown, { hasHeaders = false } = {}): ParsedTool {
   if (!isObject(listed)) return { kind: "refused", name: "", reason: "it is no object" };
-  const { name, description = "", inputSchema, outputSchema, annotations } = listed;
-  const shownName = typeof name === "string" ? name : "";
+  const shownName = typeof listed.name === "string" ? listed.name.slice(0, MAX_NAME_LENGTH) : "";
+  try {
+    return parseObject(listed, shownName, hasHeaders);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { kind: "refused", name: shownName, reason: "it is nested too deeply" };
+  }
+}
+
+function parseObject(listed: Record<string, unknown>, shownName: string, hasHeaders: boolean): ParsedTool {
+  const { description = "", inputSchema, outputSchema, annotations } = listed;
   const inputSchemaJson = isObject(inputSchema) ? JSON.stringify(inputSchema) : "";
   const outputSchemaJson = isObject(outputSchema) ? JSON.stringify(outputSchema) : "";
   const reason = faultOf(listed, inputSchemaJson) ?? (hasHeaders ? faultOfHeaders(inputSchema) : undefined);
