@@ -52,6 +52,23 @@ describe("an answer to a call", () => {
     expect(told.output).toEqual(output);
   });
 
+  test("that is nested too deeply to be passed on is an error that says so", async () => {
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    const { result, output } = await answered(`"result":{"structuredContent":{"deep":${deep}}}`);
+    expect(result?.isError).toBe(true);
+    expect(output).toEqual({ error: "the server's answer cannot be used: it is nested too deeply" });
+  });
+
+  test.each([
+    ['{"code":"E1","message":"no cheese"}', "no cheese"],
+    ['{"message":"no cheese"}', "no cheese"],
+    ["{}", "the server says that it failed, and not why"],
+  ])("that is an error of another form, %s, ends its call at once", async (error, told) => {
+    const { result, output } = await answered(`"error":${error}`);
+    expect(result?.isError).toBe(true);
+    expect(output).toEqual({ error: told });
+  });
+
   test("of an unknown type of content is kept as it is", async () => {
     const told = await answered('"result":{"content":[{"type":"hologram","depth":3},{"type":"text","text":"see"}]}');
     expect(told.output).toEqual({

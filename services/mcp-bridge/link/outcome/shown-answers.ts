@@ -34,11 +34,20 @@ export function showAnswers(transport: Transport): void {
   });
 }
 
+/** As JSON-RPC wants it: what the SDK cannot read, it does not take for an answer. */
+function shownError({ code, message, data }: Record<string, unknown>) {
+  return {
+    code: Number.isInteger(code) ? Number(code) : -32_603,
+    message: typeof message === "string" ? message : "the server says that it failed, and not why",
+    ...(data !== undefined && { data }),
+  };
+}
+
 function shown(message: JSONRPCMessage): JSONRPCMessage {
   const { id, method, result, error } = message as Record<string, unknown>;
   if (method !== undefined || id === undefined) return message;
   const answer = { jsonrpc: "2.0", id } as const;
-  if (isObject(error)) return (result === undefined ? message : { ...answer, error }) as JSONRPCMessage;
+  if (isObject(error)) return { ...answer, error: shownError(error) } as JSONRPCMessage;
   if (!isObject(result)) return unreadable(id, result === undefined ? "neither a result nor an error" : "no object");
   const { resultType = "complete" } = result;
   const kind = resultType === "task" ? "task" : "answer";
