@@ -63,6 +63,14 @@ describe("a provider that misbehaves", () => {
       "answers with a page",
       (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<h1>hello</h1>"),
     ],
+    ["answers with nothing (204)", (response) => void response.writeHead(204).end()],
+    [
+      "answers with what cannot be unpacked",
+      (response) =>
+        void response
+          .writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" })
+          .end("no gzip"),
+    ],
     [
       "tells an error inside of its stream",
       (response) => events(response, 'data: {"error":{"message":"out of memory","code":500}}\n\ndata: [DONE]\n\n'),
@@ -116,6 +124,15 @@ describe("a provider that misbehaves", () => {
       endReason: RunEndReason.MODEL_ERROR,
       error: words,
     });
+    expect(run.provider.asked).toHaveLength(1);
+  });
+
+  test("LOOP-1 what a provider refuses for good with 200 and the error as JSON fails the run with its words, at once", async () => {
+    const run = await openHttpRun([
+      status(200, {}, '{\n"error":{"message":"no credits","code":"insufficient_quota"}}'),
+    ]);
+    await run.work();
+    expect(await run.view()).toMatchObject({ state: RunState.FAILED, error: "no credits" });
     expect(run.provider.asked).toHaveLength(1);
   });
 

@@ -20,7 +20,8 @@ export function isRetryable(error: unknown): boolean {
   if (error instanceof ModelStalled || error instanceof ModelInterrupted) return true;
   if (error instanceof Failure) return false;
   if (chainOf(error).some(isOfNetwork)) return true;
-  const { isRetryable } = fieldsOf(error);
+  const { isRetryable, statusCode } = fieldsOf(error);
+  if (typeof statusCode === "number" && statusCode < 300) return true; // its server said that all is well, and nothing that can be read
   if (typeof isRetryable === "boolean") return isRetryable;
   const status = statusOf(error);
   if (status !== undefined) return status >= 500 || passingStatuses.has(status);

@@ -10,21 +10,34 @@
  * tell nothing are left out altogether.
  */
 
+import { fieldsOf } from "#runtime/schema/json-object.ts";
+
 /** In place of a name. */
 export const namelessCall = "unnamed";
 
 type Fetch = typeof fetch;
 
-/** The same, but with event streams that are mended so. All else passes as it comes. */
+/** The same, but with event streams that are mended so, and errors that come in place of one. All else passes as it comes. */
 export const mendingStreams =
   (ask: Fetch): Fetch =>
   async (input, init) => {
     const response = await ask(input, init);
-    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
-    if (response.body === null || !isStream) return response;
-    const { status, statusText, headers } = response;
-    return new Response(response.body.pipeThrough(mendingLines()), { status, statusText, headers });
+    const { body, status, statusText, headers } = response;
+    const type = headers.get("content-type")?.toLowerCase() ?? "";
+    if (response.ok && type.startsWith("application/json")) return new Response(errorIn(await response.text()));
+    if (body === null || !type.startsWith("text/event-stream")) return response;
+    return new Response(body.pipeThrough(mendingLines()), { status, statusText, headers });
   };
+
+/** Some servers say with 200 what has failed, as JSON, which the package looks for in a stream. */
+function errorIn(json: string): string {
+  try {
+    const { error } = fieldsOf(JSON.parse(json));
+    return error ? `data: ${JSON.stringify({ error })}\n\n` : "";
+  } catch {
+    return ""; // a stream without an end
+  }
+}
 
 const lineEnd = 0x0a;
 
