@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { createValueCount, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 
 /**
@@ -34,7 +36,31 @@ export function boundedResponse(
       controller.enqueue(chunk);
     },
   });
-  return new Response(body.pipeThrough(count), { status, statusText, headers });
+  return new Response(inSlices(body.pipeThrough(count)), { status, statusText, headers });
+}
+
+/** Some ten small events. */
+const PIECE_BYTES = 1_024;
+
+/** What comes at once with many events, in pieces: a stream that floods leaves others their time. A long event stays whole. */
+function inSlices(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  const slice = openSlices(randomUUID());
+  let rest: Uint8Array = new Uint8Array();
+  let size = 0;
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    if (rest.length === 0) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      rest = value;
+      const hasEnd = endOfEvent(Buffer.from(rest.buffer, rest.byteOffset, rest.byteLength)) > 0;
+      size = hasEnd ? PIECE_BYTES : rest.length;
+    }
+    await slice();
+    controller.enqueue(rest.subarray(0, size));
+    rest = rest.subarray(size);
+  };
+  return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
 }
 
 /** Where the last empty line ends, which ends an event; negative when there is none. */
