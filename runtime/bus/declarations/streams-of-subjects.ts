@@ -10,6 +10,11 @@ export function streamOfSubject(subject: string): string {
   return found;
 }
 
+/** What selects a subject in its stream: for all of it, what the server need not compare, and count, with each of its subjects. */
+export function filterOfSubject(subject: string): string {
+  return /^[^.]+\.[^.]+\.>$/.test(subject) ? ">" : subject;
+}
+
 /** The largest message, with its headers, that the declared store of a subject takes. */
 export function maxMessageBytesOfSubject(subject: string): number {
   return limitsByStream.get(streamOfSubject(subject))?.maxMessageBytes ?? largestMessageBytes;

@@ -25,6 +25,31 @@ describe("reading a subject", () => {
     expect(await textsOf(bus, "toolbus.run.nothing")).toEqual([]);
   });
 
+  test("SEC-5 all of a store is read without a filter, whose matches the server counts again for each batch", async () => {
+    const [runs, values] = ["toolbus.run.", "$KV.toolbus_tools."];
+    await appendMany(bus, `${runs}read-e`, 2);
+    for (const subject of [`${values}tool.a`, `${values}pin.b`]) await appendMany(bus, subject, 1);
+    const filters: unknown[] = [];
+    const { direct } = bus.manager;
+    const getBatch: typeof direct.getBatch = (stream, query) => {
+      filters.push("next_by_subj" in query && query.next_by_subj);
+      return direct.getBatch(stream, query);
+    };
+    const spied = Object.assign(Object.create(direct), { getBatch });
+    const manager = Object.create(bus.manager, { direct: { value: spied } });
+    const count = async (subject: string) => (await Array.fromAsync(readSubject({ ...bus, manager }, subject))).length;
+    expect(await count(`${values}>`)).toBe(2);
+    expect(await count(`${values}tool.>`)).toBe(1);
+    expect(await count(`${runs}read-e`)).toBe(2);
+    expect(await count(`${runs}>`)).toBeGreaterThanOrEqual(2);
+    expect(filters.filter((filter, n) => filter !== filters[n - 1])).toEqual([
+      ">",
+      `${values}tool.>`,
+      `${runs}read-e`,
+      ">",
+    ]);
+  });
+
   test("SEC-5 who reads much at once does not cost the connection, and keeps nobody else from reading", async () => {
     const subject = "toolbus.run.read-c";
     const payload = new Uint8Array(500_000);

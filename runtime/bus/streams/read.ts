@@ -5,7 +5,7 @@ import { timeoutSignal } from "../../time/timeout-signal.ts";
 import { LONGEST_WAIT_MS } from "../../time/timer.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import type { Bus } from "../bus.ts";
-import { streamOfSubject } from "../declarations/streams-of-subjects.ts";
+import { filterOfSubject, streamOfSubject } from "../declarations/streams-of-subjects.ts";
 import { retryOnBus } from "../link/link.ts";
 import { firstAfter, lastOf } from "./append/append.ts";
 import { turnOfBatch } from "./batch-turns.ts";
@@ -70,9 +70,9 @@ interface Batch {
 
 /** The wait for its turn is part of an attempt, which gives its place back when it fails; an answer's time begins with its turn. */
 async function readBatch(bus: Bus, { subject, sequence, isFirst, signal }: Batch): Promise<StoredMsg[]> {
-  const stream = streamOfSubject(subject);
+  const [stream, filter] = [streamOfSubject(subject), filterOfSubject(subject)];
   const read = async () => {
-    const query = { seq: sequence, next_by_subj: subject, batch: batchMessages, max_bytes: batchBytes };
+    const query = { seq: sequence, next_by_subj: filter, batch: batchMessages, max_bytes: batchBytes };
     const stored: StoredMsg[] = [];
     for await (const message of await bus.manager.direct.getBatch(stream, query)) stored.push(message);
     return stored;

@@ -143,11 +143,10 @@ export class Sessions {
   /** By id; from outside only the asker's own. */
   async list(request: PageRequest & { caller: Caller }, signal: AbortSignal) {
     const { caller } = request;
-    const shown: Stored<SessionRecord>[] = [];
-    for await (const entry of this.#parts.bucket.list({ signal })) {
-      if (isOwner(entry.value.principal, caller)) shown.push(entry);
-    }
-    const listed = { elements: shown, placeOf: ({ key }: Stored<SessionRecord>) => key };
+    const containing = new TextEncoder().encode(caller.principal); // judged before a record is decoded
+    const part = { containing, where: ({ principal }: SessionRecord) => isOwner(principal, caller), signal };
+    const elements: Stored<SessionRecord>[] = await Array.fromAsync(this.#parts.bucket.list(part));
+    const listed = { elements, placeOf: ({ key }: Stored<SessionRecord>) => key };
     const { items, nextPageToken } = pageOf(["sessions", caller.principal ?? ""], listed, request);
     return { sessions: items.map(({ value }) => this.withAgentRevision(value)), nextPageToken };
   }
