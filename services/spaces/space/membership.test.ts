@@ -141,3 +141,21 @@ describe("who is where, whenever a process dies", () => {
     expect(await namesOf(active ?? "")).toEqual(["a"]);
   });
 });
+
+test("SEC-5 a space takes members up to a size, says so to the next one, and tells nobody that it joined", async () => {
+  const { membership, kindsOf, namesOf } = await createWorld();
+  const title = "t".repeat(767 * 1_024); // instead of thousands of members
+  await membership.createSpace({ id: "large", title, principal: "" });
+  const longNamed = (n: number) => personMember(`${n}`.padEnd(256, "p"), "é".repeat(256));
+  await membership.join("large", longNamed(1));
+  const refused = {
+    code: "resource_exhausted",
+    reason: "STORE_FULL",
+    message: expect.stringContaining("has 1 members"),
+  };
+  await expect(membership.join("large", longNamed(2))).rejects.toMatchObject(refused);
+  expect([kindsOf("large"), await namesOf("large")].map(({ length }) => length)).toEqual([1, 1]);
+  await membership.join("large", longNamed(1));
+  await membership.part("large", longNamed(1).id);
+  await membership.join("large", longNamed(2));
+});

@@ -39,6 +39,9 @@ export interface MembershipParts {
   clock: Clock;
 }
 
+/** Members beyond that do not join; the rest of a record is for grants. */
+const MOST_BYTES = 768 * 1_024;
+
 type NewSpace = Pick<Space, "id" | "title" | "principal"> & { grants?: Grants | undefined };
 
 export function createMembership({ spaces, activeSpaces, log, clock, requireRoom = () => {} }: MembershipParts) {
@@ -64,7 +67,9 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
   /** Adds a person, or an agent that is active there, who is no member yet. */
   const join = async (spaceId: string, member: Member): Promise<Space> => {
     const space = await find(spaceId);
-    if (withMember(space, member) === undefined) return space;
+    const joined = withMember(space, member);
+    if (joined === undefined) return space;
+    if (toBinary(SpaceSchema, joined).length > MOST_BYTES) refuseFull(space); // before the log is told
     const isKnown = (members: SpaceState["membersById"]) => members.get(member.id)?.name === member.name;
     await announce(spaceId, { case: "memberJoined", value: member }, isKnown); // MEMBER1
     await spaces.update(spaceId, (current) => current && withMember(current, member));
@@ -154,6 +159,11 @@ function refuseOther({ id }: Space, difference: string): never {
     reason: "SPACE_ALREADY_EXISTS",
     metadata: { space_id: id },
   });
+}
+
+function refuseFull({ id, members }: Space): never {
+  const text = `space "${id}" is full: it has ${members.length} members. It has room when one leaves, or make another space`;
+  return refuse("resource_exhausted", text, { reason: "STORE_FULL", metadata: { store: `space ${id}` } });
 }
 
 const namedSpaces = 20;
