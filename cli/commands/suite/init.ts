@@ -2,6 +2,7 @@ import { relative, resolve } from "node:path";
 import type { Command } from "commander";
 import { invocation } from "../../faults/invocation.ts";
 import { globalOptionsOf } from "../../global-options.ts";
+import { quoted } from "../../printing/quoted.ts";
 import { colors, printJson, printLine } from "../../printing/terminal.ts";
 import { makeProject } from "../../project/template.ts";
 
@@ -20,5 +21,7 @@ async function init(directory: string, _options: object, command: Command): Prom
   for (const name of made) printLine(`${colors.green("made")}  ${name}`);
   for (const name of kept) printLine(`kept  ${name}`);
   const away = relative(process.cwd(), path);
-  printLine(`\nStart it: ${away === "" ? "" : `cd ${away} && `}${invocation} up, then: ${invocation} run demo "hello"`);
+  printLine(
+    `\nStart it: ${away === "" ? "" : `cd ${/^[\w./][\w./-]*$/.test(away) ? away : quoted(away)} && `}${invocation} up, then: ${invocation} run demo "hello"`,
+  );
 }
