@@ -15,7 +15,7 @@ import { connectError } from "../../failure/connect.ts";
 import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/messages/assembly.ts";
-import type { BodyLimits } from "./body/request-body.ts";
+import { type BodyLimits, createSenderBytes } from "./body/request-body.ts";
 import type { RequestListener } from "./messages.ts";
 import { type ConnectOptions, createRequestListener, type RequestListenerOptions } from "./request-listener.ts";
 import { ConnectionShares } from "./sockets/connections/connection-shares.ts";
@@ -101,7 +101,9 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
  */
 function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions): BodyLimits {
   const paces = { graceMs: 30_000, bytesPerSecond: 4 * 1024, idleMs: 120_000, roomPatienceMs: ROOM_PATIENCE_MS };
-  return { ...paces, connectionBytes: 4 * readMaxBytes, room: new AssemblyRoom(), ...body };
+  const { connectionBytes = 4 * readMaxBytes } = body ?? {};
+  const holdFor = createSenderBytes(2 * connectionBytes);
+  return { ...paces, holdFor, room: new AssemblyRoom(), ...body, connectionBytes };
 }
 
 function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectOptions {

@@ -8,6 +8,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "vitest";
 import { detailOf, nameFromReason } from "#runtime/failure/error-detail.ts";
+import { sentBy } from "#runtime/rpc/http/messages.ts";
 import { type HttpServer, type HttpServerOptions, serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
@@ -35,6 +36,7 @@ async function serve(body: HttpServerOptions["body"] = {}): Promise<string> {
   server = await serveOnHttp({
     drainTimeoutMs: 100,
     body,
+    admit: (request) => void sentBy(request, String(request.headers.authorization)),
     routes: (router) =>
       router.service(EchoService, {
         unary(message) {
@@ -185,6 +187,26 @@ it("SEC-5 1,000 half-sent requests hold what one connection may, and no other co
   expect(outcomes.filter((reason) => reason === "CONNECTION_FULL")).toHaveLength(900);
   expect(outcomes.filter((reason) => reason === "DEADLINE_EXCEEDED")).toHaveLength(100);
   expect(Math.max(...tookMs)).toBeLessThan(5_000);
+});
+
+it("SEC-6 half-sent requests of one key hold what two connections may, over however many, and others have theirs", async () => {
+  const url = await serve({ connectionBytes: 100_000, graceMs: 5_000 });
+  const half = framed(protocols.Connect, bytesValue(40_000)).subarray(0, 10_000);
+  const headFor = (authorization: string) => headOf(protocols.Connect, { authorization });
+  await using stack = new AsyncDisposableStack();
+  const flood = () => stack.use(sendHalf(url, headFor("mallory"), { part: half, count: 9 })).requests;
+  const answers = Array.from({ length: 4 }, flood).flatMap((requests) => requests.map(({ answer }) => answer));
+  const alice = stack.use(sendHalf(url, headFor("alice"), { part: half, count: 1 }));
+  alice.requests[0]?.end(framed(protocols.Connect, bytesValue(40_000)).subarray(10_000));
+  expect((await alice.requests[0]?.answer)?.status).toBe(200);
+  const outcomes = (await Promise.all(answers)).map(outcomeOf);
+  const refused = outcomes.filter(({ reason }) => reason === "SHARE_EXCEEDED");
+  expect(refused).toHaveLength(16);
+  expect(refused[0]?.message).toContain("hold more than 200000 bytes of requests in flight");
+  expect(outcomes.filter(({ reason }) => reason === "DEADLINE_EXCEEDED")).toHaveLength(20);
+  await stack.disposeAsync();
+  const whole = { ...headFor("mallory"), body: framed(protocols.Connect, bytesValue(40_000)) };
+  await until(async () => (await send(url, "2", whole)).status === 200);
 });
 
 it("SEC-5 what a request unpacks counts with its connection, and is given back with its answer", async () => {

@@ -12,6 +12,8 @@ import { type Body, gone, isCutOff, readBody } from "./read-body.ts";
 export interface BodyLimits extends PaceLimits {
   /** What the requests of one connection hold together, as sent and unpacked. */
   readonly connectionBytes: number;
+  /** Counts what the requests of a sender hold together, over all its connections; refuses more than it may. */
+  readonly holdFor: ReturnType<typeof createSenderBytes>;
   /** What the large bodies of all connections hold together (`assembly.ts`). */
   readonly room: AssemblyRoom;
   /** How long a large body waits for room before its request is refused. */
@@ -23,6 +25,17 @@ const LEAST_PART_BYTES = 32;
 /** Each body has so much of its own, so that who shares a connection with one of short parts can still ask. */
 const OWN_LACK_BYTES = 128 * LEAST_PART_BYTES;
 const CONNECTION_LACK_BYTES = 4_096 * LEAST_PART_BYTES;
+
+/** What senders hold; nothing is kept of one that holds nothing. */
+export function createSenderBytes(limit: number) {
+  const heldBySender = new Map<string, number>();
+  return (sender: string, bytes: number): void => {
+    const held = (heldBySender.get(sender) ?? 0) + bytes;
+    if (bytes > 0 && held > limit) throw senderFull(limit);
+    if (held === 0) heldBySender.delete(sender);
+    else heldBySender.set(sender, held);
+  };
+}
 
 /** What the requests of one connection share. */
 export class ConnectionBudget {
@@ -48,6 +61,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #assembly: Assembly;
   #room: PromiseWithResolvers<void> | undefined;
   #held = 0;
+  #sender = "";
   #lack = 0;
   #sharedLack = 0;
 
@@ -63,6 +77,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     this.#assembly = new Assembly({ room: limits.room, sender }, () => this.#room?.resolve());
     sinkOf(response).once("close", () => {
       this.#budget.held.giveBack(this.#held);
+      this.#limits.holdFor(this.#sender, -this.#held);
       this.#budget.lack.giveBack(this.#sharedLack);
       this.#held = 0;
       this.#sharedLack = 0;
@@ -80,10 +95,12 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return current.run(unpacked, work);
   }
 
-  /** Counts bytes that the request holds. Throws when its connection holds too many. */
+  /** Counts bytes that the request holds. Throws when its connection, or its sender, holds too many. */
   hold(bytes: number): void {
     const { held } = this.#budget;
     if (held.offer(bytes) < bytes) throw connectionFull(held.limit);
+    this.#sender ||= senderOf(this.#request);
+    this.#limits.holdFor(this.#sender, bytes);
     this.#held += held.take(bytes);
   }
 
@@ -182,4 +199,11 @@ function partsTooShort(): Error {
 function connectionFull(limit: number): Error {
   const text = `the requests of this connection hold more than ${limit} bytes together: wait for answers, or use more connections`;
   return connectError("resource_exhausted", text, { reason: "CONNECTION_FULL" });
+}
+
+function senderFull(limit: number): Error {
+  const share = "bytes of requests in flight";
+  const text = `the requests of this principal hold more than ${limit} ${share} together: wait for answers`;
+  const metadata = { share, limit: String(limit), retry_in_ms: "1000" };
+  return connectError("resource_exhausted", text, { reason: "SHARE_EXCEEDED", metadata });
 }
