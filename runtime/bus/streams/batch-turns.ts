@@ -7,7 +7,7 @@ import { currentPrincipal } from "../../rpc/identity.ts";
  * once. Those of one stream are fewer, for they come to nothing while its leader is lost, and other streams go on.
  */
 const turns = new RoundRobinQueue(16);
-const MOST_OF_STREAM = 8;
+const MOST_OF_STREAM = 4;
 const turnsByStream = new Map<string, RoundRobinQueue>();
 
 /** What takes more than one batch is long: a principal reads one of those at a time, and so many that may be short. */
