@@ -40,6 +40,24 @@ test("ORCH-11 what is recorded can be followed live, and read backwards, with it
   expect(past).toEqual([1_001n, 1_000n]);
 });
 
+test("SEC-5 a message is read once for all who follow the trail for the same words, and by its own words for others", async () => {
+  await using bus = await openTestBus();
+  {
+    await using trail = openAuditTrail(bus, "tool-router");
+    for (const agent of ["a", "b"]) trail.record({ kind: AuditKind.PERMITTED, agent });
+  }
+  const follow = async (words?: string[]) => {
+    const events: AuditEvent[] = [];
+    const options = { from: 0n, ...(words && { words }), signal: new AbortController().signal };
+    for await (const { value } of followAudit(bus, options) as Told) if (events.push(value) === 2) return events;
+    return events;
+  };
+  const [one = [], other = [], ofB = []] = await Promise.all([follow(), follow(), follow(['"b"'])]);
+  expect(one.map(({ agent }) => agent)).toEqual(["a", "b"]);
+  expect(other.map((event, n) => event === one[n])).toEqual([true, true]);
+  expect(ofB.map(({ agent }) => agent)).toEqual(["", "b"]);
+});
+
 test("ORCH-11 the trail can be entered at a time", async () => {
   await using bus = await openTestBus();
   const { signal } = new AbortController();

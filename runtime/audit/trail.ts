@@ -16,6 +16,8 @@ import { appendOnce, firstSince } from "../bus/streams/append/append.ts";
 import { boundsOf, followLog } from "../bus/streams/follow/follow-log.ts";
 import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";
+import { getOrInsertComputed } from "../collections/get-or-insert-computed.ts";
+import { BoundedMap } from "../collections/maps/bounded-map.ts";
 import { requireReached } from "../failure/sequence.ts";
 import type { OperatorLog } from "../lifecycle/logger.ts";
 import { openSlices } from "../rpc/handling/messages/slices.ts";
@@ -156,10 +158,20 @@ export async function* followAudit(bus: Bus, options: FollowAudit): AsyncGenerat
       yield gapUpdate(BigInt(Math.max(first, placeOf(step.first))), BigInt(placeOf(step.last + 1) - 1)); // trail-2
       continue;
     }
-    for (const event of eventsFromMessage(bus, step.message, words)) {
+    for (const event of followedEvents(bus, step.message, words)) {
       if (event.sequence >= first) yield { case: "event", value: event };
     }
   }
+}
+
+/** What the messages hold that were read last, for whoever else follows: to read one takes far longer than to pass it on. */
+const readLast = new WeakMap<Bus, BoundedMap<string, readonly AuditEvent[]>>();
+const MOST_READ = 64;
+
+function followedEvents(bus: Bus, message: StoredMessage, words?: readonly string[]): readonly AuditEvent[] {
+  const read = getOrInsertComputed(readLast, bus, () => new BoundedMap(MOST_READ));
+  const key = JSON.stringify([message.sequence, message.time, words]);
+  return getOrInsertComputed(read, key, () => eventsFromMessage(bus, message, words));
 }
 
 /** The place of the first event that was stored at a time or after it; what comes next when there is none. */
