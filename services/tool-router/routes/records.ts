@@ -99,13 +99,8 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
       const list = ["calls", caller.principal ?? "", sessionId, states.toSorted()];
-      const elements: Stored<CallRecord>[] = [];
-      for await (const entry of store.list(context.signal, {
-        session: await createdAt(sessionId),
-        principal: caller.principal,
-      })) {
-        if (isShown(entry)) elements.push(entry);
-      }
+      const part = { session: await createdAt(sessionId), principal: caller.principal };
+      const elements = (await Array.fromAsync(store.list(context.signal, part))).filter(isShown);
       const takes = openPage(ToolCallSchema);
       const listed = {
         elements,
