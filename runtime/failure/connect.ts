@@ -50,6 +50,14 @@ function informed(error: ConnectError): ConnectError {
   return error;
 }
 
+/** For a wire that takes no more of it: so many characters of its message, and its reason. */
+export function shortenedError(error: ConnectError, characters: number): ConnectError {
+  const message = `${error.rawMessage.slice(0, characters).toWellFormed()} (the rest of this error was too big to send)`;
+  const reason = detailOf(error)?.reason;
+  const details = reason === undefined ? [] : [{ desc: ErrorDetailSchema, value: { reason } }];
+  return new ConnectError(message, error.code, undefined, details);
+}
+
 /** What the domain sees of a call that failed: the other side's code, message, reason, metadata and field violations. */
 export function failureFromConnectError(error: unknown): Failure {
   if (error instanceof Failure) return error;

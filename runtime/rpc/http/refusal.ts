@@ -6,10 +6,10 @@ import {
   endStreamToJson,
   errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
-import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { universalResponseToNodeResponse } from "@connectrpc/connect-node";
-import { refusalFromUnknown } from "../../failure/connect.ts";
+import { refusalFromUnknown, shortenedError } from "../../failure/connect.ts";
 
 type Request = { headers: { "content-type"?: string | undefined } };
 type Response = Parameters<typeof universalResponseToNodeResponse>[1];
@@ -40,13 +40,42 @@ export function responseFromRefusal(contentType: string | undefined, refusal: Re
   const header = new Headers(refusal.header);
   if (isGrpc.test(type)) {
     header.set("content-type", type);
-    return { status: 200, header, trailer: setTrailerStatus(new Headers(), refusal.error) };
+    return { status: 200, header, trailer: readableStatus(setTrailerStatus(new Headers(), refusal.error)) };
   }
   const isWeb = isGrpcWeb.test(type);
   const isStream = isWeb || isConnectStream.test(type);
   header.set("content-type", isStream ? type : "application/json");
   const body = isStream ? lastEnvelope(isWeb, refusal.error) : errorToJsonBytes(refusal.error, undefined);
   return { status: isStream ? 200 : refusal.status, header, body: createAsyncIterable([body]) };
+}
+
+/** Clients of gRPC refuse trailers of 16 KiB, and some of those from 8 KiB on. */
+const MOST_STATUS_BYTES = 7 * 1024;
+/** In any language: a character has up to 13 bytes there. */
+const SHORT_CHARACTERS = 500;
+/** Printable ASCII that is escaped without need. `@grpc/grpc-js` leaves what is reserved in URIs as it comes. */
+const NEEDLESS = /%(2[1-46-9A-F]|3[A-F]|40|5[B-E]|60|7[B-D])/g;
+
+/** The same answer, with a status that every client of gRPC reads: of an error that is too big, its start and its reason. */
+export function withReadableStatus(answer: UniversalServerResponse): UniversalServerResponse {
+  const { trailer } = answer;
+  if (trailer === undefined) return answer;
+  return {
+    ...answer,
+    get trailer() {
+      return readableStatus(trailer); // it is whole when the body has ended
+    },
+  };
+}
+
+function readableStatus(trailer: Headers): Headers {
+  const message = trailer.get("grpc-message");
+  if (message === null) return trailer;
+  const isLong = message.length + (trailer.get("grpc-status-details-bin")?.length ?? 0) > MOST_STATUS_BYTES;
+  const error = isLong && findTrailerError(trailer);
+  if (error) return readableStatus(setTrailerStatus(new Headers(), shortenedError(error, SHORT_CHARACTERS)));
+  trailer.set("grpc-message", message.replace(NEEDLESS, decodeURIComponent));
+  return trailer;
 }
 
 const isGrpc = /^application\/grpc(\+\w+)?\s*(;|$)/i;

@@ -30,7 +30,7 @@ import {
   type RequestTaker,
   sinkOf,
 } from "./messages.ts";
-import { answerRefusal, answerThrown, responseFromRefusal } from "./refusal.ts";
+import { answerRefusal, answerThrown, responseFromRefusal, withReadableStatus } from "./refusal.ts";
 import { createRequestGate } from "./request-gate.ts";
 import { connectionOf, turns } from "./sockets/turns.ts";
 import { unservedForm, unservedPath } from "./unserved.ts";
@@ -166,7 +166,8 @@ async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: E
   const contentType = request.headers["content-type"];
   const isServed = answer.status === 200 || answer.body !== undefined;
   const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });
-  await universalResponseToNodeResponse(isServed ? answer : responseFromRefusal(contentType, refused()), response);
+  const sent = isServed ? withReadableStatus(answer) : responseFromRefusal(contentType, refused());
+  await universalResponseToNodeResponse(sent, response);
 }
 
 /** The request as Connect's own handlers take it. */

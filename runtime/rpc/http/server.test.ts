@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { Code, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
+import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
+import { connectError } from "../../failure/connect.ts";
 import { bytes, echo, openServer } from "./testing/echo-server.ts";
 
 test.each(["1.1", "2"] as const)("the calls of a peer that dies are aborted: HTTP/%s", async (httpVersion) => {
@@ -85,3 +87,54 @@ test("a port that is taken is refused in words", async () => {
     message: `cannot listen on 127.0.0.1:${port}: the port is taken by another process`,
   });
 });
+
+test.each([
+  ["a long message", "no such tool: ".padEnd(16_000, "ü"), 0],
+  ["many details", "not valid", 500],
+])("BUS-3 an error with %s keeps its reason within what clients of gRPC take as trailers", async (_, text, count) => {
+  const fieldViolations = Array.from({ length: count }, (_, n) => ({
+    field: `outputs[${n}]`,
+    message: "is no output",
+  }));
+  const { url } = await openServer({
+    unary() {
+      throw connectError("invalid_argument", text, { reason: "INVALID_REQUEST", fieldViolations });
+    },
+  });
+  const answers = { Connect: createConnectTransport, gRPC: createGrpcTransport, "gRPC-Web": createGrpcWebTransport };
+  for (const [protocol, open] of Object.entries(answers)) {
+    const transport = open({ baseUrl: url, httpVersion: "2" });
+    const error = ConnectError.from(
+      await createClient(EchoService, transport)
+        .unary(bytes("x"))
+        .catch((error) => error),
+    );
+    const { reason, fieldViolations: told = [] } = error.findDetails(ErrorDetailSchema)[0] ?? {};
+    expect({ code: error.code, reason }, protocol).toEqual({
+      code: Code.InvalidArgument,
+      reason: Reason.INVALID_REQUEST,
+    });
+    expect(error.rawMessage.slice(0, 9), protocol).toBe(text.slice(0, 9));
+    if (protocol === "gRPC")
+      expect(sizeOf(error.metadata)).toBeLessThan(8_192); // grpc-core refuses more, at random at first
+    else expect([error.rawMessage, told.length], protocol).toEqual([text, count]);
+  }
+});
+
+test("BUS-3 the words of an error come over gRPC with no more escaped than must be", async () => {
+  const { url } = await openServer({
+    unary() {
+      throw connectError("not_found", 'no "a/b": 100 %, ü; ask', { reason: "TOOL_NOT_FOUND" });
+    },
+  });
+  const transport = createGrpcTransport({ baseUrl: url });
+  const ask = (path: string) => transport.unary({ ...EchoService.method.unary, name: path }, undefined, 1_000, {}, {});
+  const messageOf = async (path: string) =>
+    ConnectError.from(await ask(path).catch((e) => e)).metadata.get("grpc-message");
+  expect(await messageOf("Unary")).toBe('no%20"a/b":%20100%20%25,%20%C3%BC;%20ask');
+  expect(await messageOf("Nothing")).toMatch(/Nothing:%20it%20has%20Unary,/);
+});
+
+function sizeOf(fields: Headers): number {
+  return [...fields].flat().reduce((bytes, text) => bytes + text.length, 0);
+}

@@ -1,8 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { MsgHdrs } from "@nats-io/nats-core";
-import { ErrorDetailSchema } from "#gen/toolbus/error/v1/error_pb.ts";
-import { detailOf } from "../../../failure/error-detail.ts";
+import { shortenedError } from "../../../failure/connect.ts";
 import { type Delivery, deliveryOf, withDelivery, withoutDelivery } from "../call/delivery.ts";
 import { FRAME_HEAD_BYTES } from "./frame.ts";
 import { HeaderKey, readMetadata, WireHeaders } from "./headers.ts";
@@ -21,10 +20,7 @@ export function fittingError(
 ): { body: Uint8Array; headers: WireHeaders } {
   const whole = { body: bytesFromError(error), headers: headersFromError(error, metadata) };
   if (whole.body.length + whole.headers.encode().length + FRAME_HEAD_BYTES <= maxPayloadBytes) return whole;
-  const message = `${error.rawMessage.slice(0, 1_000)} (the rest of this error was too big to send)`;
-  const reason = detailOf(error)?.reason;
-  const details = reason === undefined ? [] : [{ desc: ErrorDetailSchema, value: { reason } }];
-  const short = new ConnectError(message, error.code, undefined, details);
+  const short = shortenedError(error, 1_000);
   return { body: bytesFromError(short), headers: headersFromError(short, { delivery: metadata.delivery }) };
 }
 
