@@ -82,15 +82,18 @@ func (f *functionCalls) begin(ctx context.Context, calls []*runv1.FunctionCall) 
 }
 
 func (f *functionCalls) answer(ctx context.Context, run Function, call *runv1.FunctionCall) {
-	output := &runv1.ToolOutput{CallId: call.GetCallId(), SubmissionId: randomName()}
-	if result := outcomeOf(ctx, run, call.GetArgumentsJson()); result.fault != "" {
-		output.Outcome = &runv1.ToolOutput_Error{Error: result.fault}
-	} else {
-		output.Outcome = &runv1.ToolOutput_ResultJson{ResultJson: result.resultJSON}
-	}
-	request := &runv1.SubmitOutputsRequest{RunId: f.runID, Outputs: []*runv1.ToolOutput{output}}
-	_, err := send(ctx, f.client.patience, f.client.runs.SubmitOutputs, request)
-	if err := unlessOver(err); err != nil {
+	err := outcomeOf(ctx, run, call.GetArgumentsJson()).answer(func(result outcome, submissionID string) error {
+		output := &runv1.ToolOutput{CallId: call.GetCallId(), SubmissionId: submissionID}
+		if result.fault != "" {
+			output.Outcome = &runv1.ToolOutput_Error{Error: result.fault}
+		} else {
+			output.Outcome = &runv1.ToolOutput_ResultJson{ResultJson: result.resultJSON}
+		}
+		request := &runv1.SubmitOutputsRequest{RunId: f.runID, Outputs: []*runv1.ToolOutput{output}}
+		_, err := send(ctx, f.client.patience, f.client.runs.SubmitOutputs, request)
+		return err
+	})
+	if err != nil {
 		f.mutex.Lock()
 		defer f.mutex.Unlock()
 		f.fault = err

@@ -124,12 +124,16 @@ func (r *requests) execute(ctx context.Context, request *callerv1.CallerToolRequ
 			r.over = slices.Delete(r.over, 0, 1)
 		}
 	}()
-	answer := &callerv1.RespondRequest{SessionId: r.session.ID, RequestId: request.GetRequestId(), SubmissionId: randomName()}
-	if result := outcomeOf(ctx, r.functions[request.GetTool()], request.GetArgumentsJson()); result.fault != "" {
-		answer.Outcome = &callerv1.RespondRequest_Error{Error: result.fault}
-	} else {
-		answer.Outcome = &callerv1.RespondRequest_ResultJson{ResultJson: result.resultJSON}
-	}
 	client := r.session.client
-	_, _ = send(ctx, client.patience, client.callers.Respond, answer) // nobody was told: the request ends in its time
+	answered := outcomeOf(ctx, r.functions[request.GetTool()], request.GetArgumentsJson())
+	_ = answered.answer(func(result outcome, submissionID string) error { // nobody was told: the request ends in its time
+		answer := &callerv1.RespondRequest{SessionId: r.session.ID, RequestId: request.GetRequestId(), SubmissionId: submissionID}
+		if result.fault != "" {
+			answer.Outcome = &callerv1.RespondRequest_Error{Error: result.fault}
+		} else {
+			answer.Outcome = &callerv1.RespondRequest_ResultJson{ResultJson: result.resultJSON}
+		}
+		_, err := send(ctx, client.patience, client.callers.Respond, answer)
+		return err
+	})
 }

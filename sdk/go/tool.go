@@ -90,6 +90,17 @@ func wordsOf(fault string) string {
 	return cmp.Or(strings.ToValidUTF8(fault, "\uFFFD"), "the tool failed")
 }
 
+// answer submits what came of a call. A call whose result is refused, as one that is too large, waits on: it is given the refusal as its
+// error. One that is over takes no answer, and that is no fault.
+func (o outcome) answer(submit func(result outcome, submissionID string) error) error {
+	err := submit(o, randomName())
+	switch reasonOf(err) {
+	case "INVALID_REQUEST", "MESSAGE_TOO_LARGE", "RESULT_INVALID":
+		err = submit(outcome{fault: wordsOf(err.Error())}, randomName())
+	}
+	return unlessOver(err)
+}
+
 // unlessOver passes over what the contract says of a call that somebody else has answered, or that nobody waits for.
 func unlessOver(err error) error {
 	switch reasonOf(err) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 	toolv1 "toolbus.dev/gen/go/toolbus/tool/v1"
 )
@@ -29,5 +30,22 @@ func TestEachFaultOfAFunctionCanBeTold(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestAResultThatIsRefusedIsToldAsAnError(t *testing.T) {
+	told := map[string]outcome{}
+	err := outcome{resultJSON: `"long"`}.answer(func(result outcome, submissionID string) error {
+		told[submissionID] = result
+		if result.fault == "" {
+			return &Error{Code: connect.CodeInvalidArgument, Reason: "MESSAGE_TOO_LARGE", Message: "too large"}
+		}
+		if result.fault != "invalid_argument: too large" {
+			t.Errorf("told %q", result.fault)
+		}
+		return nil
+	})
+	if err != nil || len(told) != 2 {
+		t.Errorf("%v, after %d submissions", err, len(told))
 	}
 }

@@ -87,12 +87,14 @@ func (w *watcher) answer(ctx context.Context, callID, deliveryID string) error {
 		return err
 	}
 	call := taken.GetCall()
-	submission := &toolv1.SubmitToolResultRequest{CallId: callID, SubmissionId: randomName()}
-	if result := outcomeOf(ctx, w.tools[call.GetTool()], call.GetArgumentsJson()); result.fault != "" {
-		submission.Outcome = &toolv1.SubmitToolResultRequest_Error{Error: result.fault}
-	} else {
-		submission.Outcome = &toolv1.SubmitToolResultRequest_ResultJson{ResultJson: result.resultJSON}
-	}
-	_, err = send(ctx, w.client.patience, w.client.calls.SubmitToolResult, submission)
-	return err
+	return outcomeOf(ctx, w.tools[call.GetTool()], call.GetArgumentsJson()).answer(func(result outcome, submissionID string) error {
+		submission := &toolv1.SubmitToolResultRequest{CallId: callID, SubmissionId: submissionID}
+		if result.fault != "" {
+			submission.Outcome = &toolv1.SubmitToolResultRequest_Error{Error: result.fault}
+		} else {
+			submission.Outcome = &toolv1.SubmitToolResultRequest_ResultJson{ResultJson: result.resultJSON}
+		}
+		_, err := send(ctx, w.client.patience, w.client.calls.SubmitToolResult, submission)
+		return err
+	})
 }

@@ -7,9 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
+from google.protobuf import any_pb2
+from google.rpc import status_pb2
+from grpc_status.rpc_status import to_status
 from toolbus import Toolbus
 from toolbus.caller.v1 import caller_service_pb2 as callers
 from toolbus.caller.v1 import caller_service_pb2_grpc
+from toolbus.error.v1 import error_pb2
 from toolbus.run.v1 import run_event_pb2, run_pb2, run_service_pb2_grpc
 from toolbus.run.v1 import run_service_pb2 as runs
 from toolbus.session.v1 import session_service_pb2 as sessions
@@ -30,6 +34,7 @@ class Suite(
         self.calls = 1
         self.outputs: list[runs.ToolOutput] = []
         self.refusal: str | None = None
+        self.takes_results = True
         self.answered = threading.Event()
         self.watched = threading.Event()
         self.left = threading.Event()
@@ -64,6 +69,10 @@ class Suite(
     def SubmitOutputs(self, request: runs.SubmitOutputsRequest, context: grpc.ServicerContext) -> Any:
         if self.refusal is not None:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, self.refusal)
+        if not self.takes_results and request.outputs[0].HasField("result_json"):
+            detail = any_pb2.Any()
+            detail.Pack(error_pb2.ErrorDetail(reason=error_pb2.REASON_MESSAGE_TOO_LARGE))
+            context.abort_with_status(to_status(status_pb2.Status(code=3, message="too large", details=[detail])))
         self.outputs.extend(request.outputs)
         if len(self.outputs) == self.calls:
             self.answered.set()

@@ -20,8 +20,9 @@ def raising(error: BaseException) -> Any:
 
 
 class Functions(unittest.TestCase):
-    def answer_of(self, run: Any) -> runs.ToolOutput:
+    def answer_of(self, run: Any, *, takes_results: bool = True) -> runs.ToolOutput:
         with Suite() as suite:
+            suite.takes_results = takes_results
             toolbus = suite.toolbus(patience_s=1.0)
             given = toolbus.run("clerk", "hello", functions=[Tool("find_order", "", None, run)])
             reading = threading.Thread(target=given.result, daemon=True)
@@ -39,6 +40,23 @@ class Functions(unittest.TestCase):
 
     def test_a_function_whose_task_was_canceled_has_failed(self) -> None:
         self.assertEqual(self.answer_of(raising(asyncio.CancelledError())).error, "CancelledError")
+
+    def test_an_error_that_cannot_say_what_it_is_is_told_by_its_name(self) -> None:
+        class Broken(Exception):
+            def __str__(self) -> str:
+                raise AttributeError("response")
+
+        self.assertEqual(self.answer_of(raising(Broken())).error, "Broken")
+
+    def test_a_result_that_is_refused_is_told_as_an_error(self) -> None:
+        self.assertEqual(self.answer_of(lambda: "x" * 10, takes_results=False).error, "too large")
+
+    def test_a_coroutine_is_awaited(self) -> None:
+        async def find() -> str:
+            await asyncio.sleep(0)
+            return "here"
+
+        self.assertEqual(self.answer_of(find).result_json, '"here"')
 
     def test_a_number_that_JSON_does_not_have_is_an_error(self) -> None:
         self.assertIn("JSON", self.answer_of(lambda: float("nan")).error)

@@ -14,7 +14,7 @@ from toolbus.errors import Broken, RunError, ToolbusError, error_of
 from toolbus.run.v1 import run_event_pb2, run_pb2, run_service_pb2_grpc
 from toolbus.run.v1 import run_service_pb2 as runs
 from toolbus.text import TextPiece, TextReader
-from toolbus.tools import Tool, answer_unless_over, in_thread, outcome_of, schema_json
+from toolbus.tools import Tool, answer_call, in_thread, outcome_of, schema_json
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,14 @@ class FunctionCalls:
 
     def _answer(self, call: run_pb2.FunctionCall) -> None:
         outcome = outcome_of(self._functions[call.name].run, call.arguments_json)
-        output = runs.ToolOutput(call_id=call.call_id, submission_id=random_name(), **outcome)
-        request = runs.SubmitOutputsRequest(run_id=self._run_id, outputs=[output])
+
+        def submit(given: dict[str, str]) -> object:
+            output = runs.ToolOutput(call_id=call.call_id, **given)
+            request = runs.SubmitOutputsRequest(run_id=self._run_id, outputs=[output])
+            return self._connection.send(self._stub.SubmitOutputs, request)
+
         try:
-            answer_unless_over(lambda: self._connection.send(self._stub.SubmitOutputs, request))
+            answer_call(outcome, submit)
         except ToolbusError as error:
             self.failure = error
             for reader in list(self._readers):

@@ -15,7 +15,7 @@ from toolbus.runs import Run, start_run
 from toolbus.session.v1 import session_service_pb2 as sessions
 from toolbus.session.v1 import session_service_pb2_grpc
 from toolbus.streams import KeptStream
-from toolbus.tools import Tool, answer_unless_over, in_thread, outcome_of, schema_json
+from toolbus.tools import Tool, answer_call, in_thread, outcome_of, schema_json
 
 # More requests than are answered while one that was sent again is on its way.
 MAX_OVER = 1_000
@@ -83,11 +83,13 @@ def _attach(
     def execute(request: caller_pb2.CallerToolRequest) -> None:
         given = by_name.get(request.tool)
         outcome = outcome_of(given.run if given is not None else None, request.arguments_json)
-        answer = callers.RespondRequest(
-            session_id=session_id, request_id=request.request_id, submission_id=random_name(), **outcome
-        )
+
+        def submit(answer: dict[str, str]) -> object:
+            response = callers.RespondRequest(session_id=session_id, request_id=request.request_id, **answer)
+            return connection.send(stub.Respond, response)
+
         try:
-            answer_unless_over(lambda: connection.send(stub.Respond, answer))
+            answer_call(outcome, submit)
         except ToolbusError:
             pass  # nobody was told: the request ends in its time, and is not executed again
         finally:

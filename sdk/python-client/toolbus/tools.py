@@ -1,5 +1,6 @@
 """Functions of this program that a model may call."""
 
+import asyncio
 import inspect
 import json
 import threading
@@ -9,6 +10,7 @@ from typing import Any, overload
 
 from pydantic import TypeAdapter, validate_call
 
+from toolbus.connection import random_name
 from toolbus.errors import ToolbusError
 
 # What the contract says of a call that somebody else has answered, or that nobody waits for: an answer comes too late.
@@ -61,9 +63,19 @@ def outcome_of(run: Callable[..., Any] | None, arguments_json: str) -> dict[str,
     try:
         if run is None:
             raise LookupError("this program has no such tool")
-        return {"result_json": json.dumps(run(**json.loads(arguments_json or "{}")), allow_nan=False)}
+        result = run(**json.loads(arguments_json or "{}"))
+        if inspect.iscoroutine(result):
+            result = asyncio.run(result)
+        return {"result_json": json.dumps(result, allow_nan=False)}
     except BaseException as error:  # whatever it is, the model is told: it ends a thread, and no program
-        return {"error": str(error).encode(errors="replace").decode() or type(error).__name__}
+        return {"error": _words_of(error) or type(error).__name__}
+
+
+def _words_of(error: BaseException) -> str:
+    try:
+        return str(error).encode(errors="replace").decode()
+    except Exception:  # the program's own classes say what they are themselves
+        return ""
 
 
 def in_thread(work: Callable[..., None], *arguments: Any) -> None:
@@ -73,6 +85,29 @@ def in_thread(work: Callable[..., None], *arguments: Any) -> None:
 
 def schema_json(given: Tool) -> str:
     return json.dumps(given.input_schema) if given.input_schema is not None else ""
+
+
+# What the contract says of an outcome that no call takes, such as a result that is too large.
+_UNFIT = {"INVALID_REQUEST", "MESSAGE_TOO_LARGE", "RESULT_INVALID"}
+
+
+def answer_call(outcome: dict[str, str], submit: Callable[[dict[str, str]], object]) -> None:
+    """Answers a call. A call whose result is refused waits on: it is given the refusal as its error.
+
+    One that is over takes no answer, and that is no fault."""
+
+    def send(given: dict[str, str]) -> object:
+        return submit({**given, "submission_id": random_name()})
+
+    def answer() -> object:
+        try:
+            return send(outcome)
+        except ToolbusError as error:
+            if error.reason not in _UNFIT:
+                raise
+            return send({"error": str(error)})
+
+    answer_unless_over(answer)
 
 
 def answer_unless_over(answer: Callable[[], object]) -> None:

@@ -10,7 +10,7 @@ from toolbus.errors import ToolbusError
 from toolbus.streams import KeptStream
 from toolbus.tool.v1 import tool_call_service_pb2 as calls
 from toolbus.tool.v1 import tool_call_service_pb2_grpc
-from toolbus.tools import answer_unless_over, in_thread, outcome_of
+from toolbus.tools import answer_call, answer_unless_over, in_thread, outcome_of
 
 
 def _print_notice(problem: str) -> None:
@@ -33,8 +33,12 @@ def watch_tools(
         taking = calls.AcknowledgeToolCallRequest(call_id=call_id, delivery_id=delivery_id)
         call = connection.send(stub.AcknowledgeToolCall, taking).call
         outcome = outcome_of(tools.get(call.tool), call.arguments_json)
-        result = calls.SubmitToolResultRequest(call_id=call_id, submission_id=random_name(), **outcome)
-        connection.send(stub.SubmitToolResult, result)
+
+        def submit(answer: dict[str, str]) -> object:
+            result = calls.SubmitToolResultRequest(call_id=call_id, **answer)
+            return connection.send(stub.SubmitToolResult, result)
+
+        answer_call(outcome, submit)
 
     def execute(call_id: str, delivery_id: str) -> None:
         try:

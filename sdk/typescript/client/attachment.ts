@@ -4,7 +4,7 @@ import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { type Connection, randomName } from "./connection.ts";
 import { errorOf } from "./error.ts";
 import { type KeptStream, keepStream } from "./kept-stream.ts";
-import { answerUnlessOver, outcomeOf, type Tool } from "./tool.ts";
+import { answerCall, outcomeOf, type Tool } from "./tool.ts";
 
 export interface AttachOptions {
   readonly sessionId: string;
@@ -47,8 +47,9 @@ export async function attach(connection: Connection, options: AttachOptions): Pr
     try {
       const { signal } = canceling;
       const outcome = await outcomeOf(byName.get(tool)?.run, argumentsJson, { callId: requestId, signal });
-      const submission = { sessionId, requestId, submissionId: randomName(), outcome };
-      await answerUnlessOver(() => connection.repeat(() => callers.respond(submission), signal));
+      await answerCall(outcome, (answer) =>
+        connection.repeat(() => callers.respond({ sessionId, requestId, ...answer }), signal),
+      );
     } catch (error) {
       if (!canceling.signal.aborted) stream.fail(error);
     } finally {

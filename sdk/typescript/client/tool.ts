@@ -1,3 +1,4 @@
+import { randomName } from "./connection.ts";
 import { errorOf } from "./error.ts";
 
 export interface ToolContext {
@@ -38,8 +39,12 @@ export async function outcomeOf(
     const result = await run(JSON.parse(argumentsJson || "{}"), context);
     return { case: "resultJson", value: JSON.stringify(result ?? null) };
   } catch (error) {
-    return { case: "error", value: (error instanceof Error ? error.message : String(error)) || "the tool failed" };
+    return failed(error instanceof Error ? error.message : String(error));
   }
+}
+
+function failed(message: string): Outcome {
+  return { case: "error", value: message || "the tool failed" };
 }
 
 /** What the contract says of a call that somebody else has answered, or that nobody waits for: an answer comes too late. */
@@ -52,6 +57,27 @@ const overReasons = new Set([
   "RUN_ENDED",
   "SESSION_CLOSED",
 ]);
+
+/** What the contract says of an outcome that no call takes, such as a result that is too large. */
+const unfitReasons = new Set(["INVALID_REQUEST", "MESSAGE_TOO_LARGE", "RESULT_INVALID"]);
+
+/**
+ * Answers a call. A call whose result is refused waits on: it is given the refusal as its error. One that is over takes no answer, and
+ * that is no fault.
+ */
+export async function answerCall(
+  outcome: Outcome,
+  submit: (answer: { outcome: Outcome; submissionId: string }) => Promise<unknown>,
+): Promise<void> {
+  const send = (given: Outcome) => submit({ outcome: given, submissionId: randomName() });
+  await answerUnlessOver(() =>
+    send(outcome).catch((thrown: unknown) => {
+      const { reason, message } = errorOf(thrown);
+      if (!unfitReasons.has(reason)) throw thrown;
+      return send(failed(message));
+    }),
+  );
+}
 
 /** Answers a call; one that is over takes no answer, and that is no fault. */
 export async function answerUnlessOver(answer: () => Promise<unknown>): Promise<void> {

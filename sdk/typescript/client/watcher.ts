@@ -2,7 +2,7 @@ import { ToolCallService, type WatchToolCallsResponse } from "#gen/toolbus/tool/
 import { type Connection, randomName } from "./connection.ts";
 import { errorOf } from "./error.ts";
 import { type KeptStream, keepStream } from "./kept-stream.ts";
-import { answerUnlessOver, outcomeOf, type Tool } from "./tool.ts";
+import { answerCall, answerUnlessOver, outcomeOf, type Tool } from "./tool.ts";
 
 export interface WatchOptions {
   /** External tools of the catalogue by their names; their descriptions and schemas stand there. */
@@ -30,8 +30,9 @@ export function watchTools(connection: Connection, options: WatchOptions): Promi
         const { call } = await connection.repeat(() => calls.acknowledgeToolCall({ callId, deliveryId }), signal);
         const { tool = "", argumentsJson = "" } = call ?? {};
         const outcome = await outcomeOf(tools[tool], argumentsJson, { callId, signal });
-        const submission = { callId, submissionId: randomName(), outcome };
-        await connection.repeat(() => calls.submitToolResult(submission), signal);
+        await answerCall(outcome, (answer) =>
+          connection.repeat(() => calls.submitToolResult({ callId, ...answer }), signal),
+        );
       });
     } catch (error) {
       if (!signal.aborted) onNotice(`call ${callId}: ${errorOf(error).message}`);

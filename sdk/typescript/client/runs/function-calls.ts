@@ -1,8 +1,8 @@
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import { type Connection, randomName } from "../connection.ts";
-import { answerUnlessOver, outcomeOf, type Tool } from "../tool.ts";
+import type { Connection } from "../connection.ts";
+import { answerCall, outcomeOf, type Tool } from "../tool.ts";
 
 /** The calls of a run that this program answers by its functions, each once. */
 export interface FunctionCalls {
@@ -27,9 +27,11 @@ export async function openFunctionCalls(
 
   async function answer({ callId, name, argumentsJson }: FunctionCall): Promise<void> {
     const outcome = await outcomeOf(byName.get(name)?.run, argumentsJson, { callId, signal: ended.signal });
-    const outputs = [{ callId, submissionId: randomName(), outcome }];
     const runs = connection.client(RunService);
-    await answerUnlessOver(() => connection.repeat(() => runs.submitOutputs({ runId, outputs }), ended.signal));
+    await answerCall(outcome, (given) => {
+      const outputs = [{ callId, ...given }];
+      return connection.repeat(() => runs.submitOutputs({ runId, outputs }), ended.signal);
+    });
   }
 
   function begin(calls: readonly FunctionCall[]): void {
