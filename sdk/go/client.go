@@ -46,7 +46,7 @@ type Client struct {
 // New sends nothing before the first request.
 func New(options Options) *Client {
 	url := cmp.Or(options.URL, os.Getenv("TOOLBUS_URL"), "http://127.0.0.1:7480")
-	key := cmp.Or(options.APIKey, os.Getenv("TOOLBUS_API_KEY"))
+	key := strings.TrimSpace(cmp.Or(options.APIKey, os.Getenv("TOOLBUS_API_KEY"))) // the line of a file, as it was read
 	carrier := options.HTTPClient
 	if carrier == nil {
 		carrier = carrierFor(url)

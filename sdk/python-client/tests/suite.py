@@ -35,6 +35,7 @@ class Suite(
         self.outputs: list[runs.ToolOutput] = []
         self.refusal: str | None = None
         self.takes_results = True
+        self.key: str | bytes = ""
         self.answered = threading.Event()
         self.watched = threading.Event()
         self.left = threading.Event()
@@ -58,6 +59,7 @@ class Suite(
         return Toolbus(f"http://127.0.0.1:{port or self.port}", api_key="key", **options)
 
     def CreateRun(self, request: runs.CreateRunRequest, context: grpc.ServicerContext) -> runs.CreateRunResponse:
+        self.key = dict(context.invocation_metadata())["authorization"]
         return runs.CreateRunResponse(run=run_pb2.Run(id="run", session_id="session"))
 
     def GetRun(self, request: runs.GetRunRequest, context: grpc.ServicerContext) -> runs.GetRunResponse:

@@ -33,10 +33,14 @@ _STANDS_AFTER_S = 10.0
 
 class Connection:
     def __init__(self, url: str | None, api_key: str | None, patience_s: float) -> None:
-        address = urlparse(url or os.environ.get("TOOLBUS_URL", "http://127.0.0.1:7480"))
-        key = api_key if api_key is not None else os.environ.get("TOOLBUS_API_KEY")
+        given = url or os.environ.get("TOOLBUS_URL", "http://127.0.0.1:7480")
+        address = urlparse(given)
+        if address.scheme not in ("http", "https") or not address.netloc:
+            raise ValueError(f"the address of a gateway is like http://127.0.0.1:7480, and not {given!r}")
+        key = api_key if api_key is not None else os.environ.get("TOOLBUS_API_KEY", "")
         self.patience_s = patience_s
-        self._metadata = [("authorization", f"Bearer {key}")] if key else []
+        # the line of a file, as it was read
+        self._metadata = [("authorization", f"Bearer {key.strip()}")] if key.strip() else []
         if address.scheme == "https":
             self.channel = grpc.secure_channel(address.netloc, grpc.ssl_channel_credentials(), options=_OPTIONS)
         else:
