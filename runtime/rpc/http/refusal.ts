@@ -51,30 +51,22 @@ export function responseFromRefusal(contentType: string | undefined, refusal: Re
 
 /** Clients of gRPC refuse trailers of 16 KiB, and some of those from 8 KiB on. */
 const MOST_STATUS_BYTES = 7 * 1024;
-/** In any language: a character has up to 13 bytes there. */
-const SHORT_CHARACTERS = 500;
+const SHORT_CHARACTERS = 500; // of up to 13 bytes there
 /** Printable ASCII that is escaped without need. `@grpc/grpc-js` leaves what is reserved in URIs as it comes. */
 const NEEDLESS = /%(2[1-46-9A-F]|3[A-F]|40|5[B-E]|60|7[B-D])/g;
 
 /** The same answer, with a status that every client of gRPC reads: of an error that is too big, its start and its reason. */
 export function withReadableStatus(answer: UniversalServerResponse): UniversalServerResponse {
   const { trailer } = answer;
-  if (trailer === undefined) return answer;
-  return {
-    ...answer,
-    get trailer() {
-      return readableStatus(trailer); // it is whole when the body has ended
-    },
-  };
+  // it is whole when the body has ended
+  return trailer ? Object.defineProperty({ ...answer }, "trailer", { get: () => readableStatus(trailer) }) : answer;
 }
 
 function readableStatus(trailer: Headers): Headers {
-  const message = trailer.get("grpc-message");
-  if (message === null) return trailer;
-  const isLong = message.length + (trailer.get("grpc-status-details-bin")?.length ?? 0) > MOST_STATUS_BYTES;
-  const error = isLong && findTrailerError(trailer);
+  const [message, details] = ["grpc-message", "grpc-status-details-bin"].map((name) => trailer.get(name) ?? "");
+  const error = `${message}${details}`.length > MOST_STATUS_BYTES && findTrailerError(trailer);
   if (error) return readableStatus(setTrailerStatus(new Headers(), shortenedError(error, SHORT_CHARACTERS)));
-  trailer.set("grpc-message", message.replace(NEEDLESS, decodeURIComponent));
+  if (message) trailer.set("grpc-message", message.replace(NEEDLESS, decodeURIComponent));
   return trailer;
 }
 
