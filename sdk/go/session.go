@@ -3,6 +3,7 @@ package toolbus
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,10 @@ type Session struct {
 	ID     string
 	Agent  string
 	client *Client
+
+	mutex sync.Mutex
+	// offered is all that this program has offered: each of its streams gets requests for all of it.
+	offered map[string]Function
 }
 
 // OpenSession opens one of that id, or of one that nobody else has where it is empty. One which this key has opened before is taken up again.
@@ -30,7 +35,7 @@ func (c *Client) OpenSession(ctx context.Context, agent, id string) (*Session, e
 	if err != nil {
 		return nil, err
 	}
-	return &Session{ID: id, Agent: agent, client: c}, nil
+	return &Session{ID: id, Agent: agent, client: c, offered: map[string]Function{}}, nil
 }
 
 // Run starts a run in the session.
@@ -54,7 +59,7 @@ type Attachment struct {
 // reconnectGrace is how long requests wait for this program when its connection breaks.
 const reconnectGrace = 10 * time.Second
 
-// Offer offers the agent tools of this program, as <callerID>_<name>. Each request is executed once, however often the connection breaks.
+// Offer offers the agent tools of this program, as <callerID>_<name>, in place of those that were offered before. Each request is executed once, however often the connection breaks.
 func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*Attachment, error) {
 	declaration := &callerv1.CallerDeclaration{CallerId: callerID}
 	for _, tool := range tools {
@@ -62,12 +67,15 @@ func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*A
 			Name: tool.Name, Description: tool.Description, InputSchemaJson: string(tool.InputSchema),
 		})
 	}
+	s.mutex.Lock()
+	maps.Copy(s.offered, byName(tools))
+	s.mutex.Unlock()
 	declaring := &callerv1.DeclareToolsRequest{SessionId: s.ID, Declaration: declaration}
 	declared, err := send(ctx, s.client.patience, s.client.callers.DeclareTools, declaring)
 	if err != nil {
 		return nil, err
 	}
-	requests := &requests{session: s, functions: byName(tools), running: map[string]context.CancelFunc{}}
+	requests := &requests{session: s, running: map[string]context.CancelFunc{}}
 	watching := &callerv1.WatchCallerRequest{SessionId: s.ID, StreamId: randomName(), ReconnectGrace: durationpb.New(reconnectGrace)}
 	open := func(ctx context.Context) iter.Seq2[*callerv1.WatchCallerResponse, error] {
 		return watched(ctx, s.client.callers.WatchCaller, watching)
@@ -80,16 +88,21 @@ func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*A
 	return &Attachment{Stream: stream, Names: declared.GetNames()}, nil
 }
 
+func (s *Session) function(name string) Function {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.offered[name]
+}
+
 // maxOver is more requests than are answered while one that was sent again is on its way.
 const maxOver = 1_000
 
 // requests are those to this program in a session.
 type requests struct {
-	session   *Session
-	functions map[string]Function
-	mutex     sync.Mutex
-	running   map[string]context.CancelFunc
-	over      []string // the last maxOver
+	session *Session
+	mutex   sync.Mutex
+	running map[string]context.CancelFunc
+	over    []string // the last maxOver
 }
 
 func (r *requests) take(ctx context.Context, message *callerv1.WatchCallerResponse) {
@@ -125,7 +138,7 @@ func (r *requests) execute(ctx context.Context, request *callerv1.CallerToolRequ
 		}
 	}()
 	client := r.session.client
-	answered := outcomeOf(ctx, r.functions[request.GetTool()], request.GetArgumentsJson())
+	answered := outcomeOf(ctx, r.session.function(request.GetTool()), request.GetArgumentsJson())
 	_ = answered.answer(func(result outcome, submissionID string) error { // nobody was told: the request ends in its time
 		answer := &callerv1.RespondRequest{SessionId: r.session.ID, RequestId: request.GetRequestId(), SubmissionId: submissionID}
 		if result.fault != "" {

@@ -1,5 +1,6 @@
 """A suite of one run, which is as a test needs it."""
 
+import queue
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from google.protobuf import any_pb2
 from google.rpc import status_pb2
 from grpc_status.rpc_status import to_status
 from toolbus import Toolbus
+from toolbus.caller.v1 import caller_pb2, caller_service_pb2_grpc
 from toolbus.caller.v1 import caller_service_pb2 as callers
-from toolbus.caller.v1 import caller_service_pb2_grpc
 from toolbus.error.v1 import error_pb2
 from toolbus.run.v1 import run_event_pb2, run_pb2, run_service_pb2_grpc
 from toolbus.run.v1 import run_service_pb2 as runs
@@ -36,6 +37,8 @@ class Suite(
         self.refusal: str | None = None
         self.takes_results = True
         self.key: str | bytes = ""
+        self.requests: queue.Queue[caller_pb2.CallerToolRequest] | None = None
+        self.responses: queue.Queue[callers.RespondRequest] = queue.Queue()
         self.answered = threading.Event()
         self.watched = threading.Event()
         self.left = threading.Event()
@@ -100,7 +103,20 @@ class Suite(
     def DeclareTools(self, request: Any, context: grpc.ServicerContext) -> callers.DeclareToolsResponse:
         return callers.DeclareToolsResponse()
 
+    def Respond(self, request: callers.RespondRequest, context: grpc.ServicerContext) -> callers.RespondResponse:
+        self.responses.put(request)
+        return callers.RespondResponse()
+
     def WatchCaller(self, request: Any, context: grpc.ServicerContext) -> Iterator[callers.WatchCallerResponse]:
+        if self.requests is not None:
+            requests, self.requests = self.requests, queue.Queue()  # all go to the first
+            yield callers.WatchCallerResponse(attached=callers.CallerAttached())
+            while context.is_active():
+                try:
+                    yield callers.WatchCallerResponse(request=requests.get(timeout=0.05))
+                except queue.Empty:
+                    pass
+            return
         context.abort(grpc.StatusCode.PERMISSION_DENIED, "no more streams")
         yield callers.WatchCallerResponse()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import queue
 import sys
 import threading
 import unittest
@@ -9,6 +10,7 @@ from typing import Any
 
 from suite import Suite
 from toolbus import Tool, ToolbusError
+from toolbus.caller.v1 import caller_pb2
 from toolbus.run.v1 import run_service_pb2 as runs
 
 
@@ -60,6 +62,15 @@ class Functions(unittest.TestCase):
 
     def test_a_number_that_JSON_does_not_have_is_an_error(self) -> None:
         self.assertIn("JSON", self.answer_of(lambda: float("nan")).error)
+
+    def test_tools_that_are_offered_later_are_executed_whichever_stream_their_request_comes_by(self) -> None:
+        with Suite() as suite:
+            requests = suite.requests = queue.Queue()
+            session = suite.toolbus(patience_s=1.0).open_session("clerk")
+            session.offer("desk", [Tool("greet", "", None, lambda: "greet")])
+            session.offer("desk", [Tool("find", "", None, lambda: "find")])
+            requests.put(caller_pb2.CallerToolRequest(request_id="r", tool="find"))
+            self.assertEqual(suite.responses.get(timeout=10).result_json, '"find"')
 
     def test_however_many_functions_wait_for_each_other_all_are_called(self) -> None:
         with Suite() as suite:

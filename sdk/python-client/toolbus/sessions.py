@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -35,13 +35,17 @@ class Session:
         self.agent = agent
         self._connection = connection
         self._stub = session_service_pb2_grpc.SessionServiceStub(connection.channel)
+        self._offered: dict[str, Tool] = {}
 
     def run(self, words: str, **options: Any) -> Run:
         return start_run(self._connection, words, session_id=self.id, **options)
 
     def offer(self, caller_id: str, tools: Sequence[Tool], *, grace_s: int = 10) -> Attachment:
-        """The agent sees them as `<caller_id>_<name>`. Requests wait `grace_s` for this program when its connection breaks."""
-        return _attach(self._connection, self.id, caller_id, tools, grace_s)
+        """The agent sees them as `<caller_id>_<name>`, in place of those that were offered before.
+
+        Requests wait `grace_s` for this program when its connection breaks."""
+        self._offered.update({one.name: one for one in tools})
+        return _attach(self._connection, self.id, caller_id, tools, self._offered, grace_s)
 
     def close(self) -> None:
         self._connection.send(self._stub.CloseSession, sessions.CloseSessionRequest(session_id=self.id))
@@ -62,8 +66,14 @@ def open_session(connection: Connection, agent: str, session_id: str | None) -> 
 
 
 def _attach(
-    connection: Connection, session_id: str, caller_id: str, tools: Sequence[Tool], grace_s: int
+    connection: Connection,
+    session_id: str,
+    caller_id: str,
+    tools: Sequence[Tool],
+    offered: Mapping[str, Tool],
+    grace_s: int,
 ) -> Attachment:
+    """`offered` is all that this program has offered in the session: each of its streams gets requests for all of it."""
     stub = caller_service_pb2_grpc.CallerServiceStub(connection.channel)
     declared = [
         caller_pb2.CallerTool(name=one.name, description=one.description, input_schema_json=schema_json(one))
@@ -72,7 +82,6 @@ def _attach(
     declaration = caller_pb2.CallerDeclaration(caller_id=caller_id, tools=declared)
     declaring = callers.DeclareToolsRequest(session_id=session_id, declaration=declaration)
     names = list(connection.send(stub.DeclareTools, declaring).names)
-    by_name = {one.name: one for one in tools}
     running: set[str] = set()
     over: deque[str] = deque(maxlen=MAX_OVER)
     lock = threading.Lock()
@@ -81,7 +90,7 @@ def _attach(
     )
 
     def execute(request: caller_pb2.CallerToolRequest) -> None:
-        given = by_name.get(request.tool)
+        given = offered.get(request.tool)
         outcome = outcome_of(given.run if given is not None else None, request.arguments_json)
 
         def submit(answer: dict[str, str]) -> object:

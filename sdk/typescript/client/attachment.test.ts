@@ -1,8 +1,10 @@
 import { createRouterTransport } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { attach } from "./attachment.ts";
 import { openConnection } from "./connection.ts";
+import { openSession } from "./session.ts";
 
 test("CTR-3 a request that was sent again, and comes behind its answer, is not executed again", async () => {
   const answered: string[] = [];
@@ -43,3 +45,37 @@ test("CTR-3 a request that was sent again, and comes behind its answer, is not e
   expect(executed).toEqual(["first", "second"]);
   await attachment.close();
 });
+
+test("DOOR-5 tools that are offered later are executed, whichever stream of the program their request comes by", async () => {
+  const outcomes: unknown[] = [];
+  const sending = Promise.withResolvers<void>();
+  let streams = 0;
+  const transport = createRouterTransport(({ service }) => {
+    service(SessionService, { createSession: () => ({}) });
+    service(CallerService, {
+      declareTools: () => ({}),
+      respond({ outcome }) {
+        outcomes.push(outcome.value);
+        return {};
+      },
+      async *watchCaller() {
+        const isFirst = ++streams === 1;
+        yield { event: { case: "attached", value: {} } };
+        await sending.promise;
+        const tools = isFirst ? ["greet", "find"] : [];
+        yield* tools.map(requestOf);
+        await new Promise(() => {});
+      },
+    });
+  });
+  const session = await openSession(openConnection({ transport, patienceMs: 0 }), "clerk");
+  const tool = (name: string) => ({ name, description: "", run: () => name });
+  await using _first = await session.offer("desk", [tool("greet")]);
+  await using _second = await session.offer("desk", [tool("greet"), tool("find")]);
+  sending.resolve();
+  await expect.poll(() => outcomes).toEqual(['"greet"', '"find"']);
+});
+
+function requestOf(tool: string) {
+  return { event: { case: "request" as const, value: { requestId: tool, tool, argumentsJson: "{}" } } };
+}

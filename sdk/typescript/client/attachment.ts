@@ -11,6 +11,8 @@ export interface AttachOptions {
   /** Stands before the names of the tools, as the agent sees them: `<callerId>_<name>`. */
   readonly callerId: string;
   readonly tools: readonly Tool[];
+  /** What this program has offered in the session: each of its streams gets requests for all of it. */
+  readonly offered?: Map<string, Tool>;
   /** How long requests wait for this program when its connection breaks, in ms; 10,000 unless given. */
   readonly graceMs?: number | undefined;
 }
@@ -26,17 +28,17 @@ const MAX_OVER = 1_000;
 
 /** Offers the tools, and executes the agent's requests, each once however often the connection breaks. */
 export async function attach(connection: Connection, options: AttachOptions): Promise<Attachment> {
-  const { sessionId, callerId, tools, graceMs = 10_000 } = options;
+  const { sessionId, callerId, tools, offered = new Map(), graceMs = 10_000 } = options;
   const callers = connection.client(CallerService);
   const declared = tools.map(({ name, description, input }) => ({
     name,
     description,
     ...(input && { inputSchemaJson: JSON.stringify(input) }),
   }));
+  for (const one of tools) offered.set(one.name, one);
   const { names } = await connection.repeat(() =>
     callers.declareTools({ sessionId, declaration: { callerId, tools: declared } }),
   );
-  const byName = new Map(tools.map((one) => [one.name, one]));
   const running = new Map<string, AbortController>();
   const over = new BoundedMap<string, true>(MAX_OVER);
   const streamId = randomName();
@@ -46,7 +48,7 @@ export async function attach(connection: Connection, options: AttachOptions): Pr
     running.set(requestId, canceling);
     try {
       const { signal } = canceling;
-      const outcome = await outcomeOf(byName.get(tool)?.run, argumentsJson, { callId: requestId, signal });
+      const outcome = await outcomeOf(offered.get(tool)?.run, argumentsJson, { callId: requestId, signal });
       await answerCall(outcome, (answer) =>
         connection.repeat(() => callers.respond({ sessionId, requestId, ...answer }), signal),
       );

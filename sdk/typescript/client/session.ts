@@ -3,13 +3,14 @@ import { type Attachment, type AttachOptions, attach } from "./attachment.ts";
 import { type Connection, randomName } from "./connection.ts";
 import type { Run } from "./runs/run.ts";
 import { type Input, type RunOptions, startRun } from "./runs/start-run.ts";
+import type { Tool } from "./tool.ts";
 
 /** A conversation with an agent, which goes on from run to run. */
 export interface Session extends AsyncDisposable {
   readonly id: string;
   readonly agent: string;
   run(input: Input, options?: RunOptions): Run;
-  /** Offers the agent tools of this program, as `<callerId>_<name>`, until they are closed. */
+  /** Offers the agent tools of this program, as `<callerId>_<name>`, until they are closed, in place of those that were offered before. */
   offer(callerId: string, tools: AttachOptions["tools"], options?: Pick<AttachOptions, "graceMs">): Promise<Attachment>;
   close(): Promise<void>;
 }
@@ -28,11 +29,12 @@ export async function openSession(
   const { id = randomName() } = options;
   const sessions = connection.client(SessionService);
   await connection.repeat(() => sessions.createSession({ sessionId: id, agent }));
+  const offered = new Map<string, Tool>();
   const close = async () => void (await connection.repeat(() => sessions.closeSession({ sessionId: id })));
   return {
     ...{ id, agent, close },
     run: (input, given = {}) => startRun(connection, { sessionId: id, input, ...given }),
-    offer: (callerId, tools, given = {}) => attach(connection, { sessionId: id, callerId, tools, ...given }),
+    offer: (callerId, tools, given = {}) => attach(connection, { sessionId: id, callerId, tools, offered, ...given }),
     [Symbol.asyncDispose]: close,
   };
 }

@@ -25,6 +25,7 @@ function openSuite() {
     throw connectError("invalid_argument", "the result is too large", { reason: "MESSAGE_TOO_LARGE" });
   };
   const call = { callId: "c", name: "find", argumentsJson: "{}" };
+  const request = { event: { case: "request" as const, value: { requestId: "c", tool: "find", argumentsJson: "{}" } } };
   const transport = createRouterTransport(({ service }) => {
     service(RunService, {
       createRun: () => ({ run: { id: "r", sessionId: "s" } }),
@@ -47,7 +48,7 @@ function openSuite() {
       },
       async *watchCaller() {
         yield { event: { case: "attached", value: {} } };
-        yield { event: { case: "request", value: { requestId: "c", tool: "find", argumentsJson: "{}" } } };
+        yield request;
         await new Promise(() => {});
       },
     });
