@@ -123,7 +123,7 @@ export const ACCESS = {
       toolbus_spaces: "owns",
       toolbus_inbox_seen: "owns",
       toolbus_grants: { writes: [] },
-      toolbus_results: { writes: ["$O.toolbus_results.>"] },
+      toolbus_results: { writes: [] },
       TOOLBUS_WAKES: { writes: ["toolbus.wake.*"] },
     },
   },

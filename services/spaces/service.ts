@@ -2,7 +2,7 @@ import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
-import { openResultsWithQuota } from "#runtime/results/store/quota.ts";
+import { createResultStore } from "#runtime/results/store/store.ts";
 import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
@@ -12,7 +12,6 @@ import { createInbox } from "./inbox/inbox.ts";
 import { createDuePlans, openPlanClock } from "./memory/due-plans.ts";
 import { createMemory } from "./memory/memory.ts";
 import { createAnswers } from "./messages/answers.ts";
-import { createFitting } from "./messages/message-size.ts";
 import { createMessages } from "./messages/messages.ts";
 import { createSessions } from "./owners/sessions.ts";
 import { createRoutes } from "./routes.ts";
@@ -42,13 +41,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const quotas = stack.use(openQuotas(bus, { log, creatorOf, sessions, onFault }));
   const membership = createMembership({ ...stores, log, requireRoom: quotas.requireSpace, clock });
   const access = createSpaceAccess({ membership, sessions, grantees });
-  const findPrincipal = sessions.findPrincipal;
-  const results = stack.use(openResultsWithQuota(bus, { findPrincipal, onFault }));
-  const messages = createMessages({ log, clock, fitted: createFitting(results.put) });
+  const messages = createMessages({ log, clock });
   const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isOverQuota: quotas.isOverQuota });
   const memory = createMemory(stores.memory, quotas.requireMemory);
   const parts = {
-    ...{ membership, access, sessions, messages, log, inbox, memory, results, clock },
+    ...{ membership, access, sessions, messages, log, inbox, memory, clock },
+    results: createResultStore(bus),
     forgetSession: createForgetSession(bus, membership),
     answers: createAnswers({ messages, membership, submit, findSpace }),
     runContext: createRunContext({ membership, inbox, memory }),

@@ -24,7 +24,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { appendDecided, type SpaceLog } from "../space/space-log.ts";
 import { messageOfEvent, type PageRequest, pageFromLatest } from "../space/space-state.ts";
-import type { Fitting } from "./message-size.ts";
+import { fitted } from "./message-size.ts";
 import { decideToolMessage, idOfToolMessage } from "./tool-message.ts";
 
 export type Messages = ReturnType<typeof createMessages>;
@@ -36,15 +36,8 @@ interface Said {
   messageId: string;
 }
 
-export interface MessagesParts {
-  log: SpaceLog;
-  clock: Clock;
-  /** Makes a call fit into a message of the log. */
-  fitted: Fitting;
-}
-
 /** What is said and shown in spaces. Whether a space exists is asked before. */
-export function createMessages({ log, clock, fitted }: MessagesParts) {
+export function createMessages({ log, clock }: { log: SpaceLog; clock: Clock }) {
   const drafted = (spaceId: string, id: string, author: Member) =>
     create(SpaceMessageSchema, { id, spaceId, author, createTime: timestampFromMs(clock.now()) });
 
@@ -68,7 +61,7 @@ export function createMessages({ log, clock, fitted }: MessagesParts) {
     /** Shows a call, or changes what is shown of it. */
     async recordTool({ spaceId, author, tool }: Pick<Said, "spaceId" | "author"> & { tool: ToolMessage }) {
       const id = idOfToolMessage(tool.callId);
-      const update = await fitted(tool, author.sessionId);
+      const update = fitted(tool);
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
         const shown = state.messagesById.get(id);
         if (shown) refuseOtherAgent(shown, author);

@@ -173,19 +173,4 @@ describe("answers of people", () => {
       ann.spaces.answerToolCall({ spaceId, callId: "running", outcome: { case: "resultJson", value: "1" } }),
     ).rejects.toThrow(/waits for nobody: it is running/);
   });
-
-  test("TOOL-10 a result that is too large is shown shortened, and does not leave its call running", async () => {
-    await show("large", Status.RUNNING);
-    const outputJson = JSON.stringify("x".repeat(3 * 1_024 * 1_024));
-    await room.clients.toolMessages.recordToolMessage({
-      ...{ spaceId, sessionId: "asked-asker", agent: "asker" },
-      message: { callId: "large", tool: "ask", state: Status.COMPLETE, result: { outputJson } },
-    });
-    const message = await shown("large");
-    expect(message?.state).toBe(Status.COMPLETE);
-    const results = await room.bus.objectStore("toolbus_results");
-    const reference = message?.result?.storedReference ?? "";
-    expect(reference).toMatch(/^asked-asker\.sha256-/);
-    expect(Buffer.from((await results.getBlob(reference)) ?? []).toString()).toBe(outputJson);
-  });
 });

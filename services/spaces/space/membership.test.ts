@@ -20,7 +20,7 @@ async function createWorld() {
   const dying = { change: (store: () => void) => writeOrDie(death, store) };
   const buckets = { spaces: createMemoryBucket<Space>(dying), activeSpaces: createMemoryBucket<string>(dying) };
   const membership = createMembership({ ...buckets, log, clock });
-  const messages = createMessages({ log, clock, fitted: async (tool) => tool });
+  const messages = createMessages({ log, clock });
   for (const id of ["one", "two"]) await membership.createSpace({ id, title: "", principal: "" });
   const kindsOf = (spaceId: string) => eventsOf(spaceId).map(({ event }) => event.case);
   const namesOf = async (spaceId: string) => (await membership.space(spaceId)).members.map(({ name }) => name);

@@ -12,7 +12,6 @@ import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus } from "../../../test/harness/bus.ts";
-import { createFitting } from "../messages/message-size.ts";
 import { createMessages } from "../messages/messages.ts";
 import { createStreamLog, subjectOfSpace } from "./stream-log.ts";
 
@@ -22,7 +21,7 @@ const author = create(MemberSchema, { id: "alice", name: "alice", kind: MemberKi
 test("TOOL-13 a space whose messages are all gone to make room takes the next one, also where it was read before", async () => {
   await using bus = await openTestBus();
   const log = createStreamLog(bus);
-  const messages = createMessages({ log, clock: systemClock, fitted: createFitting(async () => "") });
+  const messages = createMessages({ log, clock: systemClock });
   const say = (messageId: string) => messages.send({ spaceId, author, content: textContent(messageId), messageId });
   const ids = async () =>
     (await messages.list(spaceId, { offset: 0, limit: 10, before: 0n })).messages.map(({ id }) => id);
@@ -58,7 +57,7 @@ test("BUS-4 calls that read one space while nobody leads its stream end together
 
 test("TOOL-5 a question stays in its space for as long as it is open, however much is said after it", async () => {
   await using bus = await openTestBus();
-  const messages = createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (tool) => tool });
+  const messages = createMessages({ log: createStreamLog(bus), clock: systemClock });
   const tool = create(ToolMessageSchema, { callId: "asked", tool: "ask", state: ToolMessageState.REQUIRES_ACTION });
   const say = (messageId: string) => messages.send({ spaceId, author, content: textContent("more"), messageId });
   /** What others say meanwhile. */
@@ -74,7 +73,7 @@ test("TOOL-5 a question stays in its space for as long as it is open, however mu
   const { state } = await bus.manager.streams.info("TOOLBUS_SPACES");
   expect(state.first_seq, "its first event is gone").toBeGreaterThan(Number(asked.sequence));
 
-  const elsewhere = createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (one) => one });
+  const elsewhere = createMessages({ log: createStreamLog(bus), clock: systemClock });
   const found = await elsewhere.findTool(spaceId, "asked");
   expect(found).toMatchObject({ sequence: asked.sequence, content: { value: { state: tool.state } } });
   expect((await elsewhere.list(spaceId, { offset: 0, limit: 10, before: 0n })).messages[0]?.id).toBe(asked.id);
@@ -84,10 +83,7 @@ test("TOOL-5 a question stays in its space for as long as it is open, however mu
     content: { value: { state: ToolMessageState.COMPLETE } },
   });
   for (const round of ["four", "five"]) await sayMuch(round);
-  expect(
-    await createMessages({ log: createStreamLog(bus), clock: systemClock, fitted: async (one) => one }).findTool(
-      spaceId,
-      "asked",
-    ),
-  ).toBe(undefined);
+  expect(await createMessages({ log: createStreamLog(bus), clock: systemClock }).findTool(spaceId, "asked")).toBe(
+    undefined,
+  );
 }, 60_000);

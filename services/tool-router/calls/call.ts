@@ -104,13 +104,9 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const { sessionId = "", principal = "" } = facts;
     const given = fault ?? (await execution.execute(prepared, control));
     const answer = await answers.finish(entry.tool, given, { sessionId, principal, isRepeatable: !isKept });
-    if (begun.kind === "begun") return finished({ callId: facts.callId, sessionId }, answer); // its due work shows it
+    if (begun.kind === "begun") return records.finish(facts.callId, answer); // its due work shows it
     messages.showResult(facts, answer);
     return answer;
-  }
-
-  async function finished({ callId, sessionId }: Record<"callId" | "sessionId", string>, answer: Answer) {
-    return records.finish(callId, answer, await answers.recordedAnyhow(answer, sessionId));
   }
 
   /** A call that cannot be shown is not executed: its answer is the fault. */

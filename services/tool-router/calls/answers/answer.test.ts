@@ -25,17 +25,6 @@ const web = (outputSchemaJson = "") => tool("web", { executionType: ExecutionTyp
 const owner = { sessionId: "s", principal: "alice", isRepeatable: true };
 
 describe("answers", () => {
-  test("that a record could not hold stand in it as their beginning, with the reference of the whole", async () => {
-    const answer = successJson(JSON.stringify('"'.repeat(250_000)));
-    expect(await roomyAnswers.finish(web(), answer, owner)).toBe(answer);
-    const recorded = await roomyAnswers.recorded(answer, "s");
-    expect(stored.at(-1)).toBe(answer.outputJson);
-    expect(recorded.storedReference).toBe(`s-${stored.length}`);
-    expect(JSON.stringify(recorded.outputJson).length).toBeLessThan(530_000);
-    expect(await roomyAnswers.recorded(recorded, "s")).toBe(recorded);
-    expect(await roomyAnswers.recorded(successJson('"small"'), "s")).toMatchObject({ outputJson: '"small"' });
-  });
-
   test("SEC-6 that find no room in the store are told with their beginning: the call has happened", async () => {
     const refusal = new Failure("resource_exhausted", '"mallory" has its share', { reason: "SHARE_EXCEEDED" });
     const crowded = createAnswers({
@@ -74,8 +63,6 @@ describe("answers", () => {
     const once = { ...owner, isRepeatable: false };
     const { outputJson } = await silent.finish(web(), whole, once);
     expect(JSON.parse(outputJson)).toMatchObject({ truncated: true, rest: "is not kept: storing a result: no leader" });
-    const large = { ...failure(""), outputJson: JSON.stringify('"'.repeat(300_000)) };
-    expect((await silent.recordedAnyhow(large, "s")).outputJson).toContain("no leader");
     asked = 0;
     const image = { blockJson: '{"type":"image"}', data: new Uint8Array(3) };
     const shown = create(ProvidedResultSchema, { outputJson: '"two"', content: [image, image] });

@@ -16,7 +16,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
 import { storeContent } from "./content.ts";
-import { fitsAsArguments, fitsRecord } from "./record-size.ts";
+import { fitsAsArguments } from "./record-size.ts";
 import { fullWhereSilent, type StoreResult, whereFull } from "./where-full.ts";
 
 /** Who executed a call, what was used on its behalf, and what it means for its run. */
@@ -78,10 +78,6 @@ export interface Answers {
   finish(tool: Tool, result: Answer, of: CallOwner): Promise<Answer>;
   /** Stores what is larger than a message holds, and gives its beginning with the reference. */
   bound(answer: Answer, sessionId: string): Promise<Answer>;
-  /** The answer as it is recorded: whole, or its beginning with the reference. */
-  recorded(answer: Answer, sessionId: string): Promise<Answer>;
-  /** The same of a call that has happened, and must not again: of what cannot be stored, its beginning alone. */
-  recordedAnyhow(answer: Answer, sessionId: string): Promise<Answer>;
   /** Stores arguments that are too large for a record, and gives the reference; empty for others, and where no room is left. */
   storeArguments(argumentsJson: string, sessionId: string): Promise<string>;
 }
@@ -98,14 +94,7 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
   }
 
   async function bound(answer: Answer, sessionId: string, to = store): Promise<Answer> {
-    return Buffer.byteLength(answer.outputJson) <= maxBytes ? answer : put(answer, sessionId, to);
-  }
-
-  async function recorded(answer: Answer, sessionId: string, to = store): Promise<Answer> {
-    return fitsRecord(answer) ? answer : put(answer, sessionId, to);
-  }
-
-  async function put(answer: Answer, sessionId: string, to: StoreResult): Promise<Answer> {
+    if (Buffer.byteLength(answer.outputJson) <= maxBytes) return answer;
     const storedReference = await to(sessionId, answer.outputJson);
     return { ...shortened(answer, { storedReference }), storedReference };
   }
@@ -135,8 +124,6 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
       return kept(held, bound(held, sessionId, to));
     },
     bound,
-    recorded,
-    recordedAnyhow: (answer, sessionId) => kept(answer, recorded(answer, sessionId, fullWhereSilent(store))),
     async storeArguments(argumentsJson, sessionId) {
       if (fitsAsArguments(argumentsJson)) return "";
       return store(sessionId, argumentsJson).catch(whereFull(() => ""));

@@ -3,12 +3,11 @@ import type { ProvidedContent } from "#gen/toolbus/provider/v1/provided_result_p
 import { type ResultContent, ResultContentSchema, type ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { writtenBytes } from "./record-size.ts";
 import { whereFull } from "./where-full.ts";
 
 /** A longer text is stored, as bytes always are. */
 const MAX_BLOCK_BYTES = 16 * 1_024;
-/** What all blocks of a result take together, as they are written in its record. */
+/** What all blocks of a result take together. */
 const MAX_CONTENT_BYTES = 64 * 1_024;
 
 type Store = (whole: string | Uint8Array) => Promise<string>;
@@ -25,12 +24,12 @@ export async function storeContent(
   { provided, outputJson, metaJson }: ProvidedAnswer,
   store: Store,
 ): Promise<Pick<ToolResult, "content" | "outputJson" | "metaJson">> {
-  const isMetaLarge = writtenBytes(metaJson) > MAX_BLOCK_BYTES;
+  const isMetaLarge = Buffer.byteLength(metaJson) > MAX_BLOCK_BYTES;
   const content: ResultContent[] = isMetaLarge ? [await stored({ type: "_meta" }, metaJson, store)] : [];
   let bytes = 0;
   for (const [index, block] of provided.entries()) {
     const held = await heldBlock(block, store);
-    bytes += writtenBytes(held.blockJson) + held.storedReference.length;
+    bytes += Buffer.byteLength(held.blockJson) + held.storedReference.length;
     if (bytes > MAX_CONTENT_BYTES) {
       const rest = provided.slice(index);
       content.push(await stored({ type: "more", count: rest.length }, `[${rest.map(wholeOf).join(",")}]`, store));
@@ -47,9 +46,9 @@ export async function storeContent(
 
 async function heldBlock({ blockJson, data }: ProvidedContent, store: Store): Promise<ResultContent> {
   if (data.length > 0) return stored(JSON.parse(blockJson), data, store);
-  if (writtenBytes(blockJson) <= MAX_BLOCK_BYTES) return create(ResultContentSchema, { blockJson });
+  if (Buffer.byteLength(blockJson) <= MAX_BLOCK_BYTES) return create(ResultContentSchema, { blockJson });
   const { text, ...block } = JSON.parse(blockJson);
-  const isText = typeof text === "string" && writtenBytes(JSON.stringify(block)) <= MAX_BLOCK_BYTES;
+  const isText = typeof text === "string" && Buffer.byteLength(JSON.stringify(block)) <= MAX_BLOCK_BYTES;
   return isText ? stored(block, text, store) : stored({ type: block.type }, blockJson, store);
 }
 

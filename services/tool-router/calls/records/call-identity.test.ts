@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordedArguments } from "../answers/record-size.ts";
+import { digestOfArguments, recordedArguments } from "../answers/record-size.ts";
 import { differencesOf, differencesOfRequests, isSameArguments } from "./call-identity.ts";
 import { callRecord } from "./record/call-record.ts";
 
@@ -20,6 +20,8 @@ test("large arguments are told apart by their record, which does not hold them",
   const large = (letter: string) => recordedArguments(JSON.stringify({ text: letter.repeat(300_000) }));
   expect(isSameArguments(large("x"), large("x"))).toBe(true);
   expect(isSameArguments(large("x"), large("y"))).toBe(false);
+  const whole = JSON.stringify('"'.repeat(100_000));
+  expect(isSameArguments(digestOfArguments(whole), whole), "an older release recorded it as a digest").toBe(true);
 });
 
 test("what differs is named", () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { HEAVY_VALUES } from "#runtime/collections/turns/own-turn.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { hasMoreValues } from "#runtime/schema/json/json-size.ts";
+import { digestOfArguments } from "../answers/record-size.ts";
 import type { CallRecord } from "./record/call-record.ts";
 
 /*
@@ -21,7 +22,7 @@ export interface CallIdentity {
 type Common = Pick<CallIdentity, "sessionId" | "runId" | "argumentsJson">;
 type Recorded = Pick<CallRecord, "sessionId" | "runId" | "agent" | "tool" | "argumentsJson">;
 
-/** In what two calls that came under one id differ; empty when they are the same. Arguments as they are recorded. */
+/** In what two calls that came under one id differ; empty when they are the same. */
 export function differencesOf(one: Recorded, other: Recorded): string[] {
   return differing(one, other, { agent: one.agent === other.agent, tool: one.tool === other.tool });
 }
@@ -31,10 +32,13 @@ export function differencesOfRequests(one: CallIdentity, other: CallIdentity): s
   return differing(one, other, { tool: one.name === other.name });
 }
 
-/** The same value in another spelling is the same; only what is spelled differently is parsed. */
+/**
+ * The same value in another spelling is the same; only what is spelled differently is parsed. A record may hold the digest of what
+ * another holds whole: releases up to 0.2 recorded fewer arguments.
+ */
 export function isSameArguments(one: string, other: string): boolean {
   const [first, second] = [one || "{}", other || "{}"];
-  if (first === second) return true;
+  if (first === second || first === digestOfArguments(second)) return true;
   if (hasMoreValues(first, HEAVY_VALUES) || hasMoreValues(second, HEAVY_VALUES)) return false; // nobody writes so many anew
   try {
     return isDeepStrictEqual(JSON.parse(first), JSON.parse(second));

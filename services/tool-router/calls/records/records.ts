@@ -10,7 +10,6 @@ import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
 import { type Answer, outcomeUnknown } from "../answers/answer.ts";
-import { recordedArguments } from "../answers/record-size.ts";
 import { whereFull } from "../answers/where-full.ts";
 import type { CallControl } from "../in-flight.ts";
 import type { Messages } from "../messages.ts";
@@ -158,16 +157,16 @@ export class Records {
   }
 
   /**
-   * Resolves what `begin` began, with `recorded` as the answer in the record. Returns the answer that holds. A call that has happened has
-   * it also where the store is full: no due work shows it then.
+   * Resolves what `begin` began. Returns the answer that holds. A call that has happened has it also where the store is full: no due
+   * work shows it then.
    */
-  finish(callId: string, answer: Answer, recorded = answer): Promise<Answer> {
+  finish(callId: string, answer: Answer): Promise<Answer> {
     const showAnyhow = async () => {
       const standing = await this.#parts.store.readCached(callId);
       if (standing) this.#parts.messages?.showResult(standing, answer);
       return answer;
     };
-    return this.#settle(callId, [State.STARTED], answer, recorded).catch(whereFull(showAnyhow));
+    return this.#settle(callId, [State.STARTED], answer).catch(whereFull(showAnyhow));
   }
 
   /** Resolves a call that nobody else will ever see. Returns the answer that holds. Where the store is full, a watcher may see the call. */
@@ -251,9 +250,9 @@ export class Records {
   }
 
   /** records-2: returns this answer, or that of a router that was faster. */
-  async #settle(callId: string, from: readonly State[], answer: Answer, recorded = answer): Promise<Answer> {
+  async #settle(callId: string, from: readonly State[], answer: Answer): Promise<Answer> {
     const updated = await this.#parts.store.update(callId, (record) =>
-      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: recorded } : undefined,
+      from.includes(record.state) ? { ...record, state: State.RESOLVED, result: answer } : undefined,
     );
     this.#parts.store.announce(callId);
     if (!updated?.hasChanged) return updated?.record.result ?? answer;
@@ -289,5 +288,5 @@ function goesOn({ state, inputRequired, resumable }: CallRecord): boolean {
 function isCallOf(record: CallRecord, call: CallIdentity): boolean {
   const isNamed = record.calledAs === call.name || record.tool === call.name || record.calledAs === "";
   const isOfRun = record.sessionId === call.sessionId && record.runId === call.runId;
-  return isOfRun && isNamed && isSameArguments(record.argumentsJson, recordedArguments(call.argumentsJson));
+  return isOfRun && isNamed && isSameArguments(record.argumentsJson, call.argumentsJson);
 }

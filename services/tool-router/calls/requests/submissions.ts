@@ -27,7 +27,7 @@ export interface Submitter {
 
 export interface SubmissionParts extends RecordingParts {
   validator: Validator;
-  answers: Pick<Answers, "bound" | "recorded">;
+  answers: Pick<Answers, "bound">;
   answerers: Pick<Answerers, "requireSubmitter">;
   presence: Pick<Presence, "isWatchedBy">;
   /** Whether the principal may have calls of the external tool. */
@@ -75,14 +75,13 @@ export function createSubmissions(parts: SubmissionParts) {
       const found = await find(callId, principal);
       if (runId !== "" && found.runId !== runId) refuseUnknown(callId, runId);
       await answerers.requireSubmitter(found, caller);
-      const { sessionId } = found;
       const submission = submissionFrom(request, callId);
       if (hasWon(found, submission, by)) return found;
       if (isExternal(found) && !isOpen(found)) store.announce(callId); // the watcher that still has it may not know
       refuseUnlessOpen(found, clock.now());
       await requireWatcher(found, by);
       const answer = await answerFrom(submission, found, by);
-      const result = await answers.recorded(await answers.bound(answer, sessionId), sessionId);
+      const result = await answers.bound(answer, found.sessionId);
       const won = wonBy(submission);
       const updated = await store.update(callId, (record) => {
         if (!isOpen(record) || hasExpired(record, clock.now()) || isStranger(record, principal)) return undefined;
