@@ -1,108 +1,111 @@
 import {
+  create,
   type DescMessage,
   type DescMethodStreaming,
   type MessageInitShape,
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { ConnectError, createContextValues, type StreamRequest, type StreamResponse } from "@connectrpc/connect";
-import { runStreamingCall } from "@connectrpc/connect/protocol";
-import { ForeignAbort } from "../../../handling/call-signal.ts";
+import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { connectError } from "../../../../failure/connect.ts";
+import { intercepted } from "../../../handling/intercepted.ts";
 import { assertMessageFits } from "../../frame/parts.ts";
 import { parseAnswer } from "../answer.ts";
-import { type ClientContext, type ClientRequest, errorOfCall, type Progress } from "../client-call.ts";
-import type { CallInit } from "../outgoing-call.ts";
-import { mapped, runServerStream } from "./run-server-stream.ts";
-import { callStream } from "./stream-call.ts";
+import type { ClientContext } from "../client-call.ts";
+import { type CallInit, OutgoingCall } from "../outgoing-call.ts";
+import { callStream, type StreamRequests } from "./stream-call.ts";
 
 interface StreamInit<I extends DescMessage, O extends DescMessage> extends CallInit<DescMethodStreaming<I, O>> {
   readonly messages: AsyncIterable<MessageInitShape<I>>;
 }
 
-/** Runs a stream with its interceptors and its deadline. */
-export function runStream<I extends DescMessage, O extends DescMessage>(
+/** Runs a stream with its interceptors and its deadline, as Connect's `runStreamingCall` does. */
+export async function runStream<I extends DescMessage, O extends DescMessage>(
   context: ClientContext,
   init: StreamInit<I, O>,
 ): Promise<StreamResponse<I, O>> {
   const { method } = init;
-  if (method.methodKind === "server_streaming") return runServerStream(context, { ...init, method });
-  return runRequestStream(context, init);
-}
-
-/** A stream of requests, by Connect's own `runStreamingCall`. */
-async function runRequestStream<I extends DescMessage, O extends DescMessage>(
-  context: ClientContext,
-  init: StreamInit<I, O>,
-): Promise<StreamResponse<I, O>> {
-  const { method, route, signal, timeoutMs } = init;
-  const deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
-  const progress: Progress = { stage: "unsent" };
-  const next = async (request: StreamRequest<I, O>): Promise<StreamResponse<I, O>> => {
-    const abort = new ForeignAbort(request.signal);
-    const call: ClientRequest = {
-      subject: route.subject,
-      header: request.header,
-      deadlineMs,
-      abort,
-      progress,
-      isRead: false,
-    };
-    const { header, trailer, bodies } = await callStream(context, call, {
-      kind: "many",
-      bodies: bodiesOf(method.input, request.message),
-    });
-    return {
-      stream: true,
-      service: method.parent,
-      method,
-      header,
-      trailer,
-      message: mapped(bodies, (body) => parseAnswer(method.output, body, request)),
-    };
+  const requests = mapped(init.messages, (message) => create(method.input, message));
+  const call = new OutgoingCall<StreamRequest>(init, true, requests);
+  const next = async (passed: StreamRequest): Promise<StreamResponse> => {
+    const sent = await requestsOf(method, passed.message as AsyncIterable<MessageShape<I>>);
+    const { header, trailer, bodies } = await callStream(context, call.sent(passed), sent);
+    const message = mapped(bodies, (answer) => parseAnswer(method.output, answer, passed));
+    return { stream: true, service: method.parent, method, header, trailer, message };
   };
   try {
-    const response = await runStreamingCall<I, O>({
-      ...(signal && { signal }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      interceptors: init.interceptors,
-      req: requestFrom(init),
-      next,
-    });
-    return { ...response, message: withDeliveries(response.message, progress) };
-  } catch (error) {
-    throw errorOfCall(ConnectError.from(error), progress);
+    const response = await intercepted(next, init.interceptors)(call.request);
+    return { ...response, message: ending(response.message, call) } as StreamResponse<I, O>;
+  } catch (thrown) {
+    throw call.fail(thrown);
   }
 }
 
-/** Says on the failure of a stream that goes on what is known of the delivery: Connect throws the reason of an abort as it is. */
-async function* withDeliveries<T>(messages: AsyncIterable<T>, progress: Progress): AsyncIterable<T> {
-  try {
-    yield* messages;
-  } catch (error) {
-    throw errorOfCall(ConnectError.from(error), progress);
-  }
-}
-
-function requestFrom<I extends DescMessage, O extends DescMessage>(init: StreamInit<I, O>) {
-  return {
-    stream: true as const,
-    method: init.method,
-    service: init.method.parent,
-    requestMethod: "POST",
-    url: init.route.url,
-    header: new Headers(init.header),
-    contextValues: init.contextValues ?? createContextValues(),
-    message: init.messages,
-  };
-}
-
-async function* bodiesOf<I extends DescMessage>(
-  desc: I,
+async function requestsOf<I extends DescMessage>(
+  { methodKind, input }: DescMethodStreaming<I>,
   messages: AsyncIterable<MessageShape<I>>,
-): AsyncIterable<Uint8Array> {
-  for await (const message of messages) {
-    const body = toBinary(desc, message);
+): Promise<StreamRequests> {
+  if (methodKind === "server_streaming") return { kind: "one", body: toBinary(input, await firstOf(messages)) };
+  const bodies = mapped(messages, (message) => {
+    const body = toBinary(input, message);
     assertMessageFits("the request", body);
-    yield body;
-  }
+    return body;
+  });
+  return { kind: "many", bodies };
+}
+
+async function firstOf<T>(messages: AsyncIterable<T>): Promise<T> {
+  const iterator = messages[Symbol.asyncIterator]();
+  const { done, value } = await iterator.next();
+  if (done)
+    throw connectError("invalid_argument", "a call that streams answers needs its one request", {
+      reason: "INVALID_REQUEST",
+    });
+  iterator.return?.().catch(() => {}); // nothing more is asked of it, whatever it says
+  return value;
+}
+
+/** The call is over with its last answer or its failure, and once it was given up nothing more of it is handed out. */
+function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>): AsyncIterable<T> {
+  const { signal } = call;
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = messages[Symbol.asyncIterator]();
+      let isOver = false;
+      return {
+        async next() {
+          if (!isOver && signal.aborted) throw call.fail(signal.aborted.reason);
+          try {
+            const result = await iterator.next();
+            isOver = result.done === true;
+            call.hear();
+            if (isOver) signal.end();
+            return result;
+          } catch (thrown) {
+            throw call.fail(thrown);
+          }
+        },
+      };
+    },
+  };
+}
+
+function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>): AsyncIterable<U> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = items[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const result = await iterator.next();
+          if (result.done) return result;
+          const value = map(result.value);
+          return { done: false, value: value instanceof Promise ? await value : value };
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
 }
