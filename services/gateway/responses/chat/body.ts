@@ -11,12 +11,12 @@ const toolNamed = z.looseObject({ type: functionType, function: named });
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolNamed) });
 const jsonSchema = z.looseObject({ name: z.string(), description: z.string().nullish(), schema: z.looseObject({}) });
 const { model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty } = bodySchema.shape;
-const { parallel_tool_calls, max_output_tokens: tokens } = bodySchema.shape;
+const { parallel_tool_calls, max_output_tokens: tokens, stop } = bodySchema.shape;
 const unserved = (message: string) => z.literal([false, 0], { error: message }).nullish();
 
 /** What a request for a completion may hold. What would change the answer and has no counterpart here is refused; all else is not read. */
 const chatSchema = z.looseObject({
-  ...{ model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls },
+  ...{ model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, stop },
   messages: z.array(messageSchema).min(1),
   tools: z.array(z.looseObject({ type: functionType, function: described })).nullish(),
   tool_choice: z
@@ -49,7 +49,6 @@ const chatSchema = z.looseObject({
   top_logprobs: unserved("log probabilities are not known here"),
   modalities: z.array(z.literal("text", { error: 'must be "text": agents do not speak' })).nullish(),
   audio: unserved("agents do not speak: leave audio out"),
-  stop: z.tuple([], { error: "there are no stop sequences here: leave stop out" }).nullish(),
   logit_bias: z.strictObject({}, { error: "there is no bias of tokens here" }).nullish(),
   functions: unserved("functions are offered as `tools` here"),
   function_call: unserved("functions are chosen by `tool_choice` here"),
@@ -68,11 +67,11 @@ export function parseChat(value: unknown): ChatRequest {
   const chat = parsed(chatSchema, value);
   requireOwnMetadata(chat.metadata);
   if (chat.stream_options && !chat.stream) refuseField("stream_options", "is for streams: set stream to true");
-  const { stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls } = chat;
+  const { stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, stop } = chat;
   const { input, places } = spokenFrom(chat.messages);
   const body: CreateBody = {
     ...{ model: chat.model, stream, metadata, parallel_tool_calls, input },
-    ...{ temperature, top_p, presence_penalty, frequency_penalty },
+    ...{ temperature, top_p, presence_penalty, frequency_penalty, stop },
     max_output_tokens: chat.max_completion_tokens ?? chat.max_tokens,
     tools: chat.tools?.map((tool) => ({ type: "function", ...tool.function })),
     tool_choice: choiceFrom(chat.tool_choice),

@@ -79,9 +79,9 @@ export function responseFrom(run: RenderedRun): ResponseResource {
 
 function formatFrom(output: JsonOutput | undefined): object {
   if (output === undefined) return { type: "text" };
-  const { schemaJson, name, description } = output;
+  const { schemaJson, name, description, strict } = output;
   if (schemaJson === "") return { type: "json_object" };
-  const format = { type: "json_schema", name, description: description || null, strict: false };
+  const format = { type: "json_schema", name, description: description || null, strict };
   return { ...format, schema: JSON.parse(schemaJson) };
 }
 

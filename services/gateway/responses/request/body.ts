@@ -7,6 +7,8 @@ import { parsed } from "./parsed.ts";
 const typed = z.looseObject({ type: z.string().optional() });
 export const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]);
 
+const stopText = z.string().min(1).max(1_024);
+
 /** What a request to create a response may hold. What is not named here changes nothing, and is not read. */
 export const bodySchema = z.looseObject({
   model: z.string({ error: "must name an agent" }).regex(/^[a-zA-Z0-9_-]{1,64}$/, "must name an agent"),
@@ -26,6 +28,7 @@ export const bodySchema = z.looseObject({
   top_p: z.number().min(0).max(1).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
+  stop: z.union([stopText, z.array(stopText).max(16)], { error: "must be a text or a list of texts" }).nullish(),
   text: z.looseObject({ format: typed.nullish() }).nullish(),
   reasoning: z.looseObject({ effort: effort.nullish(), summary: z.string().nullish() }).nullish(),
   truncation: z.string().nullish(),

@@ -11,12 +11,13 @@ const jsonSchemaFormat = z.looseObject({
   schema: z.record(z.string(), z.unknown()),
   name: z.string().nullish(),
   description: z.string().nullish(),
+  strict: z.boolean().nullish(),
 });
 
 /** What the request asks of the agent's model. */
 export function modelSettingsFrom(body: CreateBody): Settings {
   const { temperature, top_p: topP, presence_penalty: presence, frequency_penalty: frequency } = body;
-  const { max_output_tokens: maxOutputTokens, reasoning, text } = body;
+  const { max_output_tokens: maxOutputTokens, reasoning, text, stop } = body;
   const format = text?.format;
   return {
     ...(typeof temperature === "number" && { temperature }),
@@ -24,6 +25,7 @@ export function modelSettingsFrom(body: CreateBody): Settings {
     ...(typeof presence === "number" && { presencePenalty: presence }),
     ...(typeof frequency === "number" && { frequencyPenalty: frequency }),
     ...(typeof maxOutputTokens === "number" && { maxOutputTokens }),
+    stopSequences: typeof stop === "string" ? [stop] : (stop ?? []),
     ...(reasoning?.effort && { reasoningEffort: EFFORTS[reasoning.effort] }),
     ...(format && format.type !== "text" && { jsonOutput: jsonOutputFrom(format) }),
   };
@@ -42,6 +44,7 @@ function jsonOutputFrom(format: { type?: string | undefined }): NonNullable<Sett
   if (format.type === "json_object") return {};
   if (format.type !== "json_schema")
     refuseField("text.format.type", `${JSON.stringify(format.type)} is no format that is known here`);
-  const { schema, name, description } = parsed(jsonSchemaFormat, format, "text.format");
-  return { schemaJson: JSON.stringify(schema), name: name ?? "", description: description ?? "" };
+  const { schema, name, description, strict } = parsed(jsonSchemaFormat, format, "text.format");
+  const told = { name: name ?? "", description: description ?? "", strict: strict ?? false };
+  return { ...told, schemaJson: JSON.stringify(schema) };
 }

@@ -125,7 +125,9 @@ async function ask(context: LoopContext, question: Question) {
   const options = state.accepted.options;
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
-  const own = callOptionsFromModelOptions(model.config.provider, model.config.options);
+  const { provider, options: ofModel } = model.config;
+  const json = options?.modelSettings?.jsonOutput; // packages of the AI SDK are strict unless told
+  const own = callOptionsFromModelOptions(provider, { ...ofModel, ...(json && { strictJsonSchema: json.strict }) });
   const request = {
     ...own,
     ...callOptionsFromSettings(options?.modelSettings, own, state.spent.outputTokens),

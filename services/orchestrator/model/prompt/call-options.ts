@@ -52,14 +52,15 @@ export function callOptionsFromSettings(
   spent: bigint,
 ): Partial<LanguageModelV4CallOptions> {
   if (settings === undefined) return {};
-  const { temperature, topP, presencePenalty, frequencyPenalty, maxOutputTokens, reasoningEffort, jsonOutput } =
-    settings;
+  const { temperature, topP, presencePenalty, frequencyPenalty, maxOutputTokens, reasoningEffort } = settings;
+  const { jsonOutput, stopSequences } = settings;
   const reasoning = EFFORTS[reasoningEffort];
   const left = maxOutputTokens === undefined ? undefined : Math.max(1, maxOutputTokens - Number(spent));
   return filled({
     ...{ temperature, topP, presencePenalty, frequencyPenalty, reasoning },
     maxOutputTokens: left && Math.min(left, own.maxOutputTokens ?? left),
     responseFormat: jsonOutput && formatFrom(jsonOutput),
+    stopSequences,
   });
 }
 

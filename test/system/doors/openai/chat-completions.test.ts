@@ -95,6 +95,14 @@ describe("LOOP-18 a completion", () => {
     expect([chunks.at(-1), end]).toStrictEqual([chunk({}, "length"), "[DONE]"]);
   });
 
+  it("ends before what it is to stop at, one text or several", async () => {
+    const asked = { model: "talker", messages: [user("one two three")] };
+    for (const stop of [" two", ["x", " two", "ree"]]) {
+      const { choices } = await complete({ ...asked, stop });
+      expect(choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "You said: one" } });
+    }
+  });
+
   it("is one for one idempotency key, at any gateway", async () => {
     const headers = { "idempotency-key": "one completion" };
     const body = { model: "talker", messages: [user("once")] };
@@ -195,7 +203,7 @@ describe("LOOP-18 of a completion is refused", () => {
     [{ logprobs: true }, "logprobs", "log probabilities"],
     [{ modalities: ["text", "audio"] }, "modalities[1]", "do not speak"],
     [{ audio: { voice: "alloy", format: "wav" } }, "audio", "do not speak"],
-    [{ stop: "\n" }, "stop", "stop sequences"],
+    [{ stop: 3 }, "stop", "list of texts"],
     [{ logit_bias: { 50256: -100 } }, "logit_bias", "bias"],
     [{ functions: [{ name: "f" }] }, "functions", "tools"],
     [{ tools: [{ type: "custom", custom: { name: "f" } }] }, "tools[0].type", "function"],

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/run/v1/model_settings.proto.
  */
 export const file_toolbus_run_v1_model_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiN0b29sYnVzL3J1bi92MS9tb2RlbF9zZXR0aW5ncy5wcm90bxIOdG9vbGJ1cy5ydW4udjEieAoKSnNvbk91dHB1dBIeCgtzY2hlbWFfanNvbhgBIAEoCUIJukgGcgQYgIAQEioKBG5hbWUYAiABKAlCHLpIGXIXMhVeW2EtekEtWjAtOV8tXXswLDY0fSQSHgoLZGVzY3JpcHRpb24YAyABKAlCCbpIBnIEGICABCLaAwoNTW9kZWxTZXR0aW5ncxIxCgt0ZW1wZXJhdHVyZRgBIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARIrCgV0b3BfcBgCIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAABIAYgBARI2ChBwcmVzZW5jZV9wZW5hbHR5GAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAwEgCiAEBEjcKEWZyZXF1ZW5jeV9wZW5hbHR5GAQgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAwEgDiAEBEicKEW1heF9vdXRwdXRfdG9rZW5zGAUgASgNQge6SAQqAigBSASIAQESQwoQcmVhc29uaW5nX2VmZm9ydBgGIAEoDjIfLnRvb2xidXMucnVuLnYxLlJlYXNvbmluZ0VmZm9ydEIIukgFggECEAESLwoLanNvbl9vdXRwdXQYByABKAsyGi50b29sYnVzLnJ1bi52MS5Kc29uT3V0cHV0Qg4KDF90ZW1wZXJhdHVyZUIICgZfdG9wX3BCEwoRX3ByZXNlbmNlX3BlbmFsdHlCFAoSX2ZyZXF1ZW5jeV9wZW5hbHR5QhQKEl9tYXhfb3V0cHV0X3Rva2VucyraAQoPUmVhc29uaW5nRWZmb3J0EiAKHFJFQVNPTklOR19FRkZPUlRfVU5TUEVDSUZJRUQQABIZChVSRUFTT05JTkdfRUZGT1JUX05PTkUQARIcChhSRUFTT05JTkdfRUZGT1JUX01JTklNQUwQAhIYChRSRUFTT05JTkdfRUZGT1JUX0xPVxADEhsKF1JFQVNPTklOR19FRkZPUlRfTUVESVVNEAQSGQoVUkVBU09OSU5HX0VGRk9SVF9ISUdIEAUSGgoWUkVBU09OSU5HX0VGRk9SVF9YSElHSBAGYgZwcm90bzM", [file_buf_validate_validate]);
+  fileDesc("CiN0b29sYnVzL3J1bi92MS9tb2RlbF9zZXR0aW5ncy5wcm90bxIOdG9vbGJ1cy5ydW4udjEiiAEKCkpzb25PdXRwdXQSHgoLc2NoZW1hX2pzb24YASABKAlCCbpIBnIEGICAEBIqCgRuYW1lGAIgASgJQhy6SBlyFzIVXlthLXpBLVowLTlfLV17MCw2NH0kEh4KC2Rlc2NyaXB0aW9uGAMgASgJQgm6SAZyBBiAgAQSDgoGc3RyaWN0GAQgASgIIoUECg1Nb2RlbFNldHRpbmdzEjEKC3RlbXBlcmF0dXJlGAEgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEisKBXRvcF9wGAIgASgBQhe6SBQSEhkAAAAAAADwPykAAAAAAAAAAEgBiAEBEjYKEHByZXNlbmNlX3BlbmFsdHkYAyABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAADASAKIAQESNwoRZnJlcXVlbmN5X3BlbmFsdHkYBCABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAADASAOIAQESJwoRbWF4X291dHB1dF90b2tlbnMYBSABKA1CB7pIBCoCKAFIBIgBARJDChByZWFzb25pbmdfZWZmb3J0GAYgASgOMh8udG9vbGJ1cy5ydW4udjEuUmVhc29uaW5nRWZmb3J0Qgi6SAWCAQIQARIvCgtqc29uX291dHB1dBgHIAEoCzIaLnRvb2xidXMucnVuLnYxLkpzb25PdXRwdXQSKQoOc3RvcF9zZXF1ZW5jZXMYCCADKAlCEbpIDpIBCxAQIgdyBRABGIAIQg4KDF90ZW1wZXJhdHVyZUIICgZfdG9wX3BCEwoRX3ByZXNlbmNlX3BlbmFsdHlCFAoSX2ZyZXF1ZW5jeV9wZW5hbHR5QhQKEl9tYXhfb3V0cHV0X3Rva2VucyraAQoPUmVhc29uaW5nRWZmb3J0EiAKHFJFQVNPTklOR19FRkZPUlRfVU5TUEVDSUZJRUQQABIZChVSRUFTT05JTkdfRUZGT1JUX05PTkUQARIcChhSRUFTT05JTkdfRUZGT1JUX01JTklNQUwQAhIYChRSRUFTT05JTkdfRUZGT1JUX0xPVxADEhsKF1JFQVNPTklOR19FRkZPUlRfTUVESVVNEAQSGQoVUkVBU09OSU5HX0VGRk9SVF9ISUdIEAUSGgoWUkVBU09OSU5HX0VGRk9SVF9YSElHSBAGYgZwcm90bzM", [file_buf_validate_validate]);
 
 /**
  * That the model answers in JSON.
@@ -41,6 +41,13 @@ export type JsonOutput = Message<"toolbus.run.v1.JsonOutput"> & {
    * @generated from field: string description = 3;
    */
   description: string;
+
+  /**
+   * That the provider is to hold the model to the schema, which it then may refuse.
+   *
+   * @generated from field: bool strict = 4;
+   */
+  strict: boolean;
 };
 
 /**
@@ -105,6 +112,13 @@ export type ModelSettings = Message<"toolbus.run.v1.ModelSettings"> & {
    * @generated from field: toolbus.run.v1.JsonOutput json_output = 7;
    */
   jsonOutput?: JsonOutput | undefined;
+
+  /**
+   * Texts before which each answer ends. The one that was met is not part of the answer.
+   *
+   * @generated from field: repeated string stop_sequences = 8;
+   */
+  stopSequences: string[];
 };
 
 /**

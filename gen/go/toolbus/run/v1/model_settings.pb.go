@@ -101,7 +101,9 @@ type JsonOutput struct {
 	// What the answer is called, for the model; empty if it needs no name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// What the answer is, in words for the model.
-	Description   string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// That the provider is to hold the model to the schema, which it then may refuse.
+	Strict        bool `protobuf:"varint,4,opt,name=strict,proto3" json:"strict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -157,6 +159,13 @@ func (x *JsonOutput) GetDescription() string {
 	return ""
 }
 
+func (x *JsonOutput) GetStrict() bool {
+	if x != nil {
+		return x.Strict
+	}
+	return false
+}
+
 // What a run asks of its model, in place of what `Model.options` of its agent say. A model that does not know a setting passes it over.
 type ModelSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -174,7 +183,9 @@ type ModelSettings struct {
 	// How much it thinks.
 	ReasoningEffort ReasoningEffort `protobuf:"varint,6,opt,name=reasoning_effort,json=reasoningEffort,proto3,enum=toolbus.run.v1.ReasoningEffort" json:"reasoning_effort,omitempty"`
 	// The form of its answer; absent for text.
-	JsonOutput    *JsonOutput `protobuf:"bytes,7,opt,name=json_output,json=jsonOutput,proto3" json:"json_output,omitempty"`
+	JsonOutput *JsonOutput `protobuf:"bytes,7,opt,name=json_output,json=jsonOutput,proto3" json:"json_output,omitempty"`
+	// Texts before which each answer ends. The one that was met is not part of the answer.
+	StopSequences []string `protobuf:"bytes,8,rep,name=stop_sequences,json=stopSequences,proto3" json:"stop_sequences,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -258,17 +269,25 @@ func (x *ModelSettings) GetJsonOutput() *JsonOutput {
 	return nil
 }
 
+func (x *ModelSettings) GetStopSequences() []string {
+	if x != nil {
+		return x.StopSequences
+	}
+	return nil
+}
+
 var File_toolbus_run_v1_model_settings_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_model_settings_proto_rawDesc = "" +
 	"\n" +
-	"#toolbus/run/v1/model_settings.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\"\x97\x01\n" +
+	"#toolbus/run/v1/model_settings.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\"\xaf\x01\n" +
 	"\n" +
 	"JsonOutput\x12*\n" +
 	"\vschema_json\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x10R\n" +
 	"schemaJson\x120\n" +
 	"\x04name\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x04name\x12+\n" +
-	"\vdescription\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\"\xbe\x04\n" +
+	"\vdescription\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x12\x16\n" +
+	"\x06strict\x18\x04 \x01(\bR\x06strict\"\xf8\x04\n" +
 	"\rModelSettings\x12>\n" +
 	"\vtemperature\x18\x01 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x121\n" +
 	"\x05top_p\x18\x02 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\x04topP\x88\x01\x01\x12G\n" +
@@ -277,7 +296,8 @@ const file_toolbus_run_v1_model_settings_proto_rawDesc = "" +
 	"\x11max_output_tokens\x18\x05 \x01(\rB\a\xbaH\x04*\x02(\x01H\x04R\x0fmaxOutputTokens\x88\x01\x01\x12T\n" +
 	"\x10reasoning_effort\x18\x06 \x01(\x0e2\x1f.toolbus.run.v1.ReasoningEffortB\b\xbaH\x05\x82\x01\x02\x10\x01R\x0freasoningEffort\x12;\n" +
 	"\vjson_output\x18\a \x01(\v2\x1a.toolbus.run.v1.JsonOutputR\n" +
-	"jsonOutputB\x0e\n" +
+	"jsonOutput\x128\n" +
+	"\x0estop_sequences\x18\b \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05\x10\x01\x18\x80\bR\rstopSequencesB\x0e\n" +
 	"\f_temperatureB\b\n" +
 	"\x06_top_pB\x13\n" +
 	"\x11_presence_penaltyB\x14\n" +

@@ -3,8 +3,10 @@
 isort:skip_file
 What a run asks of its model."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
@@ -66,22 +68,26 @@ class JsonOutput(_message.Message):
     SCHEMA_JSON_FIELD_NUMBER: _builtins.int
     NAME_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
+    STRICT_FIELD_NUMBER: _builtins.int
     schema_json: _builtins.str
     """JSON Schema of the answer as JSON text; empty for any object. The model is asked to keep it; the answer is not checked."""
     name: _builtins.str
     """What the answer is called, for the model; empty if it needs no name."""
     description: _builtins.str
     """What the answer is, in words for the model."""
+    strict: _builtins.bool
+    """That the provider is to hold the model to the schema, which it then may refuse."""
     def __init__(
         self,
         *,
         schema_json: _builtins.str = ...,
         name: _builtins.str = ...,
         description: _builtins.str = ...,
+        strict: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "schema_json", b"schema_json"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "schema_json", b"schema_json", "strict", b"strict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -100,6 +106,7 @@ class ModelSettings(_message.Message):
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     REASONING_EFFORT_FIELD_NUMBER: _builtins.int
     JSON_OUTPUT_FIELD_NUMBER: _builtins.int
+    STOP_SEQUENCES_FIELD_NUMBER: _builtins.int
     temperature: _builtins.float
     """How freely it chooses its words."""
     top_p: _builtins.float
@@ -118,6 +125,10 @@ class ModelSettings(_message.Message):
     def json_output(self) -> Global___JsonOutput:
         """The form of its answer; absent for text."""
 
+    @_builtins.property
+    def stop_sequences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Texts before which each answer ends. The one that was met is not part of the answer."""
+
     def __init__(
         self,
         *,
@@ -128,10 +139,11 @@ class ModelSettings(_message.Message):
         max_output_tokens: _builtins.int | None = ...,
         reasoning_effort: Global___ReasoningEffort.ValueType = ...,
         json_output: Global___JsonOutput | None = ...,
+        stop_sequences: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "json_output", b"json_output", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "temperature", b"temperature", "top_p", b"top_p"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "json_output", b"json_output", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "temperature", b"temperature", "top_p", b"top_p"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty", "_max_output_tokens", b"_max_output_tokens", "_presence_penalty", b"_presence_penalty", "_temperature", b"_temperature", "_top_p", b"_top_p", "frequency_penalty", b"frequency_penalty", "json_output", b"json_output", "max_output_tokens", b"max_output_tokens", "presence_penalty", b"presence_penalty", "reasoning_effort", b"reasoning_effort", "stop_sequences", b"stop_sequences", "temperature", b"temperature", "top_p", b"top_p"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__frequency_penalty: _TypeAlias = _typing.Literal["frequency_penalty"]  # noqa: Y015
     _WhichOneofArgType__frequency_penalty: _TypeAlias = _typing.Literal["_frequency_penalty", b"_frequency_penalty"]  # noqa: Y015

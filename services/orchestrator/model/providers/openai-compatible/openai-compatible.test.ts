@@ -1,9 +1,10 @@
 import type { ServerResponse } from "node:http";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { describe, expect, test } from "vitest";
 import { AgentSchema, LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
+import type { ModelSettingsSchema } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import { Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
@@ -25,12 +26,20 @@ import { createModelSource } from "../model-source.ts";
 async function takeRun(
   url: string,
   limits = {},
-  { openaiApiKey }: { openaiApiKey?: string | undefined } = { openaiApiKey: "key-1" },
+  {
+    openaiApiKey,
+    modelSettings,
+  }: { openaiApiKey?: string | undefined; modelSettings?: MessageInitShape<typeof ModelSettingsSchema> } = {
+    openaiApiKey: "key-1",
+  },
 ) {
   const log = createMemoryRunLog();
   const journal = createJournal(log, "r", systemClock);
   const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent("go") } } }];
-  await journal.append(() => ({ case: "accepted", value: { sessionId: "s", agent: "helper", input } }));
+  await journal.append(() => ({
+    case: "accepted",
+    value: { sessionId: "s", agent: "helper", input, ...(modelSettings && { options: { modelSettings } }) },
+  }));
   const run = (await claimRun(journal, "process"))!;
   const modelOf = createModelSource({
     openaiBaseUrl: url,
@@ -110,6 +119,19 @@ describe("a model behind the chat completions API", () => {
       },
       { role: "tool", tool_call_id: "call_x", content: "42" },
     ]);
+  });
+
+  test.each([false, true])("LOOP-18 is told the schema of a JSON answer, strict: %s", async (strict) => {
+    const provider = await openProvider([stream([{ content: "{}" }])]);
+    const schema = { type: "object", properties: { name: { type: "string" } } };
+    const jsonOutput = { schemaJson: JSON.stringify(schema), name: "person", strict };
+    const modelSettings = { jsonOutput, stopSequences: ["\n\n"] };
+    await takeRun(provider.url, {}, { openaiApiKey: "key-1", modelSettings });
+    expect(provider.asked[0]?.body).toMatchObject({
+      response_format: { type: "json_schema", json_schema: { name: "person", schema, strict } },
+      stop: ["\n\n"],
+      top_k_only_here: 4,
+    });
   });
 
   test("LOOP-11 a 429 is tried again when the provider said", async () => {

@@ -28,6 +28,7 @@ export function openOpenAICompatible(config: ModelConfig): OpenAICompatibleProvi
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
+    supportsStructuredOutputs: true, // a server that does not says so, where one that is told no schema would keep none
     supportsMultiPartToolContent: true, // where the agent's model says that it takes images
     fetch: mendingStreams(patientFetch),
     ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),

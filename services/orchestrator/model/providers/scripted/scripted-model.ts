@@ -27,8 +27,8 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
     if (turn === undefined) {
       return refuseModel("script_ran_out", `the script ${name} ran out: it has no turn ${turnIndex + 1}`);
     }
-    const { abortSignal: signal, maxOutputTokens } = options;
-    return partsOfTurn({ turn, turnIndex, context, signal, maxOutputTokens });
+    const { abortSignal: signal, maxOutputTokens, stopSequences } = options;
+    return partsOfTurn({ turn, turnIndex, context, signal, maxOutputTokens, stopSequences });
   }
 
   return streamingModel({ provider: "scripted", modelId: name }, async (options) => ({
@@ -73,14 +73,16 @@ interface Replay {
   context: ScriptContext;
   signal: AbortSignal | undefined;
   maxOutputTokens: number | undefined;
+  stopSequences: readonly string[] | undefined;
 }
 
 async function* partsOfTurn(replay: Replay): AsyncGenerator<LanguageModelV4StreamPart> {
-  const { turn, turnIndex, context, signal, maxOutputTokens } = replay;
+  const { turn, turnIndex, context, signal, maxOutputTokens, stopSequences = [] } = replay;
   yield { type: "stream-start", warnings: [] };
   if (turn.delayMs) await delay(turn.delayMs, signal);
   if (turn.reasoning) yield* block("reasoning", turn.reasoning, replay);
-  const whole = turn.text === undefined ? "" : textFromValue(fillPlaceholders(turn.text, context));
+  const said = turn.text === undefined ? "" : textFromValue(fillPlaceholders(turn.text, context));
+  const whole = stopSequences.reduce((text, stop) => text.split(stop, 1).join(), said);
   const text = piecesFromText(whole).slice(0, maxOutputTokens).join("");
   const isCutOff = text.length < whole.length;
   if (text) yield* block("text", text, replay);
