@@ -1,6 +1,7 @@
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { withReferredItems } from "./referred-items.ts";
 import type { CreateBody } from "./request/body.ts";
 import { inputFrom } from "./request/input.ts";
 import { metadataFrom, notesOf } from "./request/notes.ts";
@@ -41,7 +42,7 @@ export async function startAskedRun(exchange: ResponsesExchange, body: CreateBod
 export async function startRun(asking: Asking, body: CreateBody, starting: Starting): Promise<string> {
   const { parallel_tool_calls: parallel, max_tool_calls: maxToolCalls } = body;
   const before = await previousRun(asking, body, starting);
-  const input = inputFrom(body);
+  const input = inputFrom({ ...body, input: await withReferredItems(asking, body.input, starting.own) });
   const system = joined(before?.system, input.system);
   const request = {
     ...(before && { sessionId: before.sessionId, previousRunId: before.runId }),

@@ -73,8 +73,6 @@ function itemFrom(item: Typed, place: string): InputItem[] {
       return [said(Role.USER, summaryFrom(parsed(compaction, item, place).encrypted_content))];
     case "reasoning": // what models need of their thoughts is in the log of the response before
       return [];
-    case "item_reference":
-      return refuseField(place, "items are not referred to here: send the item, or previous_response_id");
     default:
       return refuseField(`${place}.type`, `${JSON.stringify(item.type)} is no item that is known here`);
   }

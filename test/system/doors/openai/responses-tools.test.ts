@@ -67,6 +67,31 @@ describe("LOOP-18 a function of the client", () => {
     expect(textOf(await create({ model: "both", tools: [tool], ...answer }))).toBe("It is sunny.");
   });
 
+  it("is answered by clients that refer to the items of before, each once", async () => {
+    const first = await create({ model: "weather", input, tools: [tool] });
+    const [mine, call] = first.output.map(({ id }: Answered) => ({ type: "item_reference", id }));
+    const history = [{ role: "user", content: input }, mine, mine, call, outputOf(first.output.at(-1))];
+    const next = await create({ model: "weather", input: history, tools: [tool] });
+    expect(textOf(next)).toBe("It is sunny.");
+    const { data } = await answered(ask(here, `GET /v1/responses/${next.id}/input_items?order=asc`));
+    const types = ["message", "message", "function_call", "function_call_output"];
+    expect(data.map(({ type }: Answered) => type)).toEqual(types);
+  });
+
+  it("cannot be referred to where its response was not to be stored", async () => {
+    const { output } = await create({ model: "both", input, tools: [tool], store: false });
+    const history = [
+      { role: "user", content: input },
+      { type: "item_reference", id: output[0].id },
+    ];
+    const { error } = await create({ model: "both", input: history });
+    expect(error).toMatchObject({
+      type: "not_found",
+      param: "input[1]",
+      message: expect.stringContaining(output[0].id),
+    });
+  });
+
   it("is not handed out with arguments that do not fit: the model is told", async () => {
     const response = await create({ model: "careless", input, tools: [tool] });
     expect(response).toMatchObject({ status: "completed", output: [{ type: "mcp_call", status: "failed" }, {}] });

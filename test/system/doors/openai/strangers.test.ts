@@ -25,6 +25,7 @@ const goingOn = (fields: object) => (previous_response_id: string) => ({
   ...{ model, input: "and?", previous_response_id },
   ...fields,
 });
+const itemOf = (of: string) => of.replace(/^resp_(.*)$/, "msg_$1_1_1");
 const attempts: readonly [string, string, (id: string) => object | undefined][] = [
   ["retrieving", "GET /v1/responses/:id", () => undefined],
   ["streaming", "GET /v1/responses/:id?stream=true", () => undefined],
@@ -34,6 +35,11 @@ const attempts: readonly [string, string, (id: string) => object | undefined][] 
   ["deleting", "DELETE /v1/responses/:id", () => undefined],
   ["continuing", "POST /v1/responses", goingOn({})],
   ["continuing a stream of", "POST /v1/responses", goingOn({ stream: true })],
+  [
+    "referring to an item of",
+    "POST /v1/responses",
+    (of) => ({ model, input: [{ type: "item_reference", id: itemOf(of) }] }),
+  ],
   ["compacting", "POST /v1/responses/compact", goingOn({})],
 ];
 
@@ -41,7 +47,7 @@ describe("SEC-2 a response of another principal", () => {
   it.each(attempts)("is not there for who is %s it", async (_, request, body) => {
     const said = async (of: string) => {
       const answer = await ask(mallory, request.replace(":id", of), body(of));
-      return { status: answer.status, text: (await answer.text()).replaceAll(of, ":id") };
+      return { status: answer.status, text: (await answer.text()).replaceAll(of.slice("resp_".length), ":id") };
     };
     const ofAnother = await said(id);
     expect(ofAnother.status).toBe(404);

@@ -1,6 +1,7 @@
 // Vercel's AI SDK by its provider for Open Responses, unmodified. It sends all that was said each time.
 
 import { createOpenResponses } from "@ai-sdk/open-responses";
+import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, generateText, isStepCount, streamText, tool } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -50,6 +51,15 @@ describe("LOOP-18 the AI SDK", () => {
     const { text, steps } = await generateText({ model: openClient()("weather"), ...asked });
     expect(text).toBe("It is sunny in Bern.");
     expect(steps.map(({ finishReason }) => finishReason)).toEqual(["tool-calls", "stop"]);
+  });
+
+  it("refers to what was said by its items, by its provider for OpenAI", async () => {
+    const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: keys.alice })("weather");
+    const { text, responseMessages } = await generateText({ model, tools, prompt, stopWhen: isStepCount(3) });
+    expect(text).toBe("It is sunny in Bern.");
+    const messages = [{ role: "user" as const, content: prompt }, ...responseMessages];
+    const again = await generateText({ model, tools, messages: [...messages, { role: "user", content: prompt }] });
+    expect(again.toolCalls).toMatchObject([{ toolName: "get_weather", input: { city: "Bern" } }]);
   });
 
   it("streams the call of its function, and what follows its output", async () => {
