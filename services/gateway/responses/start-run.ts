@@ -41,6 +41,8 @@ export async function startAskedRun(exchange: ResponsesExchange, body: CreateBod
 /** Starts the run of a response, and gives its id. */
 export async function startRun(asking: Asking, body: CreateBody, starting: Starting): Promise<string> {
   const { parallel_tool_calls: parallel, max_tool_calls: maxToolCalls } = body;
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(body.model))
+    refuseUnknownModel(`there is no agent ${JSON.stringify(body.model.slice(0, 64))}`);
   const before = await previousRun(asking, body, starting);
   const input = inputFrom({ ...body, input: await withReferredItems(asking, body.input, starting.own) });
   const system = joined(before?.system, input.system);
@@ -99,6 +101,11 @@ function refuseModel(error: unknown): never {
   const fault = fieldViolations?.find(({ field }) => field === "agent");
   if (fault !== undefined) refuseField("model", fault.message, error);
   if (reason !== "AGENT_NOT_FOUND") throw error;
-  const text = `model: ${failureFromConnectError(error).message}; GET /v1/models lists those that there are`;
-  return refuse("not_found", text, { reason, fieldViolations: [{ field: "model", message: text }], cause: error });
+  return refuseUnknownModel(failureFromConnectError(error).message, error);
+}
+
+function refuseUnknownModel(message: string, cause?: unknown): never {
+  const text = `model: ${message}; GET /v1/models lists those that there are`;
+  const fieldViolations = [{ field: "model", message: text }];
+  return refuse("not_found", text, { reason: "AGENT_NOT_FOUND", fieldViolations, cause });
 }

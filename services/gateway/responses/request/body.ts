@@ -11,7 +11,7 @@ const stopText = z.string().min(1).max(1_024);
 
 /** What a request to create a response may hold. What is not named here changes nothing, and is not read. */
 export const bodySchema = z.looseObject({
-  model: z.string({ error: "must name an agent" }).regex(/^[a-zA-Z0-9_-]{1,64}$/, "must name an agent"),
+  model: z.string({ error: "must name an agent" }).min(1, "must name an agent"),
   input: z.union([z.string(), z.array(typed)], { error: "must be a text or a list of items" }).nullish(),
   instructions: z.string().nullish(),
   previous_response_id: z.string().nullish(),

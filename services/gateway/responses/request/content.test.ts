@@ -25,3 +25,12 @@ it("SEC-5 of many faults in a body the first are told", () => {
   const refused = () => parseBody({ model: "clerk", input: "go", metadata });
   expect(refused).toThrow(/metadata.a0: .*; metadata.a9: [^;]*$/);
 });
+
+it("LOOP-18 what is no base64 is refused, however long, and an empty file is not", () => {
+  const imageOf = (data: string) => () =>
+    contentFrom([{ type: "input_image", image_url: `data:image/png;base64,${data}` }], "input[0]");
+  expect(imageOf("iVBO\nRw0-_=")()).toMatchObject([{ part: { case: "file" } }]);
+  for (const data of ["@@@", `${" ".repeat(1_000_000)}@`]) expect(imageOf(data)).toThrow(/image_url: .*base64/);
+  expect(fileOf({ filename: "a.txt", file_data: "data:text/plain;base64," })).toMatchObject({ case: "text" });
+  expect(() => fileOf({ filename: "a.pdf", file_data: "{}" })).toThrow(/file_data: .*base64/);
+});

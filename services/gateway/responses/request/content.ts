@@ -54,7 +54,9 @@ function partFrom(part: Part, place: string): ContentPart {
   const given = data || url || refuseField(place, "needs `file_data` or `file_url`: files are not kept here");
   const mediaType = typeOfName(filename ?? given);
   const isBare = data && !data.startsWith("data:");
-  const source = isBare ? { mediaType, source: bytesOf(data) } : readUrl(given, `${place}.${field}`);
+  const source = isBare
+    ? { mediaType, source: bytesOf(data, `${place}.${field}`) }
+    : readUrl(given, `${place}.${field}`);
   return filePart(source, { mediaType, filename: filename ?? "", place: `${place}.${field}` });
 }
 
@@ -83,13 +85,14 @@ function filePart(
 
 function readUrl(url: string, place: string): Read {
   const [, mediaType, data] = /^data:([^;,]+)(?:;[^,]*)?;base64,(.*)$/s.exec(url) ?? [];
-  if (mediaType !== undefined && data !== undefined) return { mediaType, source: bytesOf(data) };
+  if (mediaType !== undefined && data !== undefined) return { mediaType, source: bytesOf(data, place) };
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     refuseField(place, "must be an address (https://…) or a data URL in base64");
   return { source: { case: "url", value: url } };
 }
 
-function bytesOf(base64: string): NonNullable<FileSource> {
+function bytesOf(base64: string, place: string): NonNullable<FileSource> {
+  if (/[^\sA-Za-z0-9+/=_-]/.test(base64)) refuseField(place, "is no base64");
   return { case: "data", value: Buffer.from(base64, "base64") };
 }
 

@@ -145,10 +145,11 @@ describe("LOOP-18 a refusal", () => {
   };
 
   it("names what is at fault, with the reason of the contract", async () => {
-    expect(await refused("POST /v1/responses", { model: "nobody", input: "x" })).toMatchObject({
-      status: 404,
-      error: { type: "not_found", code: "AGENT_NOT_FOUND", param: "model", message: expect.stringContaining("nobody") },
-    });
+    for (const model of ["nobody", "gpt-4.1", "openai/clerk"])
+      expect(await refused("POST /v1/responses", { model, input: "x" })).toMatchObject({
+        status: 404,
+        error: { type: "not_found", code: "AGENT_NOT_FOUND", param: "model", message: expect.stringContaining(model) },
+      });
     expect(
       await refused("POST /v1/responses", { model: "talker", input: [{ role: "dog", content: "x" }] }),
     ).toMatchObject({ status: 400, error: { type: "invalid_request_error", code: "INVALID_REQUEST" } });
