@@ -29,7 +29,7 @@ import { runWakeLoop } from "./sessions/wakes/wake-loop.ts";
 import { createAcceptedHere } from "./sessions/worker/accepted-here.ts";
 import { createSessionWorker } from "./sessions/worker/worker.ts";
 import { createRouterClients } from "./subscriptions/clients/router-clients.ts";
-import { createInboxClient, createToolMessagesClient } from "./subscriptions/clients/spaces-clients.ts";
+import { createSpacesClient } from "./subscriptions/clients/spaces-client.ts";
 import { createHolders, openHolderAnswers } from "./subscriptions/holders.ts";
 import { createAllRuns, createDeletedNews } from "./subscriptions/live/all-runs.ts";
 import { createLiveTexts } from "./subscriptions/live/live-texts.ts";
@@ -74,8 +74,9 @@ export async function openOrchestrator(
   const onFault = (fault: string) => logger.warn(fault);
   const stored = stack.use(openQuota(bus, { ...runShares(bus, shared.log), onFault }));
   const runQuota = createRunQuota(shared.log, config.maxOpenRuns, stored);
-  const toolMessages = openToolMessages(bus, context);
-  const acceptance = { ...shared, ...toolMessages, wakes, acceptedHere, runQuota, keys: createStreamRunKeys(bus) };
+  const spaces = createSpacesClient(bus, clientInterceptors(context));
+  const display = { toolMessages: spaces, onNotShown: logNotShown(logger) };
+  const acceptance = { ...shared, ...display, wakes, acceptedHere, runQuota, keys: createStreamRunKeys(bus) };
   const clients = openClients(bus, context, { ...acceptance, notify: holders.notify });
   const handover = new AbortController();
   const abandon = new AbortController();
@@ -84,7 +85,7 @@ export async function openOrchestrator(
   const slots = new Slots(config.slots);
   const loop = {
     lendSlot: (principal: string) => slots.lend(principal),
-    ...{ ...clients, ...shared, ...toolMessages, audit },
+    ...{ ...clients, ...shared, ...display, inbox: spaces, audit },
     modelOf: (model: Model) => showingImages(modelOf(model), model, readStored),
     checkpointMs: config.checkpointMs,
     handover: handover.signal,
@@ -92,7 +93,7 @@ export async function openOrchestrator(
     setDeltas: texts.setDeltas,
     inSpan: context.telemetry.inSpan,
   };
-  const selfWake = { ...clients, ...acceptance, audit };
+  const selfWake = { ...clients, ...acceptance, inbox: spaces, audit };
   const life = `${instance}-${randomBytes(4).toString("hex")}`; // a successor under this name holds nothing of ours
   const worker = createSessionWorker({
     ...{ ...shared, holders, acceptedHere, slots, timers: createStreamTimers(bus), instance: life },
@@ -128,25 +129,20 @@ export async function openOrchestrator(
 
 type Context = Omit<ServiceContext, "signal">;
 
-/** The tool-router and the inbox; a call that is canceled takes the run along that it started. */
+/** The tool-router; a call that is canceled takes the run along that it started. */
 function openClients(bus: Bus, { logger, telemetry }: Context, canceling: Canceling) {
-  const interceptors = clientInterceptors({ telemetry });
-  const clients = createRouterClients(bus, interceptors, (err) =>
+  const clients = createRouterClients(bus, clientInterceptors({ telemetry }), (err) =>
     logger.warn({ err }, "what a run has open is closed only when nobody has used it for a while"),
   );
-  const router = cancelingSubAgents(clients.router, canceling);
-  return { ...clients, router, inbox: createInboxClient(bus, interceptors) };
+  return { ...clients, router: cancelingSubAgents(clients.router, canceling) };
 }
 
-function openToolMessages(bus: Bus, { logger, telemetry }: Context) {
-  return {
-    toolMessages: createToolMessagesClient(bus, clientInterceptors({ telemetry })),
-    onNotShown: (err: unknown, shown?: CallShown) =>
-      logger.warn(
-        { err, shown },
-        shown === undefined ? "calls are not shown as they are written" : "a shown call stands",
-      ),
-  };
+function logNotShown(logger: Context["logger"]) {
+  return (err: unknown, shown?: CallShown) =>
+    logger.warn(
+      { err, shown },
+      shown === undefined ? "calls are not shown as they are written" : "a shown call stands",
+    );
 }
 
 /**

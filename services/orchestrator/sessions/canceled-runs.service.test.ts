@@ -33,9 +33,9 @@ test("LOOP-15 a run whose agent is gone is canceled with its calls by whoever ta
   const runId = run?.id ?? "";
   await until(() => router.requests.length > 0, { what: "the call to begin" });
   isDeleted = true;
-  const { cancelCall } = router;
-  router.cancelCall = async () => {
-    router.cancelCall = cancelCall;
+  const { cancelToolCall } = router;
+  router.cancelToolCall = async () => {
+    router.cancelToolCall = cancelToolCall;
     refuse("unavailable", "no router at the moment", { reason: "SERVICE_UNAVAILABLE" });
   };
   await world.runs.cancelRun({ runId });

@@ -140,10 +140,7 @@ async function serveRouter(
         },
       });
       connect.service(ToolCallService, {
-        async cancelToolCall({ callId, reason }, { signal }) {
-          await router.cancelCall(callId, reason, { signal, principal: "" });
-          return {};
-        },
+        cancelToolCall: (request, { signal }) => router.cancelToolCall(request, { signal, principal: "" }),
       });
       connect.service(ToolService, {
         async listTools(request, { signal }) {

@@ -14,7 +14,7 @@ export async function cancelOpenCalls(router: CallCanceler, state: FoldedRun, si
   const reason = cancel === undefined ? "its run has failed" : cancel.reason || "its run was canceled";
   await Promise.all(
     callsToCancel(state).map(({ callId }) =>
-      router.cancelCall(routerCallId(runId, callId), reason, { signal, principal }),
+      router.cancelToolCall({ callId: routerCallId(runId, callId), reason }, { signal, principal }),
     ),
   );
 }

@@ -221,10 +221,10 @@ describe("canceling", () => {
     const working = run.work().catch((error: unknown) => error);
     await until(() => run.router.running === 1, { what: "the call to begin" });
     const lastEvents: (string | undefined)[] = [];
-    const { cancelCall } = run.router;
-    run.router.cancelCall = async (...args) => {
+    const { cancelToolCall } = run.router;
+    run.router.cancelToolCall = async (...args) => {
       lastEvents.push(run.events().at(-1)?.event.case);
-      return cancelCall(...args);
+      return cancelToolCall(...args);
     };
     await canceling(run, () => run.given.abort(new Error("canceled")));
     await working;
@@ -260,15 +260,15 @@ describe("canceling", () => {
     await until(() => run.router.running === 1, { what: "the call to begin" });
     run.given.abort(new Error("killed"));
     await working;
-    const { cancelCall } = run.router;
-    run.router.cancelCall = () =>
+    const { cancelToolCall } = run.router;
+    run.router.cancelToolCall = () =>
       Promise.reject(new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" }));
     expect((await canceling(run)).phase.kind).toBe("working");
     let tries = 0;
-    run.router.cancelCall = async (...args) => {
+    run.router.cancelToolCall = async (...args) => {
       tries += 1;
       if (tries < 3) throw new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" });
-      return cancelCall(...args);
+      return cancelToolCall(...args);
     };
     expect(await run.work("heir", { signal: new AbortController().signal })).toBe("ended");
     expect(run.router.canceled).toEqual(["r_h"]);

@@ -18,10 +18,10 @@ function openInbox(awayFor: number) {
   const [clock, warnings] = [createManualClock(), [] as string[]];
   const asked = { count: 0 };
   const inbox = {
-    async read() {
+    async getRunContext() {
       asked.count += 1;
       if (asked.count <= awayFor) throw new Failure("unavailable", "nobody serves it", { reason: "BUS_UNAVAILABLE" });
-      return { instructions: [], events };
+      return { parts: [], events };
     },
   } as unknown as Inbox;
   const logger = { warn: (_: object, text: string) => void warnings.push(text) } as never;

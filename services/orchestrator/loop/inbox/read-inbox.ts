@@ -8,7 +8,7 @@ import type { Inbox, InboxContents } from "./inbox.ts";
 import type { DeliveredInbox } from "./take-events.ts";
 
 export interface ReadInboxOptions {
-  readonly inbox: Inbox;
+  readonly inbox: Pick<Inbox, "getRunContext" | "acknowledgeInbox">;
   readonly clock: Clock;
   readonly logger: OperatorLog;
 }
@@ -29,8 +29,11 @@ export async function readInbox(
 ): Promise<Omit<DeliveredInbox, "takenEventIds">> {
   const { inbox, clock, logger } = options;
   const { sessionId, agent, principal } = state.accepted;
-  const recipient = { sessionId, agent, principal };
-  const read = () => inbox.read(recipient, signal);
+  const by = { signal, principal };
+  const read = async (): Promise<InboxContents> => {
+    const { parts, events } = await inbox.getRunContext({ sessionId, agent }, by);
+    return { instructions: parts, events };
+  };
   const contents = await (needsInbox(state)
     ? waitFor({ clock, signal, endReason: RunEndReason.INBOX_UNAVAILABLE, what: "the inbox" }, read)
     : retryWhileUnavailable({ clock, signal, patienceMs }, read).catch((error: unknown) => {
@@ -40,10 +43,12 @@ export async function readInbox(
       }));
   return {
     ...contents,
-    acknowledge: (eventIds) =>
-      inbox.acknowledge(recipient, eventIds, signal).catch((error: unknown) => {
+    async acknowledge(eventIds) {
+      const request = { sessionId, agent, eventIds: [...eventIds] };
+      await inbox.acknowledgeInbox(request, by).catch((error: unknown) => {
         logger.warn({ err: error, runId: state.runId, eventIds }, "events that joined a run still wait in the inbox");
-      }),
+      });
+    },
   };
 }
 

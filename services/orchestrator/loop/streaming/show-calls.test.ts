@@ -122,10 +122,10 @@ describe("a call of a visible tool", () => {
       },
       { tools: [broken] },
     );
-    const { record } = run.toolMessages;
-    run.toolMessages.record = async (...args) => {
-      if (args[2].result) expect(run.events().at(-1)?.event.case).toBe("turnCommitted");
-      return record(...args);
+    const { recordToolMessage } = run.toolMessages;
+    run.toolMessages.recordToolMessage = async (...args) => {
+      if (args[0].message?.result) expect(run.events().at(-1)?.event.case).toBe("turnCommitted");
+      return recordToolMessage(...args);
     };
     await run.work();
     expect(run.toolMessages.told.at(-1)).toMatchObject({

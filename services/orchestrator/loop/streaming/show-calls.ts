@@ -13,7 +13,7 @@ import { callIdsOfTurn, routerCallId } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { Piece } from "../../model/attempt/answer.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
-import { callerOf, type ToolMessageParts } from "./shown-calls.ts";
+import type { ToolMessageParts } from "./shown-calls.ts";
 
 const pauseMs = 250;
 const mostCharacters = 16_384;
@@ -45,10 +45,11 @@ interface WrittenCall {
 export function openCallDisplay(run: ClaimedRun, parts: ToolMessageParts, shown: AttemptShown): CallDisplay {
   const { toolMessages, clock, onNotShown } = parts;
   const { table, turn, attempt, taken, onSuperseded } = shown;
-  const caller = callerOf(run.state);
   const { runId, accepted } = run.state;
+  const { sessionId, agent, principal } = accepted;
   const over = new AbortController();
   const { signal } = over;
+  const by = { signal, principal };
   const written = createWrittenCalls(table);
   let isOff = accepted.options?.mode === RunMode.SINGLE_TURN; // its calls are never made
   let underWay: Promise<void> | undefined;
@@ -64,7 +65,7 @@ export function openCallDisplay(run: ClaimedRun, parts: ToolMessageParts, shown:
   }
 
   async function show(): Promise<void> {
-    space ??= await toolMessages.activeSpace(caller, signal);
+    space ??= (await toolMessages.getActiveSpace({ sessionId, agent }, by)).spaceId;
     if (space === "") isOff = true;
     for (let due = written.grown(); due.length > 0 && !isOff; due = written.grown()) {
       for (const call of due) await showCall(call, space);
@@ -85,7 +86,7 @@ export function openCallDisplay(run: ClaimedRun, parts: ToolMessageParts, shown:
       state: ToolMessageState.RUNNING,
       argumentsIncomplete: true,
     };
-    await toolMessages.record(caller, spaceId, message, signal);
+    await toolMessages.recordToolMessage({ spaceId, sessionId, agent, message }, by);
     call.shownText = text;
   }
 

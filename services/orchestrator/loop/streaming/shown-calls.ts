@@ -12,24 +12,20 @@
  * shown-4  The id of a draft is given to no call of another attempt.
  */
 
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import type { CallShown } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type ToolMessageSchema, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { ClientOnBehalf } from "#runtime/rpc/bus/client-on-behalf.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { routerCallId } from "../../log/state/call-ids.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import { isUnavailable, retryWhileUnavailable } from "../errors/retry-while-unavailable.ts";
-import type { Recipient } from "../inbox/inbox.ts";
 
-/** Where calls are shown: the spaces service. Each request may fail. */
-export interface ToolMessages {
-  /** The active space of a session's agent; empty when there is none. */
-  activeSpace(caller: Recipient, signal: AbortSignal): Promise<string>;
-  record(caller: Recipient, spaceId: string, message: ToolMessageInit, signal: AbortSignal): Promise<void>;
-}
-
-type ToolMessageInit = MessageInitShape<typeof ToolMessageSchema>;
+/** Where calls are shown: the spaces service. */
+export type ToolMessages = Pick<ClientOnBehalf<typeof SpaceService>, "getActiveSpace"> &
+  Pick<ClientOnBehalf<typeof ToolMessageService>, "recordToolMessage">;
 
 export interface ToolMessageParts {
   readonly toolMessages: ToolMessages;
@@ -63,12 +59,14 @@ export async function endShownCalls(
   { drafts, result, ...patience }: Ending,
 ): Promise<boolean> {
   const { runId } = state;
+  const { sessionId, agent, principal } = state.accepted;
   const recorded = await Promise.all(
     drafts.map(async (draft) => {
       const { spaceId, tool } = draft;
       const callId = routerCallId(runId, draft.callId);
       const message = { callId, tool, runId, state: ToolMessageState.ERROR, result, argumentsIncomplete: true };
-      const record = () => parts.toolMessages.record(callerOf(state), spaceId, message, patience.signal);
+      const request = { spaceId, sessionId, agent, message };
+      const record = () => parts.toolMessages.recordToolMessage(request, { signal: patience.signal, principal });
       try {
         await retryWhileUnavailable({ clock: parts.clock, ...patience }, record);
         return true;
@@ -80,8 +78,4 @@ export async function endShownCalls(
     }),
   );
   return !recorded.includes(false);
-}
-
-export function callerOf({ accepted: { sessionId, agent, principal } }: FoldedRun): Recipient {
-  return { sessionId, agent, principal };
 }

@@ -1,23 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import type {
-  CallToolRequestSchema,
-  CallToolResponse,
-  ListToolsRequestSchema,
-  ListToolsResponse,
-} from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-
-export interface RouterCallOptions {
-  readonly signal: AbortSignal;
-  /** On whose behalf. */
-  readonly principal: string;
-}
+import type { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { ListToolsRequestSchema, ListToolsResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { ClientOnBehalf, OnBehalfOptions } from "#runtime/rpc/bus/client-on-behalf.ts";
 
 export interface Agents {
   /** The configuration of an agent; throws `not_found`. */
   getAgent(
     name: string,
-    options: RouterCallOptions & {
+    options: OnBehalfOptions & {
       /** The context revision of a session that has the agent: a configuration that is not older is not read again. */
       readonly contextRevision?: number;
     },
@@ -29,26 +20,18 @@ export interface RememberedAgents extends Agents {
   knows(name: string): boolean;
 }
 
-export interface CallCanceler {
-  /** The call never begins any more, and ends where it runs. */
-  cancelCall(callId: string, reason: string, options: RouterCallOptions): Promise<void>;
-}
+export type CallCanceler = Pick<ClientOnBehalf<typeof ToolCallService>, "cancelToolCall">;
 
-/** The router as the loop needs it: `ToolService`, its failures as `Failure`. */
-export interface ToolRouter extends CallCanceler {
+/** The router as the loop needs it. */
+export interface ToolRouter extends CallCanceler, Pick<ClientOnBehalf<typeof ToolService>, "callTool"> {
   /** Do not change a list: runs share the same object. */
   listTools(
     request: MessageInitShape<typeof ListToolsRequestSchema>,
-    options: RouterCallOptions & {
+    options: OnBehalfOptions & {
       /** The agent that the session most likely has. */
       readonly agent?: string;
     },
   ): Promise<ListToolsResponse>;
   /** The agent that a session has; undefined while it is on its way to another one, or closed. */
-  agentOf(sessionId: string, options: RouterCallOptions): Promise<string | undefined>;
-  /** Progress and logs, then exactly one result. */
-  callTool(
-    request: MessageInitShape<typeof CallToolRequestSchema>,
-    options: RouterCallOptions,
-  ): AsyncIterable<CallToolResponse>;
+  agentOf(sessionId: string, options: OnBehalfOptions): Promise<string | undefined>;
 }

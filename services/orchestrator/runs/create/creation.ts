@@ -7,6 +7,7 @@ import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.t
 import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
+import type { OnBehalfOptions } from "#runtime/rpc/bus/client-on-behalf.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { readState } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
@@ -20,12 +21,9 @@ import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
 export interface SessionSource {
   /** Throws `not_found` for a session that there is not. */
-  getSession(sessionId: string, options: { signal: AbortSignal; principal: string }): Promise<Session>;
+  getSession(sessionId: string, options: OnBehalfOptions): Promise<Session>;
   /** With an id that is taken by the same principal for the same agent, gives that session. */
-  createSession(
-    agent: string,
-    options: { signal: AbortSignal; principal: string; sessionId?: string },
-  ): Promise<Session>;
+  createSession(agent: string, options: OnBehalfOptions & { sessionId?: string }): Promise<Session>;
 }
 
 export interface CreationOptions extends AcceptanceOptions, OptionsPolicy {

@@ -4,10 +4,11 @@ import type { Agent, Limits } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { RunServers } from "#runtime/config/run-servers.ts";
 import { type FieldViolation, refuse } from "#runtime/failure/failure.ts";
+import type { OnBehalfOptions } from "#runtime/rpc/bus/client-on-behalf.ts";
 import { faultOfCost } from "../../loop/limits/limits.ts";
 import { faultsOfFunctionTools } from "../../loop/tools/function-tools.ts";
 import { faultsOfRunServers, placeOfServer } from "../../loop/tools/run-servers.ts";
-import type { RouterCallOptions, ToolRouter } from "../../loop/tools/tool-router.ts";
+import type { ToolRouter } from "../../loop/tools/tool-router.ts";
 import { createToolTable, faultsOfOptions } from "../../loop/tools/tool-table.ts";
 
 export interface OptionsPolicy {
@@ -21,7 +22,7 @@ interface NextRun {
   readonly sessionId: string;
   readonly agent: string;
   readonly readAgent: () => Promise<Agent>;
-  readonly by: RouterCallOptions;
+  readonly by: OnBehalfOptions;
 }
 
 export async function refuseUnfitOptions(

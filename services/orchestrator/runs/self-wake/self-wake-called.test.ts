@@ -6,7 +6,7 @@ import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal } from "../../log/journal.ts";
 import { entriesBackward } from "../../sessions/queue.ts";
-import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
+import { createFakeInbox, inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
@@ -35,10 +35,7 @@ function openParts() {
     keys: createMemoryKeys(),
     sessions: { getSession: async (id) => create(SessionSchema, { id, agent: "a", state: SessionState.ACTIVE }) },
     agents: { getAgent: async (name) => create(AgentSchema, { name }) },
-    inbox: {
-      list: async () => [inboxEvent({ sessionId, agent: "a", eventId: "tr:1", text: "news" })],
-      read: async () => ({ instructions: [], events: [] }),
-    },
+    inbox: createFakeInbox(inboxEvent({ sessionId, agent: "a", eventId: "tr:1", text: "news" })),
     logger: { warn: () => {}, error: () => {} },
     audit: () => {},
   };

@@ -6,7 +6,7 @@ import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type RunLog } from "../../log/journal.ts";
 import { enqueue, entriesBackward } from "../../sessions/queue.ts";
-import { inboxEvent } from "../../testing/fakes/fake-spaces.ts";
+import { createFakeInbox, inboxEvent } from "../../testing/fakes/fake-spaces.ts";
 import { createMemoryKeys } from "../../testing/fakes/memory-keys.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
@@ -39,7 +39,7 @@ function openParts() {
     },
     sessions: { getSession: async (id) => create(SessionSchema, { id, agent: "a", state: SessionState.ACTIVE }) },
     agents: { getAgent: async (name) => create(AgentSchema, { name }) },
-    inbox: { list: async () => [event], read: async () => ({ instructions: [], events: [event] }) },
+    inbox: createFakeInbox(event),
     logger: { warn: () => {}, error: () => {} },
     audit: () => {},
   };
@@ -146,7 +146,7 @@ test("TOOL-9 what a person said starts no runs without end while each of them ca
   const refused: (string | undefined)[] = [];
   const parts: SelfWakeOptions = {
     ...options,
-    inbox: { ...options.inbox, list: async () => [said] },
+    inbox: createFakeInbox(said),
     audit: ({ rule }) => void refused.push(rule),
   };
   let started = 0;
@@ -158,12 +158,14 @@ test("TOOL-9 what a person said starts no runs without end while each of them ca
 
 test("TOOL-9 what a person said starts a run once its inbox can be read again, however many looks failed before", async () => {
   const { options, log, runIds } = openParts();
+  const inbox = createFakeInbox(said);
   let isBroken = true;
   const parts: SelfWakeOptions = {
     ...options,
     inbox: {
-      list: async () => [said],
-      read: async (...given) => (isBroken ? Promise.reject(new Error("broken")) : options.inbox.read(...given)),
+      ...inbox,
+      getRunContext: async (...given) =>
+        isBroken ? Promise.reject(new Error("broken")) : inbox.getRunContext(...given),
     },
   };
   for (let look = 0; look < 2 * defaultMaxSelfWakes; look += 1) {

@@ -22,6 +22,7 @@ import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { readState, unlessBroken } from "../../log/journal.ts";
 import type { Inbox } from "../../loop/inbox/inbox.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
@@ -32,7 +33,7 @@ import { isCalledSession } from "../sub-agents/called-session.ts";
 export interface SelfWakeOptions extends AcceptanceOptions {
   readonly sessions: Pick<SessionSource, "getSession">;
   readonly agents: Agents;
-  readonly inbox: Pick<Inbox, "list" | "read">;
+  readonly inbox: Pick<Inbox, "listInboxEvents" | "getRunContext">;
   readonly logger: OperatorLog;
   readonly audit: (event: Refusal) => void;
 }
@@ -51,15 +52,16 @@ export async function startFromInbox(
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
   const { agent: name, principal, switchCount, carry, contextRevision } = session;
   if (session.state === SessionState.CLOSED) return false;
-  const recipient = { sessionId, agent: name, principal };
-  const events = await options.inbox.list(recipient, signal);
+  const by = { signal, principal };
+  const page = (pageToken: string) => options.inbox.listInboxEvents({ sessionId, agent: name, pageToken }, by);
+  const events = (await allPages(page)).flatMap((page) => page.events);
   const last = events.at(-1);
   if (last === undefined) return false;
-  const agent = await options.agents.getAgent(name, { signal, principal, contextRevision });
+  const agent = await options.agents.getAgent(name, { ...by, contextRevision });
   if (agent.wakeOnInbox === false) return false;
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
   const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };
-  const read = () => options.inbox.read(recipient, signal);
+  const read = () => options.inbox.getRunContext({ sessionId, agent: name }, by);
   const [eventId, idempotencyKey] = [last.eventId, `inbox ${name} ${last.eventId}`];
   return startOnce(options, agent, about, { eventId, idempotencyKey, read });
 }

@@ -11,9 +11,10 @@ export interface Canceling extends Omit<CancelOptions, "router">, AcceptanceOpti
 export function cancelingSubAgents(router: ToolRouter, options: Canceling): ToolRouter {
   const whole: ToolRouter = {
     ...router,
-    async cancelCall(callId, reason, by) {
+    async cancelToolCall(request, by) {
+      const { callId = "", reason = "" } = request;
       try {
-        await router.cancelCall(callId, reason, by);
+        return await router.cancelToolCall(request, by);
       } finally {
         const called = await findRunOfCall(options, callId); // it goes on without a router, too
         if (called !== undefined) await cancelIfOpen({ ...options, router: whole }, called.runId, { ...by, reason });

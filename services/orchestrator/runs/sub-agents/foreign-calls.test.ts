@@ -52,9 +52,9 @@ test("LOOP-17 LOOP-15 a call that is canceled takes its run along, also while no
   const { options, call } = openCalls();
   const runId = await call("ada", "agent_helper", '{"input":"go"}');
   const away = new Failure("unavailable", "no router", { reason: "SERVICE_UNAVAILABLE" });
-  const router = { ...createFakeRouter([]), cancelCall: () => Promise.reject(away) };
+  const router = { ...createFakeRouter([]), cancelToolCall: () => Promise.reject(away) };
   const others = { notify: () => {}, toolMessages: createFakeToolMessages(), onNotShown: () => {} };
-  const { cancelCall } = cancelingSubAgents(router, { ...options, ...others });
-  await expect(cancelCall("1", "enough", { signal, principal: "ada" })).rejects.toBe(away);
+  const { cancelToolCall } = cancelingSubAgents(router, { ...options, ...others });
+  await expect(cancelToolCall({ callId: "1", reason: "enough" }, { signal, principal: "ada" })).rejects.toBe(away);
   expect(options.log.events(runId).map(({ event }) => event.case)).toEqual(["accepted", "cancelRequested", "ended"]);
 });

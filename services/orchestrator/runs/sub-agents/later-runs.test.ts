@@ -62,7 +62,7 @@ describe("a run that joins the session of an agent that was called", () => {
     const later = await addLater();
     const parts = { ...options, notify: () => {}, toolMessages: createFakeToolMessages(), onNotShown: () => {} };
     const router = cancelingSubAgents(createFakeRouter([]), parts);
-    await router.cancelCall(callId, "enough", { signal, principal: "ada" });
+    await router.cancelToolCall({ callId, reason: "enough" }, { signal, principal: "ada" });
     expect(kinds(called)).toEqual(["accepted", "cancelRequested", "ended"]);
     expect(kinds(later)).toEqual(["accepted"]);
   });

@@ -42,7 +42,7 @@ test("LOOP-13 a call of a process that has to stop by then is not made", async (
   const signal = AbortSignal.abort(new Failure("unavailable", "it stops", { reason: "INSTANCE_STOPPING" }));
   const calling = Array.fromAsync(world.router.callTool(request, { signal, principal: "local" }));
   await expect(calling).rejects.toThrow("it stops");
-  await world.router.cancelCall("other", "", { signal: new AbortController().signal, principal: "local" });
+  await world.router.cancelToolCall({ callId: "other" }, { signal: new AbortController().signal, principal: "local" });
   expect(world.begun()).toBe(0);
 });
 
@@ -72,7 +72,10 @@ test.each([
         if (event.case === "progress") leaving.abort(reason);
     })();
     await expect(reading).rejects.toThrow();
-    await world.router.cancelCall("other", "", { signal: new AbortController().signal, principal: "local" }); // goes the same way, later
+    await world.router.cancelToolCall(
+      { callId: "other" },
+      { signal: new AbortController().signal, principal: "local" },
+    ); // goes the same way, later
     if (isCanceled) await until(world.hasEnded, { what: "the router to hear of it" });
     expect(world.hasEnded()).toBe(isCanceled);
   },

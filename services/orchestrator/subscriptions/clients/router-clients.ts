@@ -7,11 +7,10 @@ import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type CallToolResponse, ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { refuseMissingSession } from "#runtime/failure/session-owner.ts";
+import { type ClientOnBehalf, clientOnBehalf } from "#runtime/rpc/bus/client-on-behalf.ts";
 import { withPrincipal } from "#runtime/rpc/identity.ts";
-import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { wholeList } from "#runtime/rpc/paging/whole-list.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { clientFor } from "../../../clients.ts";
@@ -30,65 +29,53 @@ const listTimeoutMs = 120_000;
 /** Whoever asked for the cancellation waits for it. */
 const cancelTimeoutMs = 2_000;
 
-type Clients = ReturnType<typeof openClients>;
-
 export function createRouterClients(
   bus: { connection: NatsConnection },
   interceptors: Interceptor[],
   onUnreleased: (error: unknown) => void = () => {},
 ) {
-  const clients = openClients(bus, interceptors);
-  const { bridge } = clients;
+  const reading = { interceptors, defaultTimeoutMs: readTimeoutMs };
+  const bridge = clientFor(bus, ToolProviderService, { ...reading, process: processOf(McpServerService) });
+  const tools = clientOnBehalf(clientFor(bus, ToolService, { interceptors }));
+  const agents = clientOnBehalf(clientFor(bus, AgentService, reading));
+  const sessions = clientOnBehalf(clientFor(bus, SessionService, reading));
+  const calls = clientOnBehalf(clientFor(bus, ToolCallService, { interceptors, defaultTimeoutMs: cancelTimeoutMs }));
+  const router: ToolRouter = {
+    ...toolsFrom(tools),
+    cancelToolCall: calls.cancelToolCall,
+    async agentOf(sessionId, by) {
+      const { session } = await sessions.getSession({ sessionId }, by);
+      return session?.state === SessionState.ACTIVE ? session.agent : undefined;
+    },
+  };
   return {
     /** Closes what is open for a run that brought MCP servers. Never rejects: unused connections are closed later all the same. */
     async releaseRun({ runId, accepted: { sessionId, agent, principal } }: FoldedRun): Promise<void> {
       const scope = { sessionId, agent, runId, principal };
-      const release = () => bridge.releaseScope({ scope }, { timeoutMs: readTimeoutMs });
-      await withPrincipal(principal, release).catch(onUnreleased);
+      await withPrincipal(principal, () => bridge.releaseScope({ scope })).catch(onUnreleased);
     },
-    router: toolRouterFrom(clients),
-    agents: agentsFrom(clients),
-    sessions: sessionsFrom(clients),
+    router,
+    agents: agentsFrom(agents),
+    sessions: sessionsFrom(sessions),
   };
 }
 
-function openClients(bus: { connection: NatsConnection }, interceptors: Interceptor[]) {
-  return {
-    bridge: clientFor(bus, ToolProviderService, { interceptors, process: processOf(McpServerService) }),
-    tools: clientFor(bus, ToolService, { interceptors }),
-    calls: clientFor(bus, ToolCallService, { interceptors }),
-    agents: clientFor(bus, AgentService, { interceptors }),
-    sessions: clientFor(bus, SessionService, { interceptors }),
-  };
-}
-
-function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
+function toolsFrom(tools: ClientOnBehalf<typeof ToolService>): Pick<ToolRouter, "listTools" | "callTool"> {
   const lists = createKnownLists();
   return {
     listTools(request, { signal, principal, agent }) {
       const session = request.scope?.case === "session" ? request.scope.value : undefined;
       const asked = request.scope?.case === "agent" ? request.scope.value : session?.sessionId;
-      const list = (knownToolsRevision: string) => {
-        const page = (pageToken: string) =>
-          tools.listTools({ ...request, knownToolsRevision, pageToken }, { signal, timeoutMs: listTimeoutMs });
-        return asFailures(principal, () => wholeList(page));
-      };
+      const by = { signal, principal, timeoutMs: listTimeoutMs };
+      const list = (knownToolsRevision: string) =>
+        wholeList((pageToken) => tools.listTools({ ...request, knownToolsRevision, pageToken }, by));
       if (session?.runSources?.length) return list(""); // no other run has that list
       return lists.ask(`${agent ?? asked} ${session ? "in a session" : ""}`, list);
-    },
-    async agentOf(sessionId, { signal, principal }) {
-      const read = () => sessions.getSession({ sessionId }, { signal, timeoutMs: readTimeoutMs });
-      const { session } = await asFailures(principal, read);
-      return session?.state === SessionState.ACTIVE ? session.agent : undefined;
-    },
-    async cancelCall(callId, reason, { signal, principal }) {
-      const cancel = () => calls.cancelToolCall({ callId, reason }, { signal, timeoutMs: cancelTimeoutMs });
-      await asFailures(principal, cancel);
     },
     async *callTool(request, { signal, principal }) {
       signal.throwIfAborted(); // nothing is sent then
       const leaving = new AbortController(); // a stream that is left goes on until its signal aborts
-      const responses = withPrincipal(principal, () => tools.callTool(request, { signal: leaving.signal }));
+      const responses = tools.callTool(request, { signal: leaving.signal, principal });
       const unread = responses[Symbol.asyncIterator]();
       let next: IteratorResult<CallToolResponse> | undefined;
       try {
@@ -97,8 +84,6 @@ function toolRouterFrom({ tools, calls, sessions }: Clients): ToolRouter {
           if (next.done) return;
           yield next.value;
         }
-      } catch (error) {
-        throw failureFrom(error);
       } finally {
         if (isLeftToOthers(signal))
           void Array.fromAsync(responses, () => {}).catch(() => {}); // unread, it takes up room
@@ -113,15 +98,14 @@ function isLeftToOthers({ reason }: AbortSignal): boolean {
   return reason instanceof TakenOver || (reason instanceof Failure && reason.code === "unavailable");
 }
 
-function agentsFrom({ agents }: Clients): RememberedAgents {
+function agentsFrom(agents: ClientOnBehalf<typeof AgentService>): RememberedAgents {
   const known = createKnownAgents();
   return {
     knows: known.has,
-    async getAgent(name, { signal, principal, contextRevision = 0 }) {
+    async getAgent(name, { contextRevision = 0, ...by }) {
       const current = known.find(name, contextRevision);
       if (current !== undefined) return current;
-      const read = () => agents.getAgent({ name }, { signal, timeoutMs: readTimeoutMs });
-      const { agent: stored } = await asFailures(principal, read);
+      const { agent: stored } = await agents.getAgent({ name }, by);
       if (stored?.agent === undefined)
         return refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
           reason: "AGENT_NOT_FOUND",
@@ -133,33 +117,15 @@ function agentsFrom({ agents }: Clients): RememberedAgents {
   };
 }
 
-function sessionsFrom({ sessions }: Clients): SessionSource {
+function sessionsFrom(sessions: ClientOnBehalf<typeof SessionService>): SessionSource {
   return {
-    async getSession(sessionId, { signal, principal }) {
-      const read = () => sessions.getSession({ sessionId }, { signal, timeoutMs: readTimeoutMs });
-      return (await asFailures(principal, read)).session ?? refuseMissingSession(sessionId);
+    async getSession(sessionId, by) {
+      const { session } = await sessions.getSession({ sessionId }, by);
+      return session ?? refuseMissingSession(sessionId);
     },
-    async createSession(agent, { signal, principal, sessionId = "" }) {
-      const open = () => sessions.createSession({ agent, sessionId }, { signal, timeoutMs: readTimeoutMs });
-      return (
-        (await asFailures(principal, open)).session ??
-        refuse("internal", "the router opened no session", { reason: "INTERNAL" })
-      );
+    async createSession(agent, { sessionId = "", ...by }) {
+      const { session } = await sessions.createSession({ agent, sessionId }, by);
+      return session ?? refuse("internal", "the router opened no session", { reason: "INTERNAL" });
     },
   };
-}
-
-async function asFailures<T>(principal: string, call: () => Promise<T>): Promise<T> {
-  try {
-    return await withPrincipal(principal, call);
-  } catch (error) {
-    throw failureFrom(error);
-  }
-}
-
-/** A request that was not sent never started, and the error says so. */
-function failureFrom(error: unknown): Failure {
-  const failure = failureFromConnectError(error);
-  if (deliveryOf(error) !== "NOT_SENT") return failure;
-  return new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
 }

@@ -6,6 +6,7 @@
 import { create, isMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import type { RunContext } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { type ProvidedResult, ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { CancelToolCallResponseSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import {
   type CallToolRequest,
@@ -106,8 +107,9 @@ export function createFakeRouter(tools: FakeTool[]): FakeRouter {
     },
     listTools: async () => create(ListToolsResponseSchema, { tools: tools.map(listedFrom), agent, contextRevision }),
     agentOf: async () => agent,
-    async cancelCall(callId) {
+    async cancelToolCall({ callId = "" }) {
       canceled.push(callId);
+      return create(CancelToolCallResponseSchema);
     },
     callTool,
   };

@@ -3,10 +3,14 @@
 import { create } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { InboxDeliveryService } from "#gen/toolbus/internal/space/v1/inbox_delivery_service_pb.ts";
-import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
+import {
+  GetRunContextResponseSchema,
+  RunContextService,
+} from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
-import { InboxService } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
+import { InboxService, ListInboxEventsResponseSchema } from "#gen/toolbus/space/v1/inbox_service_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { Inbox } from "../../loop/inbox/inbox.ts";
 
 export interface FakeSpaces {
   readonly waiting: InboxEvent[];
@@ -42,6 +46,14 @@ export function createFakeSpaces(): FakeSpaces {
     },
   };
   return spaces;
+}
+
+/** An inbox in which one event waits for ever. */
+export function createFakeInbox(event: InboxEvent): Pick<Inbox, "listInboxEvents" | "getRunContext"> {
+  return {
+    listInboxEvents: async () => create(ListInboxEventsResponseSchema, { events: [event] }),
+    getRunContext: async () => create(GetRunContextResponseSchema, { events: [event] }),
+  };
 }
 
 export interface TestEvent {

@@ -1,5 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { RecordToolMessageResponseSchema } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import { type ToolMessage, ToolMessageSchema, type ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
+import { GetActiveSpaceResponseSchema } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { ToolMessages } from "../../loop/streaming/shown-calls.ts";
 
 export interface FakeToolMessages extends ToolMessages {
@@ -25,14 +27,15 @@ export function createFakeToolMessages(): FakeToolMessages {
     told,
     faults: [],
     failure: undefined,
-    async activeSpace({ sessionId }) {
+    async getActiveSpace({ sessionId = "" }) {
       asked.push(sessionId);
       if (fake.failure) throw fake.failure;
-      return fake.space;
+      return create(GetActiveSpaceResponseSchema, { spaceId: fake.space });
     },
-    async record(_caller, _spaceId, message) {
+    async recordToolMessage({ message }) {
       if (fake.failure) throw fake.failure;
       told.push(create(ToolMessageSchema, message));
+      return create(RecordToolMessageResponseSchema);
     },
     statuses: () => Object.fromEntries(told.map(({ callId, state: status }) => [callId, status])),
   };
