@@ -3,7 +3,6 @@
  * An id that comes twice in one turn marks the second call, which is refused wherever the run goes on.
  */
 
-import type { TurnCommitted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Turn } from "./fold.ts";
 
 const duplicateMark = "duplicate_";
@@ -29,24 +28,9 @@ export function callIdsOfTurn(
   });
 }
 
-/** The ids of a run's calls up to a turn, by that turn; they move on with the run. */
-const takenByLastTurn = new WeakMap<TurnCommitted, Set<string>>();
-
-/** The ids of all calls of a run; what it costs does not depend on how many they are. */
+/** The ids of all calls of a run. */
 export function takenCallIds(turns: readonly Turn[]): ReadonlySet<string> {
-  const last = turns.at(-1);
-  if (last === undefined) return new Set();
-  const before = turns.at(-2);
-  const moved = before && takenByLastTurn.get(before.committed);
-  const taken = takenByLastTurn.get(last.committed) ?? moved ?? new Set(turns.flatMap(idsOfTurn));
-  for (const id of idsOfTurn(last)) taken.add(id);
-  if (before !== undefined) takenByLastTurn.delete(before.committed);
-  takenByLastTurn.set(last.committed, taken);
-  return taken;
-}
-
-function idsOfTurn({ calls }: Turn): string[] {
-  return calls.map(({ callId }) => callId);
+  return new Set(turns.flatMap(({ calls }) => calls.map(({ callId }) => callId)));
 }
 
 export function isDuplicateCallId(callId: string): boolean {

@@ -9,7 +9,7 @@ import { textContent } from "#runtime/content/text.ts";
 import type { Turn } from "../../log/state/fold.ts";
 import { noResults } from "../../log/state/results.ts";
 import { itemsFromTurns } from "../../log/state/view.ts";
-import { promptFromItems, promptFromTurns } from "./prompt.ts";
+import { promptFromItems } from "./prompt.ts";
 
 function message(role: Role, text: string): Item {
   return create(ItemSchema, { item: { case: "message", value: { role, content: textContent(text) } } });
@@ -158,15 +158,15 @@ describe("a prompt", () => {
     );
   });
 
-  test("is the same when it is made turn by turn, and a turn is put into words once", () => {
+  test("grows at its end from turn to turn, so that providers find its beginning in their caches", () => {
     const ofTurns = fc.array(fc.record({ text: fc.string(), calls: fc.integer({ min: 1, max: 3 }) }), { maxLength: 5 });
     fc.assert(
       fc.property(ofTurns, (spoken) => {
         const turns = spoken.map(({ text, calls }, index) => turnOf(index, text, calls));
         const input = [message(Role.USER, "hello")];
         const whole = promptFromItems("", [...input, ...itemsFromTurns(turns)]);
-        expect([...promptFromItems("", input), ...promptFromTurns(turns)]).toEqual(whole);
-        expect(promptFromTurns(turns)[0]).toBe(promptFromTurns(turns)[0]);
+        const before = promptFromItems("", [...input, ...itemsFromTurns(turns.slice(0, -1))]);
+        expect(whole.slice(0, before.length)).toEqual(before);
       }),
     );
   });

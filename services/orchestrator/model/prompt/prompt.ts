@@ -14,8 +14,6 @@ import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/prov
 import { type FunctionCallOutput, type Item, type Message, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import type { Turn } from "../../log/state/fold.ts";
-import { itemsFromTurns } from "../../log/state/view.ts";
 import {
   type AssistantPart,
   assistantPartFromItem,
@@ -104,37 +102,6 @@ function unusedId(callId: string, used: Set<string>): string {
   for (let number = 2; used.has(id); number += 1) id = `${fitting.slice(0, 58)}-${number}`;
   used.add(id);
   return id;
-}
-
-interface Said {
-  readonly first: Turn | undefined;
-  readonly count: number;
-  readonly messages: LanguageModelV4Message[];
-}
-
-/** What was said up to a turn, by that turn; it moves on with the run. */
-const saidByLastTurn = new WeakMap<Turn, Said>();
-
-/**
- * The same for turns whose calls have their results, of a run that goes on. Each turn is put into words once, and what it adds
- * does not depend on how many went before. What is given grows with the run's next turn: to be copied at once.
- */
-export function promptFromTurns(turns: readonly Turn[]): readonly LanguageModelV4Message[] {
-  const last = turns.at(-1);
-  if (last === undefined) return [];
-  const said = saidBefore(turns, turns.length) ?? saidBefore(turns, turns.length - 1);
-  const messages = said?.messages ?? [];
-  for (const turn of turns.slice(said?.count ?? 0)) messages.push(...promptFromItems("", itemsFromTurns([turn])));
-  saidByLastTurn.set(last, { first: turns[0], count: turns.length, messages });
-  return messages;
-}
-
-function saidBefore(turns: readonly Turn[], count: number): Said | undefined {
-  const last = turns[count - 1];
-  const said = last && saidByLastTurn.get(last);
-  if (last === undefined || said?.count !== count || said.first !== turns[0]) return undefined;
-  saidByLastTurn.delete(last); // its messages are about to be another turn's
-  return said;
 }
 
 /** prompt-5; files stand where they stood. */
