@@ -32,12 +32,10 @@ export interface LiveUpdate {
 
 export interface LiveSubscription extends AsyncDisposable {
   /**
-   * The next update; undefined after a silence, and when updates may have been lost; `behind` when more came than is held for
-   * one that does not read. Rejects once the signal has aborted.
+   * The next update; undefined after a silence, when updates may have been lost, and when more came than is held for a
+   * watcher that does not read. Rejects once the signal has aborted.
    */
-  next(): Promise<LiveUpdate | "behind" | undefined>;
-  /** The stored events that came from that one on; undefined when they are to be read in the log. */
-  since(sequence: number): LiveUpdate[] | undefined;
+  next(): Promise<LiveUpdate | undefined>;
 }
 
 export interface LiveUpdates {
@@ -78,23 +76,21 @@ export async function* watchRun(
       ask();
     }
     const next = await subscription.next();
-    const came = next === "behind" ? subscription.since(view.nextSequence) : next && [next]; // watch-10
-    mustRead = came === undefined; // watch-3
-    for (const { update: response, position: storedAt, instance = "" } of came ?? []) {
-      const { update } = response;
-      if (update.case === "event") {
-        mustRead = update.value.sequence > view.nextSequence || storedAt === undefined; // watch-1
-        if (mustRead || storedAt === undefined) break;
-        for (const shown of view.event({ event: update.value, instance }, response)) yield shown;
-        position = Math.max(position, storedAt);
-        if (view.hasEnded) return; // watch-4
-        yield* view.draft(); // watch-6
-      } else if (includeDeltas && (update.case === "delta" || update.case === "replaced")) {
-        const step = view.live(update, response);
-        for (const shown of step.shown) yield shown;
-        if (step.isGap) ask();
-      }
+    mustRead = next === undefined; // watch-3, watch-10
+    if (next === undefined) continue;
+    const { update: response, position: storedAt, instance = "" } = next;
+    const { update } = response;
+    if (update.case === "event") {
+      mustRead = update.value.sequence > view.nextSequence || storedAt === undefined; // watch-1
+      if (mustRead || storedAt === undefined) continue;
+      for (const shown of view.event({ event: update.value, instance }, response)) yield shown;
+      position = Math.max(position, storedAt);
+      if (view.hasEnded) return; // watch-4
+      yield* view.draft(); // watch-6
+    } else if (includeDeltas && (update.case === "delta" || update.case === "replaced")) {
+      const step = view.live(update, response);
+      for (const shown of step.shown) yield shown;
+      if (step.isGap) ask();
     }
-    if (next === "behind" && !mustRead) ask();
   }
 }

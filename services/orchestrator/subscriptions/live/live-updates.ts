@@ -5,8 +5,6 @@
  *     on to all of them as the bytes that came.
  * live-2  A watcher joins, then asks the server whether the subscription stands, then reads the log: nothing falls in between.
  * live-3  Each watcher has a bounded buffer: a watcher that does not read costs the others nothing.
- * live-4  While a watcher is behind, the stored events that it missed are held once for all (512 KiB a run). It continues from them without
- *     reading the log. While all keep up, nothing is held.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
@@ -19,8 +17,7 @@ import { keepEncoded } from "#runtime/rpc/nats/frame/encoded.ts";
 import type { LiveUpdate, LiveUpdates } from "../../runs/watch/watch.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { instanceHeader, positionHeader } from "../streams/stream-run-log.ts";
-import { createRecentEvents, type RecentEvents } from "./recent-events.ts";
-import { type BufferedUpdate, openUpdateBuffer, type UpdateBuffer } from "./update-buffer.ts";
+import { openUpdateBuffer, type UpdateBuffer } from "./update-buffer.ts";
 
 /** A server that is away for longer is left to the client, which comes back. */
 const standsWithinMs = 15_000;
@@ -29,24 +26,21 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
   const feedsByRunId = new Map<string, Feed>();
 
   /** live-1 */
-  function join(runId: string, buffer: UpdateBuffer): Pick<Feed, "recent"> & { leave(): void } {
+  function join(runId: string, buffer: UpdateBuffer): () => void {
     const feed = feedsByRunId.get(runId) ?? openFeed(bus, runId);
     feedsByRunId.set(runId, feed);
     feed.buffers.add(buffer);
-    return {
-      recent: feed.recent,
-      leave() {
-        if (!feed.buffers.delete(buffer) || feed.buffers.size > 0) return;
-        feedsByRunId.delete(runId);
-        feed.close();
-      },
+    return () => {
+      if (!feed.buffers.delete(buffer) || feed.buffers.size > 0) return;
+      feedsByRunId.delete(runId);
+      feed.close();
     };
   }
 
   return {
     async subscribe(runId, signal) {
       const buffer = openUpdateBuffer();
-      const { recent, leave } = join(runId, buffer);
+      const leave = join(runId, buffer);
       const onAbort = () => buffer.end(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
       if (signal.aborted) onAbort();
@@ -62,51 +56,35 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
         await close();
         throw error;
       }
-      return { next: buffer.next, since: recent.since, [Symbol.asyncDispose]: close };
+      return { next: buffer.next, [Symbol.asyncDispose]: close };
     },
   };
 }
 
 interface Feed {
   readonly buffers: Set<UpdateBuffer>;
-  readonly recent: RecentEvents;
   close(): void;
 }
 
 function openFeed(bus: Bus, runId: string): Feed {
   const buffers = new Set<UpdateBuffer>();
-  const recent = createRecentEvents();
   const loseAll = () => {
-    recent.clear();
     for (const buffer of buffers) buffer.lose();
   };
   const subscription = listen(bus, runSubjects.live(runId), (message) => {
     const update = updateFromMessage(message);
     if (update === undefined) return loseAll(); // what cannot be read may be an event: the log has it
     const bufferedUpdate = { update, bytes: message.data.length };
-    let unread: readonly BufferedUpdate[] = [bufferedUpdate];
-    for (const buffer of buffers) {
-      const left = buffer.push(bufferedUpdate);
-      if (left !== undefined && left.length > unread.length) unread = left;
-    }
-    if (!isAnyBehind(buffers))
-      recent.clear(); // live-4
-    else recent.take(recent.isEmpty() ? unread : [bufferedUpdate]);
+    for (const buffer of buffers) buffer.push(bufferedUpdate);
   });
   const stopListening = bus.link.onReturn(loseAll);
   return {
     buffers,
-    recent,
     close() {
       stopListening();
       subscription.unsubscribe();
     },
   };
-}
-
-function isAnyBehind(buffers: Iterable<UpdateBuffer>): boolean {
-  for (const buffer of buffers) if (buffer.isBehind()) return true;
-  return false;
 }
 
 function updateFromMessage(message: Msg): LiveUpdate | undefined {

@@ -19,12 +19,12 @@ export type UpdateBuffer = ReturnType<typeof openUpdateBuffer>;
 export function openUpdateBuffer() {
   let waiting: BufferedUpdate[] = [];
   let waitingBytes = 0;
-  let loss: "behind" | "lost" | undefined;
+  let isLost = false;
   let hasHeard = false;
   let end: { reason: unknown } | undefined;
   let reader: (() => void) | undefined;
   const timer = setInterval(() => {
-    if (!hasHeard && waiting.length === 0) drop("lost");
+    if (!hasHeard && waiting.length === 0) lose();
     hasHeard = false;
   }, silenceMs);
 
@@ -33,20 +33,14 @@ export function openUpdateBuffer() {
     reader = undefined;
   }
 
-  async function next(): Promise<LiveUpdate | "behind" | undefined> {
-    while (end === undefined && waiting.length === 0 && loss === undefined) {
+  async function next(): Promise<LiveUpdate | undefined> {
+    while (end === undefined && waiting.length === 0 && !isLost) {
       await new Promise<void>((resolve) => {
         reader = resolve;
       });
     }
     if (end !== undefined) throw end.reason;
-    if (loss === undefined) return take();
-    const told = loss === "behind" ? loss : undefined;
-    loss = undefined;
-    return told;
-  }
-
-  function take(): LiveUpdate | undefined {
+    isLost = false; // nothing waits then
     const first = waiting.shift();
     waitingBytes -= first?.bytes ?? 0;
     return first?.update;
@@ -56,44 +50,34 @@ export function openUpdateBuffer() {
     return waiting.length === 0 || (waitingBytes + bytes <= maxWaitingBytes && waiting.length < maxWaiting);
   }
 
-  /**
-   * What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. Gives what the reader
-   * has not read when it falls behind by this arrival.
-   */
-  function push(bufferedUpdate: BufferedUpdate): readonly BufferedUpdate[] | undefined {
+  /** What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. */
+  function push(bufferedUpdate: BufferedUpdate): void {
     hasHeard = true;
-    if (loss !== undefined || end !== undefined) return undefined;
-    if (!hasRoom(bufferedUpdate)) return [...drop("behind"), bufferedUpdate];
+    if (isLost || end !== undefined) return;
+    if (!hasRoom(bufferedUpdate)) {
+      lose();
+      return;
+    }
     waiting.push(bufferedUpdate);
     waitingBytes += bufferedUpdate.bytes;
     announce();
-    return undefined;
   }
 
-  /** Gives what was not read. */
-  function clear(): BufferedUpdate[] {
-    const unread = waiting;
+  function clear(): void {
     waiting = [];
     waitingBytes = 0;
-    return unread;
   }
 
-  function drop(why: "behind" | "lost"): BufferedUpdate[] {
-    loss = why;
+  function lose(): void {
+    isLost = true;
+    clear();
     announce();
-    return clear();
   }
 
   return {
     next,
     push,
-    /** Whether it has fallen behind, and its reader does not know of it yet. */
-    isBehind() {
-      return loss === "behind";
-    },
-    lose(): void {
-      drop("lost");
-    },
+    lose,
     end(reason: unknown) {
       clearInterval(timer);
       end ??= { reason };
