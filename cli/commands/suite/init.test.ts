@@ -15,7 +15,10 @@ test.each([
   onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(process, "cwd").mockReturnValue(parent);
   let printed = "";
-  vi.spyOn(process.stdout, "write").mockImplementation((text) => (printed += text) !== "");
+  vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+    printed += text;
+    return true;
+  });
   const program = new Command();
   addInitCommand(program);
   await program.parseAsync(["init", name], { from: "user" });
