@@ -7,7 +7,7 @@ import {
 import type { Prompt } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { describedFrom } from "./described.ts";
-import type { AgentSources, SourceOfSession } from "./sources.ts";
+import { type AgentSources, refuseUnlisted } from "./sources.ts";
 
 /** Stands between a source and the name of its prompt, as in the names of tools. */
 const SEPARATOR = "__";
@@ -29,28 +29,20 @@ export function servePrompts(server: Server, sources: AgentSources): void {
   });
   server.setRequestHandler("completion/complete", async ({ params: { ref, argument, context } }) => {
     const of = ref.type === "ref/prompt" ? await promptOf(ref.name, sources) : await templateOf(ref.uri, sources);
-    const reference =
-      ref.type === "ref/prompt"
-        ? ({ case: "prompt", value: of.name } as const)
-        : ({ case: "uriTemplate", value: of.name } as const);
+    const reference = { case: ref.type === "ref/prompt" ? "prompt" : "uriTemplate", value: of.name } as const;
     const known = { argument: argument.name, value: argument.value, arguments: context?.arguments ?? {} };
     const { values, total, hasMore } = await content.complete({ source: of.source, reference, ...known }, options);
     return { completion: { values, hasMore, ...(total !== undefined && { total }) } };
   });
 }
 
-interface Found {
-  readonly source: SourceOfSession;
-  readonly name: string;
-}
-
 /** By the name that it is listed under, or its server's own, where no other server has one of that name. */
-async function promptOf(name: string, sources: AgentSources): Promise<Found> {
+async function promptOf(name: string, sources: AgentSources) {
   const lists = await sources.prompts();
   const all = lists.flatMap(({ source, items }) => items.map((prompt) => ({ source, prompt })));
   const found = all.find(({ source, prompt }) => nameOf(source.source, prompt) === name) ?? sole(all, name);
   if (found) return { source: found.source, name: found.prompt.name };
-  throw new ProtocolError(JSON_RPC.invalidParams, `there is no prompt ${JSON.stringify(name.slice(0, 128))}`);
+  return refuseUnlisted(lists, noSuch("prompt", name));
 }
 
 function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T | undefined {
@@ -58,11 +50,15 @@ function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T 
   return named.length === 1 ? named[0] : undefined;
 }
 
-async function templateOf(uri: string, sources: AgentSources): Promise<Found> {
+async function templateOf(uri: string, sources: AgentSources) {
   const lists = await sources.templates();
   const owner = lists.find(({ items }) => items.some(({ uriTemplate }) => uriTemplate === uri));
   if (owner) return { source: owner.source, name: uri };
-  throw new ProtocolError(JSON_RPC.invalidParams, `there is no template ${JSON.stringify(uri.slice(0, 128))}`);
+  return refuseUnlisted(lists, noSuch("template", uri));
+}
+
+function noSuch(kind: string, name: string): ProtocolError {
+  return new ProtocolError(JSON_RPC.invalidParams, `there is no ${kind} ${JSON.stringify(name.slice(0, 128))}`);
 }
 
 function nameOf(source: string, { name }: Prompt): string {

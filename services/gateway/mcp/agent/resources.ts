@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { describedFrom } from "./described.ts";
-import type { AgentSources, SourceOfSession } from "./sources.ts";
+import { type AgentSources, refuseUnlisted, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
 import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
 
@@ -29,9 +29,9 @@ export function serveResources(server: Server, sources: AgentSources, results: S
   server.setRequestHandler("resources/read", async ({ params: { uri } }): Promise<ReadResourceResult> => {
     const reference = referenceFromUri(uri);
     if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
-    const source = (await sourceOf(uri, sources)) ?? notFound(uri);
+    const source = await sourceOf(uri, sources, refuseUnlisted);
     const { contents, ttl } = await sources.content.readResource({ source, uri }, sources.options);
-    const kept = ttl && sources.ttlOf([{ items: contents, ttlMs: durationMs(ttl) }], Number.POSITIVE_INFINITY);
+    const kept = ttl && sources.ttlOf([{ ttlMs: durationMs(ttl) }], Number.POSITIVE_INFINITY);
     return { contents: contents.map(contentsFrom), ...kept };
   });
 }
@@ -40,7 +40,7 @@ export function serveResources(server: Server, sources: AgentSources, results: S
 export function serveSubscriptions(server: Server, sources: AgentSources): void {
   const { content, options } = sources;
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
-    const source = (await sourceOf(uri, sources)) ?? notFound(uri);
+    const source = await sourceOf(uri, sources, refuseUnlisted);
     await content.subscribeResource({ source, uri }, options);
     return {};
   });
@@ -54,24 +54,26 @@ export function serveSubscriptions(server: Server, sources: AgentSources): void 
 export async function watchedFrom(uris: readonly string[], sources: AgentSources) {
   const found = await Promise.all(
     uris.map(async (uri) => {
-      const owner = await sourceOf(uri, sources);
+      const owner = await sourceOf(uri, sources, () => undefined);
       return owner === undefined ? [] : [{ source: owner.source, uri }];
     }),
   );
   return found.flat();
 }
 
-function notFound(uri: string): never {
-  throw new ResourceNotFoundError(uri);
-}
-
-async function sourceOf(uri: string, sources: AgentSources): Promise<SourceOfSession | undefined> {
+async function sourceOf<T>(
+  uri: string,
+  sources: AgentSources,
+  unlisted: (lists: Parameters<typeof refuseUnlisted>[0], absent: Error) => T,
+): Promise<SourceOfSession | T> {
   const lists = await sources.resources();
   const owner = lists.find(({ items }) => items.some((one) => one.uri === uri));
   if (owner) return owner.source;
   const patterns = await sources.templates();
   const budget = { steps: MAX_STEPS };
-  return patterns.find(({ items }) => items.some(({ uriTemplate }) => fitsTemplate(uriTemplate, uri, budget)))?.source;
+  const fits = ({ uriTemplate }: ResourceTemplate) => fitsTemplate(uriTemplate, uri, budget);
+  const found = patterns.find(({ items }) => items.some(fits));
+  return found?.source ?? unlisted([...lists, ...patterns], new ResourceNotFoundError(uri));
 }
 
 /** The first server, by name, has an address that two of them list. */

@@ -1,25 +1,23 @@
-import type { Duration } from "@bufbuild/protobuf/wkt";
-import { durationMs } from "@bufbuild/protobuf/wkt";
-import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
+import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
+import type { CallOptions, Client } from "@connectrpc/connect";
 import type { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { scopeOfSession, type Tools } from "./tool-list.ts";
 
-const REFUSALS: ReadonlySet<Code> = new Set([
-  Code.FailedPrecondition,
-  Code.InvalidArgument,
-  Code.NotFound,
-  Code.PermissionDenied,
-  Code.Unimplemented,
-]);
+const REFUSALS = /^(failed_precondition|invalid_argument|not_found|permission_denied|unimplemented)$/;
 
 export type Content = Client<typeof McpContentService>;
 
 /** What a server answered, and for how long it may be kept; absent where it does not say. */
-export interface Kept<T> {
+interface Listed<T> {
+  readonly source: SourceOfSession;
   readonly items: readonly T[];
   readonly ttlMs?: number | undefined;
+  /** Whether it did not answer, and may have something. */
+  readonly isAway?: boolean;
 }
 
 export interface SourceOfSession {
@@ -42,23 +40,22 @@ export type AgentSources = ReturnType<typeof createAgentSources>;
 export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOptions) {
   const { content, options, sessionId } = asking;
   /** Who refuses has nothing of the kind; who did not answer may do so at once, which is nothing to keep. */
-  const nothing = (error: unknown) => ({
-    items: [],
-    ttlMs: REFUSALS.has(ConnectError.from(error).code) ? undefined : 0,
-  });
+  const nothing = (error: unknown) =>
+    REFUSALS.test(failureFromConnectError(error).code) ? { items: [] } : { items: [], ttlMs: 0, isAway: true };
 
   /** All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
   async function each<P extends Page, T>(
-    readPage: (asked: AskedPage, options: CallOptions) => Promise<P>,
+    readPage: (asked: { source: SourceOfSession; pageSize: number; pageToken: string }, by: CallOptions) => Promise<P>,
     itemsOf: (page: P) => readonly T[],
-  ): Promise<(Kept<T> & { readonly source: SourceOfSession })[]> {
+  ): Promise<Listed<T>[]> {
     const id = await sessionId();
     const { sources } = await tools.listTools({ scope: scopeOfSession(id), pageSize: 1 }, options);
     const answered = sources
       .filter(({ available }) => available)
       .map(async ({ source: name }) => {
         const source = { sessionId: id, source: name };
-        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }, options));
+        const bounded = { ...options, timeoutMs: MAX_LIST_MS };
+        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }, bounded));
         return { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
       });
     return Promise.all(answered);
@@ -70,9 +67,20 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
     resources: () => each(content.listResources, ({ resources }) => resources),
     templates: () => each(content.listResourceTemplates, ({ resourceTemplates }) => resourceTemplates),
     /** The strictest of what servers say, for a client that is told of it. */
-    ttlOf: (found: readonly Kept<unknown>[], mostMs = LIST_TTL_MS): { ttlMs?: number } =>
+    ttlOf: (found: readonly Pick<Listed<unknown>, "ttlMs">[], mostMs = LIST_TTL_MS): { ttlMs?: number } =>
       tellsTtl ? { ttlMs: Math.min(mostMs, ...found.flatMap(({ ttlMs }) => ttlMs ?? [])) } : {},
   };
+}
+
+/** A server that hangs holds up what is asked of the others for so long. */
+const MAX_LIST_MS = 10_000;
+
+/** What none of the lists has. It may be of a source that is away. */
+export function refuseUnlisted(lists: readonly Listed<unknown>[], absent: Error): never {
+  const away = lists.find(({ isAway }) => isAway)?.source.source;
+  if (away === undefined) throw absent;
+  const text = `${absent.message}; ${away}, which may have it, does not say what it has at the moment`;
+  return refuse("unavailable", text, { reason: "MCP_SERVER_UNAVAILABLE", metadata: { server: away } });
 }
 
 /** How long a client may keep a list, unless a server behind it says less. */
@@ -85,15 +93,9 @@ export function ttlOfTools({ sources }: Pick<ListToolsResponse, "sources">): { t
 }
 
 /** A source's list is kept as long as the strictest of its pages. */
-function keptFrom<P extends Page, T>(pages: readonly P[], itemsOf: (page: P) => readonly T[]): Kept<T> {
+function keptFrom<P extends Page, T>(pages: readonly P[], itemsOf: (page: P) => readonly T[]) {
   const ttls = pages.flatMap(({ ttl }) => (ttl === undefined ? [] : [durationMs(ttl)]));
   return { items: pages.flatMap(itemsOf), ttlMs: ttls.length === 0 ? undefined : Math.min(...ttls) };
-}
-
-interface AskedPage {
-  readonly source: SourceOfSession;
-  readonly pageSize: number;
-  readonly pageToken: string;
 }
 
 interface Page {

@@ -1,0 +1,64 @@
+// A server that does not say what it has holds up nobody for long, and what it may have is not told as absent.
+
+import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { afterEach, expect, it, vi } from "vitest";
+import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
+import { openTestDoor, postMessage } from "../http/testing/door.ts";
+import { createAgentSources } from "./sources.ts";
+
+const URI = "files://one";
+const tools = { listTools: () => ({ sources: ["files", "silent"].map((source) => ({ source, available: true })) }) };
+
+afterEach(() => void vi.useRealTimers());
+
+it("DOOR-1 a server that hangs holds up the lists of the others for a moment", async () => {
+  const transport = createRouterTransport((router) =>
+    router.service(ToolService, tools).service(McpContentService, {
+      listResources: ({ source }) =>
+        source?.source === "files" ? { resources: [{ uri: URI, name: "one" }] } : new Promise(() => {}),
+    }),
+  );
+  const sources = createAgentSources({
+    tools: createClient(ToolService, transport),
+    content: createClient(McpContentService, transport),
+    options: {},
+    sessionId: async () => "s1",
+    tellsTtl: true,
+  });
+  vi.useFakeTimers();
+  const told = vi.fn();
+  void sources.resources().then(told);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(told).toHaveBeenCalledOnce();
+  const [found] = told.mock.calls[0]!;
+  expect(found.map(({ items }: { items: { uri: string }[] }) => items.map(({ uri }) => uri))).toEqual([[URI], []]);
+  expect(sources.ttlOf(found), "a list with a gap is nothing to keep").toEqual({ ttlMs: 0 });
+});
+
+it.each([
+  ["resources/read", { uri: "silent://one" }],
+  ["resources/subscribe", { uri: "silent://one" }],
+  ["prompts/get", { name: "silent__one" }],
+  ["completion/complete", { ref: { type: "ref/prompt", name: "silent__one" }, argument: { name: "a", value: "b" } }],
+  ["completion/complete", { ref: { type: "ref/resource", uri: "silent://{a}" }, argument: { name: "a", value: "b" } }],
+])("DOOR-1 %s of what a server may have that is away is told as unavailable", async (method, params) => {
+  const away = () => refuse("unavailable", "the connection broke", { reason: "MCP_SERVER_UNAVAILABLE" });
+  const ofFiles =
+    <T>(list: T) =>
+    ({ source }: { source?: { source: string } | undefined }) =>
+      source?.source === "files" ? list : away();
+  await using door = await openTestDoor({
+    tools,
+    content: {
+      listResources: ofFiles({ resources: [{ uri: URI, name: "one" }] }),
+      listResourceTemplates: ofFiles({ resourceTemplates: [] }),
+      listPrompts: ofFiles({ prompts: [] }),
+    },
+  });
+  const answer = await postMessage(door.url, { jsonrpc: "2.0", id: 1, method, params });
+  expect(await answer.json()).toMatchObject({
+    error: { message: expect.stringContaining("silent"), data: { reason: "MCP_SERVER_UNAVAILABLE" } },
+  });
+});
