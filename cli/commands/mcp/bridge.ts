@@ -1,5 +1,6 @@
 import {
   isJSONRPCRequest,
+  isSpecType,
   type JSONRPCMessage,
   type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
@@ -8,12 +9,13 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 
 /*
  * Passes the messages of an MCP client on stdin and stdout to the gateway and back, as they are, whatever revision they are of:
  *
- * bridge-1  Each request is answered: what cannot be sent, or is never answered, with an error that says why.
+ * bridge-1  Each request is answered: what cannot be sent, or is never answered, with an error that says why. So is what is no message.
  * bridge-2  A gateway that is away for a while is waited for; nothing is sent twice that may have arrived.
  * bridge-3  In 2026-07-28 a client cancels over HTTP by leaving; on stdin it says so, as before.
  * bridge-4  What a client writes behind `initialize` waits for its answer, which names the session. A client that closes stdin is still
@@ -23,16 +25,18 @@ import { retryWhile } from "#runtime/time/retry/retry.ts";
 const PATIENCE_MS = 15_000;
 
 export interface Bridge {
+  /** Takes a line of the client: a message, or several in a list, as 2025-03-26 has them. */
+  take(line: string): void;
   /** Resolves when no request waits for its answer. */
   idle(): Promise<void>;
 }
 
-export function connect(near: Transport, far: StreamableHTTPClientTransport): Bridge {
+export function connect(near: Pick<Transport, "send">, far: StreamableHTTPClientTransport): Bridge {
   const leaving = new Map<RequestId, AbortController>();
   const waiting = new Map<RequestId, PromiseWithResolvers<void>>();
   let handshake: RequestId | undefined;
 
-  near.onmessage = (message) => {
+  const pass = (message: JSONRPCMessage) => {
     const canceled = canceledBy(message);
     const left = canceled === undefined ? undefined : leaving.get(canceled);
     end(canceled);
@@ -81,10 +85,34 @@ export function connect(near: Transport, far: StreamableHTTPClientTransport): Br
   const tell = (message: JSONRPCMessage) => near.send(message).catch(() => {}); // the client has left
 
   return {
+    take(line) {
+      if (line.trim() === "") return;
+      for (const message of messagesIn(line)) {
+        if (isSpecType.JSONRPCMessage(message)) pass(message);
+        else void tell(message === undefined ? NO_JSON : noMessage(message));
+      }
+    },
     async idle() {
       while (waiting.size > 0) await Promise.all([...waiting.values()].map(({ promise }) => promise));
     },
   };
+}
+
+function messagesIn(line: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(line);
+    return Array.isArray(value) && value.length > 0 ? value : [value];
+  } catch {
+    return [undefined];
+  }
+}
+
+const NO_JSON: JSONRPCMessage = { jsonrpc: "2.0", error: { code: -32_700, message: "the line is not JSON" } };
+
+function noMessage(value: unknown): JSONRPCMessage {
+  const { id } = fieldsOf(value);
+  const named = (typeof id === "string" || typeof id === "number") && { id };
+  return { jsonrpc: "2.0", ...named, error: { code: -32_600, message: "it is no message of JSON-RPC 2.0" } };
 }
 
 function isModern({ params }: JSONRPCRequest): boolean {

@@ -5,11 +5,12 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Command } from "commander";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { type GlobalOptions, globalOptionsOf, openConnection } from "../../connection.ts";
 import { printNote } from "../../printing/terminal.ts";
 import { openInterruption } from "../../requests/interruption.ts";
-import { connect } from "./bridge.ts";
+import { type Bridge, connect } from "./bridge.ts";
 
 /** As often as a call outlives its stream, within the minutes that a gateway may take to come back. */
 const reconnectionOptions = {
@@ -30,7 +31,7 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   const global = globalOptionsOf(command);
   const { url, apiKey } = global;
   using interruption = openInterruption();
-  const near = new StdioServerTransport(process.stdin.pipe(new PassThrough(), { end: false })); // its end would close both ways
+  const near = new StdioServerTransport(new PassThrough()); // writes: it would close both ways with stdin, and at 10 MiB
   const far = new StreamableHTTPClientTransport(new URL(`/mcp/${encodeURIComponent(agent)}`, url), {
     requestInit: { headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` } },
     reconnectionOptions,
@@ -40,7 +41,7 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   await far.start();
   await near.start();
   const left = once(interruption.signal, "abort");
-  const closed = Promise.race([once(process.stdin, "close"), once(process.stdin, "end")]);
+  const closed = takeLines(bridge);
   const checked = missingAgent(agent, global);
   // A client is told by the answer to its first request; a person at a terminal makes none.
   const isLeft = checked.then((fault) => (fault && process.stdin.isTTY ? fault : new Promise(() => {})));
@@ -50,6 +51,10 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   await near.close();
   const fault = await checked;
   if (fault !== undefined) throw fault;
+}
+
+async function takeLines(bridge: Bridge): Promise<void> {
+  for await (const line of readLines(process.stdin)) bridge.take(line);
 }
 
 /** The gateway's word that there is no such agent. One that is away, or says anything else, is asked again by the client's requests. */
