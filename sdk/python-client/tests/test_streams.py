@@ -1,10 +1,12 @@
 """Streams that are left, and those whose connection is cut."""
 
+import queue
 import threading
 import unittest
 
 from suite import Cable, Suite
 from toolbus import Tool, ToolbusError
+from toolbus.streams import KeptStream
 
 
 class Streams(unittest.TestCase):
@@ -30,6 +32,14 @@ class Streams(unittest.TestCase):
             watch = suite.toolbus().watch({"stock_level": lambda: 7}, on_notice=refuse)
             with self.assertRaisesRegex(ValueError, "there is no such tool"):
                 watch.wait()
+            self.assertTrue(suite.left.wait(5), "no call comes to who does not listen")
+
+    def test_a_watch_can_be_closed_by_what_it_calls(self) -> None:
+        with Suite() as suite:
+            opened: queue.Queue[KeptStream] = queue.Queue()
+            watch = suite.toolbus().watch({"stock_level": lambda: 7}, on_notice=lambda _: opened.get().close())
+            opened.put(watch)
+            watch.wait()
             self.assertTrue(suite.left.wait(5), "no call comes to who does not listen")
 
     def test_a_run_is_read_on_when_the_cable_was_cut(self) -> None:

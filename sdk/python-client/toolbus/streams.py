@@ -37,7 +37,8 @@ class KeptStream:
         self._closing = True
         if self._call is not None:
             self._call.cancel()
-        self._thread.join()
+        if threading.current_thread() is not self._thread:  # what it calls may close it
+            self._thread.join()
 
     def when_standing(self) -> None:
         """Raises what ended it before."""
