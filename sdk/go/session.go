@@ -17,13 +17,10 @@ import (
 
 // Session is a conversation with an agent, which goes on from run to run.
 type Session struct {
-	ID     string
-	Agent  string
-	client *Client
-
-	mutex sync.Mutex
-	// offered is all that this program has offered: each of its streams gets requests for all of it.
-	offered map[string]Function
+	ID       string
+	Agent    string
+	client   *Client
+	requests *requests
 }
 
 // OpenSession opens one of that id, or of one that nobody else has where it is empty. One which this key has opened before is taken up again.
@@ -35,7 +32,9 @@ func (c *Client) OpenSession(ctx context.Context, agent, id string) (*Session, e
 	if err != nil {
 		return nil, err
 	}
-	return &Session{ID: id, Agent: agent, client: c, offered: map[string]Function{}}, nil
+	return &Session{ID: id, Agent: agent, client: c, requests: &requests{
+		client: c, sessionID: id, offered: map[string]Function{}, running: map[string]context.CancelFunc{},
+	}}, nil
 }
 
 // Run starts a run in the session.
@@ -67,20 +66,19 @@ func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*A
 			Name: tool.Name, Description: tool.Description, InputSchemaJson: string(tool.InputSchema),
 		})
 	}
-	s.mutex.Lock()
-	maps.Copy(s.offered, byName(tools))
-	s.mutex.Unlock()
+	s.requests.mutex.Lock()
+	maps.Copy(s.requests.offered, byName(tools))
+	s.requests.mutex.Unlock()
 	declaring := &callerv1.DeclareToolsRequest{SessionId: s.ID, Declaration: declaration}
 	declared, err := send(ctx, s.client.patience, s.client.callers.DeclareTools, declaring)
 	if err != nil {
 		return nil, err
 	}
-	requests := &requests{session: s, running: map[string]context.CancelFunc{}}
 	watching := &callerv1.WatchCallerRequest{SessionId: s.ID, StreamId: randomName(), ReconnectGrace: durationpb.New(reconnectGrace)}
 	open := func(ctx context.Context) iter.Seq2[*callerv1.WatchCallerResponse, error] {
 		return watched(ctx, s.client.callers.WatchCaller, watching)
 	}
-	stream := keepStream(ctx, open, requests.take)
+	stream := keepStream(ctx, open, s.requests.take)
 	stream.endsWellBy = "SESSION_CLOSED"
 	if err := stream.whenStanding(ctx); err != nil {
 		return nil, err
@@ -88,19 +86,23 @@ func (s *Session) Offer(ctx context.Context, callerID string, tools ...Tool) (*A
 	return &Attachment{Stream: stream, Names: declared.GetNames()}, nil
 }
 
-func (s *Session) function(name string) Function {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.offered[name]
+func (r *requests) function(name string) Function {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.offered[name]
 }
 
 // maxOver is more requests than are answered while one that was sent again is on its way.
 const maxOver = 1_000
 
-// requests are those to this program in a session.
+// requests are those to this program in a session: each of its streams gets those for all that was offered, and those that another one
+// was executing.
 type requests struct {
-	session *Session
+	client    *Client
+	sessionID string
+
 	mutex   sync.Mutex
+	offered map[string]Function
 	running map[string]context.CancelFunc
 	over    []string // the last maxOver
 }
@@ -137,16 +139,15 @@ func (r *requests) execute(ctx context.Context, request *callerv1.CallerToolRequ
 			r.over = slices.Delete(r.over, 0, 1)
 		}
 	}()
-	client := r.session.client
-	answered := outcomeOf(ctx, r.session.function(request.GetTool()), request.GetArgumentsJson())
+	answered := outcomeOf(ctx, r.function(request.GetTool()), request.GetArgumentsJson())
 	_ = answered.answer(func(result outcome, submissionID string) error { // nobody was told: the request ends in its time
-		answer := &callerv1.RespondRequest{SessionId: r.session.ID, RequestId: request.GetRequestId(), SubmissionId: submissionID}
+		answer := &callerv1.RespondRequest{SessionId: r.sessionID, RequestId: request.GetRequestId(), SubmissionId: submissionID}
 		if result.fault != "" {
 			answer.Outcome = &callerv1.RespondRequest_Error{Error: result.fault}
 		} else {
 			answer.Outcome = &callerv1.RespondRequest_ResultJson{ResultJson: result.resultJSON}
 		}
-		_, err := send(ctx, client.patience, client.callers.Respond, answer)
+		_, err := send(ctx, r.client.patience, r.client.callers.Respond, answer)
 		return err
 	})
 }

@@ -72,6 +72,30 @@ class Functions(unittest.TestCase):
             requests.put(caller_pb2.CallerToolRequest(request_id="r", tool="find"))
             self.assertEqual(suite.responses.get(timeout=10).result_json, '"find"')
 
+    def test_a_request_that_another_stream_takes_over_while_it_is_executed_is_not_executed_again(self) -> None:
+        begun: queue.Queue[int] = queue.Queue()
+        ending = threading.Event()
+
+        def greet() -> None:
+            begun.put(1)
+            ending.wait(10)
+
+        with Suite() as suite:
+            requests = suite.requests = queue.Queue()
+            session = suite.toolbus(patience_s=1.0).open_session("clerk")
+            first = session.offer("desk", [Tool("greet", "", None, greet)])
+            requests.put(caller_pb2.CallerToolRequest(request_id="r", tool="greet"))
+            begun.get(timeout=10)
+            requests = suite.requests
+            session.offer("desk", [Tool("greet", "", None, greet), Tool("find", "", None, lambda: "find")])
+            first.close()
+            requests.put(caller_pb2.CallerToolRequest(request_id="r", tool="greet"))
+            requests.put(caller_pb2.CallerToolRequest(request_id="s", tool="find"))
+            self.assertEqual(suite.responses.get(timeout=10).request_id, "s")
+            ending.set()
+            self.assertEqual(suite.responses.get(timeout=10).request_id, "r")
+            self.assertTrue(begun.empty(), "it was executed once")
+
     def test_however_many_functions_wait_for_each_other_all_are_called(self) -> None:
         with Suite() as suite:
             suite.calls = 100

@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -21,6 +21,18 @@ from toolbus.tools import Tool, answer_call, in_thread, outcome_of, schema_json
 MAX_OVER = 1_000
 
 
+class _Requests:
+    """What this program has offered in a session, and the requests that it executes and has executed.
+
+    Each of its streams gets requests for all of it, and those that another one was executing."""
+
+    def __init__(self) -> None:
+        self.offered: dict[str, Tool] = {}
+        self.running: set[str] = set()
+        self.over: deque[str] = deque(maxlen=MAX_OVER)
+        self.lock = threading.Lock()
+
+
 class Attachment(KeptStream):
     """Tools of this program in a session, offered until it is closed. `names` are those that the agent sees."""
 
@@ -35,7 +47,7 @@ class Session:
         self.agent = agent
         self._connection = connection
         self._stub = session_service_pb2_grpc.SessionServiceStub(connection.channel)
-        self._offered: dict[str, Tool] = {}
+        self._requests = _Requests()
 
     def run(self, words: str, **options: Any) -> Run:
         return start_run(self._connection, words, session_id=self.id, **options)
@@ -44,8 +56,8 @@ class Session:
         """The agent sees them as `<caller_id>_<name>`, in place of those that were offered before.
 
         Requests wait `grace_s` for this program when its connection breaks."""
-        self._offered.update({one.name: one for one in tools})
-        return _attach(self._connection, self.id, caller_id, tools, self._offered, grace_s)
+        self._requests.offered.update({one.name: one for one in tools})
+        return _attach(self._connection, self.id, caller_id, tools, self._requests, grace_s)
 
     def close(self) -> None:
         self._connection.send(self._stub.CloseSession, sessions.CloseSessionRequest(session_id=self.id))
@@ -70,10 +82,9 @@ def _attach(
     session_id: str,
     caller_id: str,
     tools: Sequence[Tool],
-    offered: Mapping[str, Tool],
+    requests: _Requests,
     grace_s: int,
 ) -> Attachment:
-    """`offered` is all that this program has offered in the session: each of its streams gets requests for all of it."""
     stub = caller_service_pb2_grpc.CallerServiceStub(connection.channel)
     declared = [
         caller_pb2.CallerTool(name=one.name, description=one.description, input_schema_json=schema_json(one))
@@ -82,15 +93,12 @@ def _attach(
     declaration = caller_pb2.CallerDeclaration(caller_id=caller_id, tools=declared)
     declaring = callers.DeclareToolsRequest(session_id=session_id, declaration=declaration)
     names = list(connection.send(stub.DeclareTools, declaring).names)
-    running: set[str] = set()
-    over: deque[str] = deque(maxlen=MAX_OVER)
-    lock = threading.Lock()
     watching = callers.WatchCallerRequest(
         session_id=session_id, stream_id=random_name(), reconnect_grace=Duration(seconds=grace_s)
     )
 
     def execute(request: caller_pb2.CallerToolRequest) -> None:
-        given = offered.get(request.tool)
+        given = requests.offered.get(request.tool)
         outcome = outcome_of(given.run if given is not None else None, request.arguments_json)
 
         def submit(answer: dict[str, str]) -> object:
@@ -102,9 +110,9 @@ def _attach(
         except ToolbusError:
             pass  # nobody was told: the request ends in its time, and is not executed again
         finally:
-            with lock:
-                running.discard(request.request_id)
-                over.append(request.request_id)
+            with requests.lock:
+                requests.running.discard(request.request_id)
+                requests.over.append(request.request_id)
 
     def take(message: callers.WatchCallerResponse) -> None:
         kind = message.WhichOneof("event")
@@ -112,10 +120,11 @@ def _attach(
             stream.standing.set()
         elif kind == "request":
             # sent again when the stream broke before its answer was there, and may come when it is
-            with lock:
-                is_new = message.request.request_id not in running and message.request.request_id not in over
+            with requests.lock:
+                request_id = message.request.request_id
+                is_new = request_id not in requests.running and request_id not in requests.over
                 if is_new:
-                    running.add(message.request.request_id)
+                    requests.running.add(request_id)
             if is_new:
                 in_thread(execute, message.request)
 

@@ -76,6 +76,48 @@ test("DOOR-5 tools that are offered later are executed, whichever stream of the 
   await expect.poll(() => outcomes).toEqual(['"greet"', '"find"']);
 });
 
+test("CTR-3 a request that another stream of the program takes over while it is executed is not executed again", async () => {
+  const answered = Promise.withResolvers<string>();
+  const [moving, moved] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let streams = 0;
+  const transport = createRouterTransport(({ service }) => {
+    service(SessionService, { createSession: () => ({}) });
+    service(CallerService, {
+      declareTools: () => ({}),
+      respond({ requestId }) {
+        answered.resolve(requestId);
+        return {};
+      },
+      async *watchCaller() {
+        const isFirst = ++streams === 1;
+        yield { event: { case: "attached", value: {} } };
+        if (!isFirst) await moving.promise;
+        yield requestOf("greet");
+        if (!isFirst) moved.resolve();
+        await new Promise(() => {});
+      },
+    });
+  });
+  const session = await openSession(openConnection({ transport, patienceMs: 0 }), "clerk");
+  const [begun, ending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let executions = 0;
+  const run = async () => {
+    executions += 1;
+    begun.resolve();
+    await ending.promise;
+  };
+  const tool = { name: "greet", description: "", run };
+  const first = await session.offer("desk", [tool]);
+  await begun.promise;
+  await using _second = await session.offer("desk", [tool]);
+  await first.close();
+  moving.resolve();
+  await moved.promise;
+  ending.resolve();
+  expect(await answered.promise).toBe("greet");
+  expect(executions).toBe(1);
+});
+
 function requestOf(tool: string) {
   return { event: { case: "request" as const, value: { requestId: tool, tool, argumentsJson: "{}" } } };
 }

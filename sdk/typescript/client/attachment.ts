@@ -11,8 +11,8 @@ export interface AttachOptions {
   /** Stands before the names of the tools, as the agent sees them: `<callerId>_<name>`. */
   readonly callerId: string;
   readonly tools: readonly Tool[];
-  /** What this program has offered in the session: each of its streams gets requests for all of it. */
-  readonly offered?: Map<string, Tool>;
+  /** Of the session: each stream of this program gets requests for all that it offers, and those that another one was executing. */
+  readonly requests?: ReturnType<typeof createRequests>;
   /** How long requests wait for this program when its connection breaks, in ms; 10,000 unless given. */
   readonly graceMs?: number | undefined;
 }
@@ -26,9 +26,17 @@ export interface Attachment extends KeptStream {
 /** More requests than are answered while one that was sent again is on its way. */
 const MAX_OVER = 1_000;
 
+/** What this program has offered in a session, and the requests that it executes and has executed. */
+export const createRequests = () => ({
+  offered: new Map<string, Tool>(),
+  running: new Map<string, AbortController>(),
+  over: new BoundedMap<string, true>(MAX_OVER),
+});
+
 /** Offers the tools, and executes the agent's requests, each once however often the connection breaks. */
 export async function attach(connection: Connection, options: AttachOptions): Promise<Attachment> {
-  const { sessionId, callerId, tools, offered = new Map(), graceMs = 10_000 } = options;
+  const { sessionId, callerId, tools, requests = createRequests(), graceMs = 10_000 } = options;
+  const { offered, running, over } = requests;
   const callers = connection.client(CallerService);
   const declared = tools.map(({ name, description, input }) => ({
     name,
@@ -39,8 +47,6 @@ export async function attach(connection: Connection, options: AttachOptions): Pr
   const { names } = await connection.repeat(() =>
     callers.declareTools({ sessionId, declaration: { callerId, tools: declared } }),
   );
-  const running = new Map<string, AbortController>();
-  const over = new BoundedMap<string, true>(MAX_OVER);
   const streamId = randomName();
 
   async function execute(requestId: string, tool: string, argumentsJson: string): Promise<void> {

@@ -1,9 +1,8 @@
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
-import { type Attachment, type AttachOptions, attach } from "./attachment.ts";
+import { type Attachment, type AttachOptions, attach, createRequests } from "./attachment.ts";
 import { type Connection, randomName } from "./connection.ts";
 import type { Run } from "./runs/run.ts";
 import { type Input, type RunOptions, startRun } from "./runs/start-run.ts";
-import type { Tool } from "./tool.ts";
 
 /** A conversation with an agent, which goes on from run to run. */
 export interface Session extends AsyncDisposable {
@@ -29,12 +28,12 @@ export async function openSession(
   const { id = randomName() } = options;
   const sessions = connection.client(SessionService);
   await connection.repeat(() => sessions.createSession({ sessionId: id, agent }));
-  const offered = new Map<string, Tool>();
+  const requests = createRequests();
   const close = async () => void (await connection.repeat(() => sessions.closeSession({ sessionId: id })));
   return {
     ...{ id, agent, close },
     run: (input, given = {}) => startRun(connection, { sessionId: id, input, ...given }),
-    offer: (callerId, tools, given = {}) => attach(connection, { sessionId: id, callerId, tools, offered, ...given }),
+    offer: (callerId, tools, given = {}) => attach(connection, { sessionId: id, callerId, tools, requests, ...given }),
     [Symbol.asyncDispose]: close,
   };
 }
