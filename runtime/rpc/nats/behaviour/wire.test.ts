@@ -3,7 +3,7 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
 import { headers, type Msg, type NatsConnection } from "@nats-io/nats-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { AgentService, ListAgentsResponseSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { deliveryOf } from "../call/delivery.ts";
 import { CallMux } from "../channel/mux.ts";
@@ -301,6 +301,36 @@ describe("a client", () => {
     expect((await clientOf(honest).unary({ value }, { timeoutMs: 8_000 })).value).toHaveLength(value.length);
     controller.abort();
     await Promise.all(stalling);
+  });
+
+  test("SEC-5 a server whose answers take long to parse holds up those of others by one of them", async () => {
+    const [hostile, honest] = [nameService(), nameService()];
+    const bus = await world.connect();
+    const clientOf = (service: string) => createClient(AgentService, createNatsTransport(bus, { service }));
+    const openings: Msg[] = [];
+    for (const service of [hostile, honest]) {
+      peer.subscribe(`toolbus.rpc.${service}.toolbus.agent.v1.AgentService.ListAgents`, {
+        callback: (_error, message) => void openings.push(message),
+      });
+    }
+    await peer.flush();
+    let parsed = 0;
+    const flood = Array.from({ length: 8 }, async () => {
+      await clientOf(hostile).listAgents({});
+      parsed += 1;
+    });
+    await until(() => openings.length === flood.length);
+    const answer = clientOf(honest)
+      .listAgents({})
+      .then(() => parsed);
+    await until(() => openings.length === flood.length + 1);
+    const manyAgents = toBinary(
+      ListAgentsResponseSchema,
+      create(ListAgentsResponseSchema, { agents: Array(20_000).fill({}) }),
+    );
+    for (const message of openings) message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0, manyAgents));
+    expect(await answer).toBeLessThan(3);
+    await Promise.all(flood);
   });
 
   test("BUS-2 cancels a stream when one of its answers is no message", async () => {

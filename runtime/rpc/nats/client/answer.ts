@@ -6,6 +6,7 @@ import { claimedPrincipal } from "../../access/callers.ts";
 import { hasMoreFields } from "../../handling/messages/field-count.ts";
 import { isShort } from "../../handling/messages/many-values.ts";
 import { unknownOutcome } from "../call/delivery.ts";
+import type { ClientContext } from "./client-call.ts";
 
 /** Who asked, and what ends his asking. */
 interface Asked {
@@ -13,22 +14,26 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** The message of an answer, at once where it is short; one of many values is parsed in a turn of whoever asked. */
+/**
+ * The message of an answer, at once where it is short; one of many values is parsed in a turn of whoever asked. Where a service asks by
+ * itself it is that of who answers, at `cancelSubject`: else one provider held up the answers of all.
+ */
 export function parseAnswer<O extends DescMessage>(
   desc: O,
   body: Uint8Array,
   asked: Asked,
+  { cancelSubject }: Pick<ClientContext, "cancelSubject">,
 ): MessageShape<O> | Promise<MessageShape<O>> {
   const parse = () => reading(desc, () => fromBinary(desc, body));
-  return isShort(body) ? parse() : turnToParse(desc, body, asked).then(parse);
+  return isShort(body) ? parse() : turnToParse(desc, body, asked, cancelSubject).then(parse);
 }
 
-async function turnToParse(desc: DescMessage, body: Uint8Array, { header, signal }: Asked): Promise<void> {
+async function turnToParse(desc: DescMessage, body: Uint8Array, asked: Asked, answerer: string): Promise<void> {
   const has = (most: number) => reading(desc, () => hasMoreFields(body, desc, most));
   if (!has(HEAVY_VALUES)) return;
   if (has(maxToolValues))
     throw unknownOutcome(`the answer has more than ${maxToolValues} values`, Code.ResourceExhausted);
-  await ownTurn({ sender: claimedPrincipal(header), signal });
+  await ownTurn({ sender: claimedPrincipal(asked.header, answerer), signal: asked.signal });
 }
 
 function reading<T>({ typeName }: DescMessage, read: () => T): T {

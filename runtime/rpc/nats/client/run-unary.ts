@@ -29,7 +29,7 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>(
     const answer = await callUnary(context, call.sent(passed), body);
     call.progress.stage = "answered";
     const { body: answered, header, trailer } = answer;
-    const message = await parseAnswer(method.output, answered, passed);
+    const message = await parseAnswer(method.output, answered, passed, context);
     return { stream: false, method, service: method.parent, message, header, trailer };
   };
   try {

@@ -30,7 +30,7 @@ export async function runStream<I extends DescMessage, O extends DescMessage>(
   const next = async (passed: StreamRequest): Promise<StreamResponse> => {
     const sent = await requestsOf(method, passed.message as AsyncIterable<MessageShape<I>>);
     const { header, trailer, bodies } = await callStream(context, call.sent(passed), sent);
-    const message = mapped(bodies, (answer) => parseAnswer(method.output, answer, passed));
+    const message = mapped(bodies, (answer) => parseAnswer(method.output, answer, passed, context));
     return { stream: true, service: method.parent, method, header, trailer, message };
   };
   try {
