@@ -186,6 +186,23 @@ test.each(["closed", "switched", "gone"])(
   },
 );
 
+test.each([
+  { functionTools: [{ name: "no name" }] },
+  { functionTools: [{ name: "ask" }, { name: "ask" }] },
+  { mcpServers: [{ name: "docs", url: "file:///etc/passwd" }] },
+])("LOOP-12 no session is opened for a run that is refused for what it brings along: %j", async (brought) => {
+  const { options } = openOptions("a");
+  const opened: string[] = [];
+  const createSession: CreationOptions["sessions"]["createSession"] = (agent, about) => {
+    opened.push(agent);
+    return options.sessions.createSession(agent, about);
+  };
+  const request = create(CreateRunRequestSchema, { agent: "a", input: [said("go")], options: brought });
+  const creating = createRun({ ...options, sessions: { ...options.sessions, createSession } }, request, by);
+  await expect(creating).rejects.toMatchObject({ code: "invalid_argument" });
+  expect(opened).toEqual([]);
+});
+
 test("LOOP-16 a session is opened without a look at its queue, and its list is asked for only when tools are named", async () => {
   const { options } = openOptions("a");
   const { router, queues } = options;

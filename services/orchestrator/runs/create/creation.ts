@@ -16,7 +16,7 @@ import { isHidden, type Standing, standingOf } from "../../sessions/history/stan
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
 import { itemsFromInput, refuseEmptyInput, refuseUnknownCalls } from "./input.ts";
-import { type OptionsPolicy, refuseUnfitOptions } from "./options.ts";
+import { type OptionsPolicy, refuseUnfitBrought, refuseUnfitOptions } from "./options.ts";
 import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
 export interface SessionSource {
@@ -45,6 +45,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   if (repeated !== undefined) return repeated;
   refuseEmptyInput(input);
   using place = await options.runQuota?.requireRoom(by.principal);
+  await refuseUnfitBrought(options, request.options, by.principal);
   const session = await openSession(options, request, by);
   const standing = standingOf(session);
   refuseOtherAgent(request, standing.agent);

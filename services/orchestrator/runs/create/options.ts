@@ -25,18 +25,26 @@ interface NextRun {
   readonly by: OnBehalfOptions;
 }
 
+/** What a run brings along, of which it can be told before there is a session whether it fits. */
+export async function refuseUnfitBrought(
+  { runServers }: OptionsPolicy,
+  options: RunOptions | undefined,
+  principal: string,
+): Promise<void> {
+  if (options === undefined) return;
+  await refuseUnfitFunctionTools(options, principal);
+  refuseFields(faultsOfRunServers(options, runServers));
+}
+
 export async function refuseUnfitOptions(
-  { router, runServers }: OptionsPolicy,
+  { router }: OptionsPolicy,
   options: RunOptions | undefined,
   run: NextRun,
 ): Promise<void> {
   if (options === undefined) return;
   if (options.limits?.maxCost !== undefined) refuseUncounted(await run.readAgent(), options.limits);
-  await refuseUnfitFunctionTools(options, run.by.principal);
   await refuseUnknownTools(router, options, run);
-  if (options.mcpServers.length === 0) return;
-  refuseFields(faultsOfRunServers(options, runServers));
-  refuseFields(faultsOfServerNames(options, await run.readAgent()));
+  if (options.mcpServers.length > 0) refuseFields(faultsOfServerNames(options, await run.readAgent()));
 }
 
 /** LOOP-12: checked before the run exists; the agent's own limit is checked by the run. */
