@@ -78,3 +78,22 @@ it("LOOP-18 a request whose former run cannot be read began none, and may be sen
   expect(answer.status).toBeGreaterThanOrEqual(500);
   expect(answer.headers.get("x-should-retry")).toBe(null);
 });
+
+it.each([
+  ["failed_precondition", "RUN_ENDED", {}, "false"],
+  ["failed_precondition", "CALL_ALREADY_RESOLVED", {}, "false"],
+  ["already_exists", "IDEMPOTENCY_KEY_REUSED", {}, "false"],
+  ["failed_precondition", "RUN_NOT_ENDED", { retry_in_ms: "1000" }, null],
+  ["aborted", "SESSION_SWITCHING", {}, null],
+] as const)(
+  "LOOP-18 a conflict is told again only if that can help: %s, %s, %j",
+  async (code, reason, metadata, expected) => {
+    Object.assign(failures, { createRun: connectError(code, "no", { reason, metadata }), watchRun: undefined });
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/responses`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "idempotency-key": "k" },
+      body: JSON.stringify({ model: "clerk", input: "go" }),
+    });
+    expect([answer.status, answer.headers.get("x-should-retry")]).toEqual([409, expected]);
+  },
+);

@@ -1,6 +1,6 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
-import { answerFailure, answerJson, statusOf } from "../../plain/exchange.ts";
+import { answerFailure, answerJson, retryAfterOf, statusOf } from "../../plain/exchange.ts";
 
 /** An error in the specification's form: `code` is our reason, but where the specification names one itself. */
 export interface ResponseError {
@@ -20,8 +20,12 @@ export function responseErrorFrom(error: unknown): ResponseError {
   return { type, code: isPrevious ? "previous_response_not_found" : reason, message, param };
 }
 
+/** OpenAI's clients send again what is in conflict (409), which helps only where the failure says so. */
 export function answerRefusal(response: HttpResponse, error: unknown): void {
-  answerFailure(response, error, (failure) => ({ error: responseErrorFrom(failure) }));
+  const failure = failureFromConnectError(error);
+  const isFinal = /^(failed_precondition|already_exists)$/.test(failure.code) && retryAfterOf(failure) === undefined;
+  if (isFinal) response.setHeader("x-should-retry", "false");
+  answerFailure(response, failure, () => ({ error: responseErrorFrom(failure) }));
 }
 
 /** HTTP has a status for it, and the failures of services have none. */
