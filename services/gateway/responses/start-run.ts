@@ -35,6 +35,7 @@ export async function startAskedRun(exchange: ResponsesExchange, body: CreateBod
   };
   const runId = await startRun(exchange, body, { idempotencyKey, onLost });
   forbidRepeating();
+  response.setHeader("x-request-id", runId);
   return runId;
 }
 

@@ -258,3 +258,4 @@ it("LOOP-18 a run that fails is told as an error, which clients do not try again
   expect(chunks.at(-1)).toStrictEqual({ error });
   expect(end).not.toBe("[DONE]");
 });
+  expect(response.headers.get("x-request-id"), "the run, of which the body does not tell").toMatch(/^run_/);

@@ -112,6 +112,13 @@ describe("LOOP-18 a response", () => {
     expect(events.at(-1)).toMatchObject({ type: "response.incomplete", response: { status: "cancelled" } });
   });
 
+  it("is named by the id of its request, streamed or not", async () => {
+    for (const stream of [false, true]) {
+      const answer = await ask(here, "POST /v1/responses", { model: "talker", input: "hi", stream });
+      expect(await answer.text()).toContain(`"id":"resp_${answer.headers.get("x-request-id")}"`);
+    }
+  });
+
   it("is deleted once it has ended, and nobody gets or continues it any more", async () => {
     const slow = await create({ model: "slow", input: "go", background: true });
     const remove = (id: string, key = keys.alice) => answered(ask({ ...there, key }, `DELETE /v1/responses/${id}`));
