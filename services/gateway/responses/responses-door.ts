@@ -89,7 +89,8 @@ async function answer(
 }
 
 function refuseRoute({ request, response }: Exchange, path: string): void {
-  const allowed = served.methodsOf(path);
+  const namesNoResponse = /^\/v1\/responses\/(?!resp_|compact$)/.test(path);
+  const allowed = namesNoResponse ? [] : served.methodsOf(path);
   if (allowed.length === 0)
     refuse("not_found", `there is no ${request.method} ${path} here: ${OFFERED}`, { reason: "PATH_NOT_FOUND" });
   response.setHeader("allow", allowed.join(", "));

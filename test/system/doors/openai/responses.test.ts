@@ -169,6 +169,11 @@ describe("LOOP-18 a refusal", () => {
       error: { code: "REQUEST_MALFORMED" },
     });
     expect(await refused("GET /v1/nothing")).toMatchObject({ status: 404 });
+    expect(await refused("POST /v1/responses/input_tokens", { model: "talker", input: "x" })).toMatchObject({
+      status: 404,
+      error: { type: "not_found", code: "PATH_NOT_FOUND", message: expect.stringContaining("input_tokens") },
+    });
+    expect(await refused("POST /v1/responses/resp_run_1", {})).toMatchObject({ status: 405 });
   });
 
   it("tells nobody of the responses of others", async () => {
