@@ -11,7 +11,7 @@ const toolNamed = z.looseObject({ type: functionType, function: named });
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolNamed) });
 const jsonSchema = z.looseObject({ name: z.string(), description: z.string().nullish(), schema: z.looseObject({}) });
 const { model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty } = bodySchema.shape;
-const { parallel_tool_calls, max_output_tokens: tokens, stop } = bodySchema.shape;
+const { parallel_tool_calls, max_output_tokens: tokens, stop, top_logprobs } = bodySchema.shape;
 const unserved = (message: string) => z.literal([false, 0], { error: message }).nullish();
 
 /** What a request for a completion may hold. What would change the answer and has no counterpart here is refused; all else is not read. */
@@ -45,8 +45,7 @@ const chatSchema = z.looseObject({
     .nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   n: z.literal(1, { error: "must be 1: a run has one answer" }).nullish(),
-  logprobs: unserved("log probabilities are not known here"),
-  top_logprobs: unserved("log probabilities are not known here"),
+  ...{ logprobs: top_logprobs, top_logprobs },
   modalities: z.array(z.literal("text", { error: 'must be "text": agents do not speak' })).nullish(),
   audio: unserved("agents do not speak: leave audio out"),
   logit_bias: z.strictObject({}, { error: "there is no bias of tokens here" }).nullish(),

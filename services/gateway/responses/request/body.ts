@@ -7,6 +7,8 @@ import { parsed } from "./parsed.ts";
 const typed = z.looseObject({ type: z.string().optional() });
 export const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]);
 
+const noLogprobs = { error: "log probabilities are not known here" };
+const included = z.string().refine((name) => name !== "message.output_text.logprobs", noLogprobs);
 const stopText = z.string().min(1).max(1_024);
 
 /** What a request to create a response may hold. What is not named here changes nothing, and is not read. */
@@ -31,6 +33,8 @@ export const bodySchema = z.looseObject({
   stop: z.union([stopText, z.array(stopText).max(16)], { error: "must be a text or a list of texts" }).nullish(),
   text: z.looseObject({ format: typed.nullish() }).nullish(),
   reasoning: z.looseObject({ effort: effort.nullish(), summary: z.string().nullish() }).nullish(),
+  top_logprobs: z.literal([false, 0], noLogprobs).nullish(),
+  include: z.array(included).nullish(),
   truncation: z.string().nullish(),
   prompt_cache_key: z.string().nullish(),
   safety_identifier: z.string().nullish(),

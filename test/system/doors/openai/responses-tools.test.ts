@@ -175,6 +175,8 @@ it("LOOP-18 images and files of the input are shown to the model, texts as text,
     { type: "input_image", image_url: png, detail: "auto" },
     { type: "input_image", image_url: "https://example.com/a.png", detail: "auto" },
     { type: "input_file", filename: "a.txt", file_data: `data:text/plain;base64,${btoa("words")}` },
+    [{ top_logprobs: 2 }, "log probabilities"],
+    [{ include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }, "log probabilities"],
   ];
   const response = await create({ model: "prompted", input: [{ role: "user", content }] });
   expect(JSON.parse(textOf(response)).at(-1).content).toEqual([
@@ -198,7 +200,9 @@ it("LOOP-18 images and files of the input are shown to the model, texts as text,
 it("LOOP-18 what is asked of the model is told again", async () => {
   const format = { type: "json_schema", name: "answer", schema: { type: "object" } };
   const asked = { temperature: 0.5, top_p: 0.9, max_output_tokens: 1_000, reasoning: { effort: "low" } };
-  const response = await create({ model: "talker", input: "hi", ...asked, text: { format }, background: true });
+  const changeNothing = { top_logprobs: 0, include: ["reasoning.encrypted_content"] };
+  const body = { model: "talker", input: "hi", ...asked, ...changeNothing, text: { format }, background: true };
+  const response = await create(body);
   const told = { ...asked, reasoning: { effort: "low", summary: null }, background: true, text: { format } };
   expect(response).toMatchObject(told);
   const { error } = await create({ model: "talker", input: "hi", temperature: 3 });
