@@ -30,7 +30,10 @@ const refuseMessages =
   (error: unknown): never => {
     const { code, message, reason, fieldViolations } = failureFromConnectError(error);
     if (fieldViolations === undefined) throw error;
-    const inMessages = (text: string) => text.replace(/\binput\[(\d+)\]/g, (item, n) => places[Number(n)] ?? item);
+    const inMessages = (text: string) =>
+      text
+        .replace(/(\binput\[\d+\])\.output\b/g, "$1.content")
+        .replace(/\binput\[(\d+)\]/g, (item, n) => places[Number(n)] ?? item);
     const fields = fieldViolations.map((fault) => ({
       ...fault,
       field: fault.field === "input" ? "messages" : inMessages(fault.field),

@@ -18,7 +18,7 @@ export const messageSchema = z.discriminatedUnion(
       content: contentSchema.nullish(),
       tool_calls: z.array(call).nullish(),
     }),
-    z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: contentSchema }),
+    z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: contentSchema.nullish() }),
   ],
   { error: "must be system, developer, user, assistant or tool" },
 );
@@ -43,7 +43,7 @@ export function spokenFrom(messages: readonly Message[]): Spoken {
 function itemsFrom(message: Message, place: string): Typed[] {
   switch (message.role) {
     case "tool":
-      return [{ type: "function_call_output", call_id: message.tool_call_id, output: message.content }];
+      return [{ type: "function_call_output", call_id: message.tool_call_id, output: contentOf(message, place) }];
     case "assistant": {
       const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: given } }) => ({
         ...{ type: "function_call", call_id: id, name, arguments: given },
@@ -51,13 +51,14 @@ function itemsFrom(message: Message, place: string): Typed[] {
       const { role, content } = message;
       return [...(content?.length ? [{ role, content }] : []), ...calls];
     }
-    default: {
-      const { role, content } = message;
-      const parts =
-        typeof content === "string" ? content : content.map((part, n) => partFrom(part, `${place}.content[${n}]`));
-      return [{ role, content: parts }];
-    }
+    default:
+      return [{ role: message.role, content: contentOf(message, place) }];
   }
+}
+
+function contentOf({ content }: Message, place: string): Typed["content"] {
+  if (typeof content === "string") return content;
+  return (content ?? []).map((part, n) => partFrom(part, `${place}.content[${n}]`));
 }
 
 const image = z.looseObject({ image_url: z.looseObject({ url: z.string() }) });

@@ -5,7 +5,7 @@ import type { ContentPartSchema, FileSchema } from "#gen/toolbus/content/v1/cont
 import { refuseField } from "#runtime/failure/failure.ts";
 import { parsed } from "./parsed.ts";
 
-type ContentPart = MessageInitShape<typeof ContentPartSchema>;
+export type ContentPart = MessageInitShape<typeof ContentPartSchema>;
 type FileSource = MessageInitShape<typeof FileSchema>["source"];
 
 /** What a message or an output holds. */
@@ -15,10 +15,10 @@ export const contentSchema = z.union([z.string(), z.array(z.looseObject({ type: 
 export type Content = z.infer<typeof contentSchema>;
 type Part = Exclude<Content, string>[number];
 
-/** What a user says: texts, images, documents. */
+/** What a user says or a function answers: texts, images, documents. */
 export function contentFrom(content: Content, place: string): ContentPart[] {
   if (typeof content === "string") return [{ part: { case: "text", value: content } }];
-  return content.map((part, n) => partFrom(part, `${place}.content[${n}]`));
+  return content.map((part, n) => partFrom(part, `${place}[${n}]`));
 }
 
 /** What stands where there are texts only. */

@@ -6,7 +6,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
 import type { CreateBody, Typed } from "./body.ts";
 import { summaryFrom } from "./compaction.ts";
-import { contentFrom, contentSchema, textFrom } from "./content.ts";
+import { type ContentPart, contentFrom, contentSchema, textFrom } from "./content.ts";
 import { parsed } from "./parsed.ts";
 
 type InputItem = MessageInitShape<typeof InputItemSchema>;
@@ -24,7 +24,7 @@ export function inputFrom({ input }: CreateBody): Input {
   const begin = items.findIndex(({ item }) => !isInstruction(item));
   const opening = begin < 0 ? items : items.slice(0, begin);
   const system = opening.map(({ item, place }) => textFrom(parsed(message, item, place).content, place)).join("\n\n");
-  return { system, items: items.slice(opening.length).flatMap(({ item, place }) => itemFrom(item, place)) };
+  return { system, items: itemsFrom(items.slice(opening.length)) };
 }
 
 const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "developer"]), content: contentSchema });
@@ -53,7 +53,32 @@ function textsOf(content: unknown): string {
 const isInstruction = ({ type = "message", role }: Typed) =>
   type === "message" && (role === "system" || role === "developer");
 
-function itemFrom(item: Typed, place: string): InputItem[] {
+/** Outputs have no place for files, and nothing parts the outputs of a turn: a message behind the last of them has the files. */
+function itemsFrom(given: readonly { item: Typed; place: string }[]): InputItem[] {
+  const items: InputItem[] = [];
+  const files: ContentPart[] = [];
+  for (const { item, place } of given) {
+    const next = itemFrom(item, place, files);
+    if (next.some((made) => made.item?.case !== "output")) items.push(...shown(files));
+    items.push(...next);
+  }
+  return [...items, ...shown(files)];
+}
+
+function shown(files: ContentPart[]): InputItem[] {
+  if (files.length === 0) return [];
+  return [{ item: { case: "message", value: { role: Role.USER, content: files.splice(0) } } }];
+}
+
+/** What an output says in words; its files join those that are to be shown. */
+function wordsOf(parts: readonly ContentPart[], files: ContentPart[]): string {
+  const words = parts.map((given) =>
+    given.part?.case === "text" ? given.part.value : `[File ${files.push(given)}: in the message behind the outputs]`,
+  );
+  return words.join("\n");
+}
+
+function itemFrom(item: Typed, place: string, files: ContentPart[]): InputItem[] {
   switch (item.type ?? "message") {
     case "message":
       return [messageFrom(parsed(message, item, place), place)];
@@ -63,7 +88,7 @@ function itemFrom(item: Typed, place: string): InputItem[] {
     }
     case "function_call_output": {
       const given = parsed(output, item, place);
-      return [answeredFrom(given.call_id, textFrom(given.output, place))];
+      return [answeredFrom(given.call_id, wordsOf(contentFrom(given.output, `${place}.output`), files))];
     }
     case "mcp_call": {
       const { id, name, arguments: argumentsJson, output: result, error } = parsed(executed, item, place);
@@ -94,7 +119,9 @@ const fittingId = (id: string) => id.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 12
 
 function messageFrom(given: z.infer<typeof message>, place: string): InputItem {
   if (given.role === "user")
-    return { item: { case: "message", value: { role: Role.USER, content: contentFrom(given.content, place) } } };
+    return {
+      item: { case: "message", value: { role: Role.USER, content: contentFrom(given.content, `${place}.content`) } },
+    };
   const text = textFrom(given.content, place);
   // prompts have one system message, which stands first
   return given.role === "assistant" ? said(Role.ASSISTANT, text) : said(Role.USER, `[Further instructions]\n${text}`);

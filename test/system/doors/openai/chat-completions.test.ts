@@ -152,6 +152,20 @@ describe("LOOP-18 a function of the client in a completion", () => {
     expect(next.choices[0]).toMatchObject({ finish_reason: "stop", message: { content: "It is sunny." } });
   });
 
+  it("may answer nothing, or images", async () => {
+    const url = "data:image/png;base64,iVBORw0KGgo=";
+    const answeredBy = async (content: unknown, model = "prompted") => {
+      const said = [user("Look."), { role: "assistant", tool_calls: [call] }];
+      return complete({ model, messages: [...said, { role: "tool", tool_call_id: call.id, content }] });
+    };
+    expect((await answeredBy(null, "weather")).choices[0].message.content).toBe("It is .");
+    const { choices } = await answeredBy([{ type: "image_url", image_url: { url } }]);
+    const image = { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw0KGgo=" } };
+    expect(JSON.parse(choices[0].message.content).at(-1)).toEqual({ role: "user", content: [image] });
+    const { error } = await answeredBy([{ type: "input_audio", input_audio: {} }]);
+    expect(error).toMatchObject({ param: "messages[2].content[0].type" });
+  });
+
   it("is streamed with its arguments", async () => {
     const { chunks, end } = await streamed({ ...weather, parallel_tool_calls: false });
     const calls = chunks.filter(({ choices }) => choices[0].delta.tool_calls);
@@ -252,10 +266,10 @@ it("LOOP-18 a run that fails is told as an error, which clients do not try again
   const asked = { model: "mute", messages: [user("say something")] };
   const response = await ask(here, path, asked);
   expect([response.status, response.headers.get("x-should-retry")]).toEqual([500, "false"]);
+  expect(response.headers.get("x-request-id"), "the run, of which the body does not tell").toMatch(/^run_/);
   const { error } = (await response.json()) as Answered;
   expect(error).toMatchObject({ type: "server_error", code: "empty_answer", param: "" });
   const { chunks, end } = await streamed(asked);
   expect(chunks.at(-1)).toStrictEqual({ error });
   expect(end).not.toBe("[DONE]");
 });
-  expect(response.headers.get("x-request-id"), "the run, of which the body does not tell").toMatch(/^run_/);

@@ -78,6 +78,41 @@ describe("LOOP-18 a function of the client", () => {
     expect(data.map(({ type }: Answered) => type)).toEqual(types);
   });
 
+  it("is answered with images and files, which the model is shown behind all outputs, texts as text", async () => {
+    const input_image = (image_url: string) => ({ type: "input_image", image_url, detail: "auto" });
+    const png = "data:image/png;base64,iVBORw0KGgo=";
+    const far = "https://example.com/a.png";
+    const words = { type: "input_file", filename: "a.txt", file_data: btoa("words") };
+    const outputs = [
+      { call_id: "call_1", output: [{ type: "input_text", text: "A map:" }, input_image(png), words] },
+      { call_id: "call_2", output: [input_image(far)] },
+    ].map((output) => ({ type: "function_call_output", ...output }));
+    const calls = outputs.map(({ call_id }) => ({ type: "function_call", call_id, name: "look", arguments: "{}" }));
+    const said = [{ role: "user", content: "Look." }, ...calls, ...outputs];
+    const response = await create({ model: "prompted", input: [...said, { role: "user", content: "Well?" }] });
+    const [results, files, last] = JSON.parse(textOf(response)).slice(-3);
+    const mark = (n: number) => `[File ${n}: in the message behind the outputs]`;
+    expect(results.content.map(({ output }: Answered) => output.value)).toEqual([
+      `A map:\n${mark(1)}\n[File a.txt]\nwords`,
+      mark(2),
+    ]);
+    expect(files).toMatchObject({
+      role: "user",
+      content: [
+        { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw0KGgo=" } },
+        { type: "file", mediaType: "image/*", data: { type: "url", url: far } },
+      ],
+    });
+    expect(last).toMatchObject({ role: "user", content: [{ text: "Well?" }] });
+    const next = await create({ model: "prompted", input: said });
+    expect(JSON.parse(textOf(next)).at(-1), "also at the end").toEqual(files);
+    const kept = await create({
+      model: "prompted",
+      input: [{ ...outputs[0], output: [{ type: "input_image", file_id: "f" }] }],
+    });
+    expect(kept.error).toMatchObject({ param: "input[0].output[0].image_url" });
+  });
+
   it("cannot be referred to where its response was not to be stored", async () => {
     const { output } = await create({ model: "both", input, tools: [tool], store: false });
     const history = [
@@ -140,6 +175,8 @@ describe("LOOP-18 tool_choice", () => {
     [{ tools: [{ type: "web_search" }] }, "an agent has its own tools"],
     [{ tools: [{ type: "mcp", server_label: "x", server_url: "https://example.com" }] }, "never"],
     [{ input: [outputOf({ call_id: "call_9" })] }, "call_9"],
+    [{ top_logprobs: 2 }, "log probabilities"],
+    [{ include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }, "log probabilities"],
     [{ input: [{ type: "item_reference", id: "msg_1" }] }, "previous_response_id"],
     [{ metadata: { "toolbus.response": "x" } }, "toolbus."],
   ])("of what there is not is refused by name: %j", async (more, words) => {
@@ -175,8 +212,6 @@ it("LOOP-18 images and files of the input are shown to the model, texts as text,
     { type: "input_image", image_url: png, detail: "auto" },
     { type: "input_image", image_url: "https://example.com/a.png", detail: "auto" },
     { type: "input_file", filename: "a.txt", file_data: `data:text/plain;base64,${btoa("words")}` },
-    [{ top_logprobs: 2 }, "log probabilities"],
-    [{ include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }, "log probabilities"],
   ];
   const response = await create({ model: "prompted", input: [{ role: "user", content }] });
   expect(JSON.parse(textOf(response)).at(-1).content).toEqual([
