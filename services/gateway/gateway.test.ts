@@ -446,12 +446,19 @@ describe("pages", () => {
     const preflight = (origin: string) =>
       fetch(`${url}/toolbus.agent.v1.AgentService/ListAgents`, {
         method: "OPTIONS",
-        headers: { origin, "access-control-request-method": "POST" },
+        headers: {
+          ...{ origin, "access-control-request-method": "POST" },
+          "access-control-request-headers": "authorization,idempotency-key,x-stainless-lang",
+        },
       });
     const allowed = await preflight("https://page.example");
     expect(allowed.status).toBe(204);
     expect(allowed.headers.get("access-control-allow-origin")).toBe("https://page.example");
-    expect(allowed.headers.get("access-control-allow-headers")).toContain("authorization");
+    for (const name of ["authorization", "idempotency-key", "x-stainless-lang"]) // as OpenAI's client for JavaScript
+      expect(allowed.headers.get("access-control-allow-headers")).toContain(name);
+    const answer = await fetch(`${url}/v1/models`, { headers: { origin: "https://page.example" } });
+    for (const name of ["mcp-session-id", "retry-after", "x-should-retry", "x-request-id"])
+      expect(answer.headers.get("access-control-expose-headers")).toContain(name);
     const other = await preflight("https://other.example");
     expect(other.headers.get("access-control-allow-origin")).toBeNull();
   });

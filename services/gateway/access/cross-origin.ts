@@ -2,11 +2,11 @@ import { cors as connectCors } from "@connectrpc/connect";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse } from "#runtime/rpc/http/messages.ts";
 
-/** Header fields of MCP clients in pages. */
-const MCP = {
-  allowed: ["mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"],
-  exposed: ["mcp-session-id", "www-authenticate"],
-};
+/** What clients in pages read of an answer: those of RPC, of MCP, and of OpenAI's. */
+const EXPOSED = [
+  ...connectCors.exposedHeaders,
+  ...["mcp-session-id", "www-authenticate", "retry-after", "x-should-retry", "x-request-id"],
+].join(", ");
 
 /**
  * Lets pages of the given origins call: answers their preflight requests (and says so with `true`), and marks what they
@@ -20,12 +20,12 @@ export function createCrossOrigin(
     const origin = request.headers.origin;
     if (origin === undefined || !isAllowed(origin)) return false;
     response.setHeader("access-control-allow-origin", origin);
-    response.setHeader("vary", "origin");
-    response.setHeader("access-control-expose-headers", [...connectCors.exposedHeaders, ...MCP.exposed].join(", "));
+    response.setHeader("vary", "origin, access-control-request-headers");
+    response.setHeader("access-control-expose-headers", EXPOSED);
     if (request.method !== "OPTIONS") return false;
-    const allowed = [...connectCors.allowedHeaders, ...MCP.allowed, "authorization", "x-api-key", "traceparent"];
+    const asked = request.headers["access-control-request-headers"]; // clients of each kind have their own
     response.setHeader("access-control-allow-methods", [...connectCors.allowedMethods, "DELETE"].join(", "));
-    response.setHeader("access-control-allow-headers", allowed.join(", "));
+    if (asked !== undefined) response.setHeader("access-control-allow-headers", asked);
     response.setHeader("access-control-max-age", "7200");
     response.writeHead(204);
     response.end();
