@@ -46,9 +46,12 @@ async function readScript(directory: string, name: string): Promise<string> {
   );
 }
 
-/** The run begins after the last assistant's message that a user's message follows. */
+/** The run begins after the last assistant's message that a user's message follows, but for one of files behind results. */
 function positionFromPrompt(prompt: LanguageModelV4Prompt): { turnIndex: number; context: ScriptContext } {
-  const lastUserIndex = prompt.findLastIndex(({ role }) => role === "user");
+  const lastUserIndex = prompt.findLastIndex(
+    ({ role, content }, n) =>
+      role === "user" && (prompt[n - 1]?.role !== "tool" || content.some(({ type }) => type === "text")),
+  );
   const sinceInput = prompt.slice(lastUserIndex + 1);
   const results = sinceInput.flatMap(({ role, content }) =>
     role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [resultFromPart(part)] : [])) : [],

@@ -48,6 +48,21 @@ describe("LOOP-18 OpenAI's Agents SDK", () => {
     expect((await openRunner().run(weather, input)).finalOutput).toBe("It is sunny in Bern.");
   });
 
+  it("brings an image of its function, behind which the model goes on", async () => {
+    const image = "data:image/png;base64,iVBORw0KGgo=";
+    const show = tool({
+      ...{ name: "get_weather", description: "Tells the weather", parameters: z.object({ city: z.string() }) },
+      execute: () => [
+        { type: "text", text: "sunny" },
+        { type: "image", image },
+      ],
+    });
+    const result = await openRunner().run(new Agent({ name: "weather", model: "weather", tools: [show] }), input);
+    expect(result.finalOutput).toMatch(/^It is sunny\n\[File 1/);
+    const { data } = await answered(ask({ url }, `GET /v1/responses/${result.lastResponseId}/input_items`));
+    expect(data[0]).toMatchObject({ role: "user", content: [{ type: "input_image", image_url: image }] });
+  });
+
   it("streams the call of its function, and what follows its output", async () => {
     const streams = recordStreams();
     const result = await openRunner(streams).run(weather, input, { stream: true });
