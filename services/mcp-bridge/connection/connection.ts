@@ -8,6 +8,7 @@ import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Changes } from "#runtime/collections/changes.ts";
+import type { Executed } from "#runtime/results/joined/joined-calls.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { loginQuestion } from "../auth/login-question.ts";
@@ -17,13 +18,12 @@ import { ResourceWatches, type WatchEvent } from "../link/resources/resource-wat
 import type { Holder } from "../servers/key.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import { startTimeOf } from "../servers/start-time.ts";
-import { type CallChannel, Calls, type Executed } from "./calls.ts";
+import type { CallChannel, Calls } from "./calls.ts";
 import { type Call, execute } from "./execute.ts";
 import { answerElicitation } from "./input/elicitation.ts";
 import { stateFrom } from "./input/required.ts";
 import { answerSampling } from "./input/sampling.ts";
 import { MovingDeadline } from "./moving-deadline.ts";
-import type { Retention } from "./retention.ts";
 
 /** What all connections of an instance have in common. */
 export interface ConnectionSettings {
@@ -43,7 +43,7 @@ export interface ConnectionSettings {
 export interface ConnectionOptions extends ConnectionSettings {
   server: McpServer;
   holder: Holder;
-  retention: Retention;
+  calls: Calls;
   authorization?: ServerAuthorization | undefined;
   open: OpenLink;
   /** Nobody has held the connection for the idle time. */
@@ -67,7 +67,6 @@ export class Connection implements AsyncDisposable {
   readonly #options: ConnectionOptions;
   readonly #logger: Logger;
   readonly #keeper: LinkKeeper;
-  readonly #calls: Calls;
   readonly #redact: (text: string) => string;
   readonly #watches: ResourceWatches;
   /** Of the calls under way. */
@@ -80,7 +79,6 @@ export class Connection implements AsyncDisposable {
   constructor(options: ConnectionOptions) {
     const { server, holder } = options;
     this.#options = options;
-    this.#calls = new Calls(options.retention);
     this.server = server;
     this.holder = holder;
     this.#logger = options.logger.child({ server: server.name, ...holder });
@@ -97,7 +95,7 @@ export class Connection implements AsyncDisposable {
       onLog: (log) => this.#takeLog(log),
       onSample: (params, signal) => answerSampling(params, this.#channelOfRequest()?.ask, signal),
       onElicit: (params, signal) => answerElicitation(params, this.#channelOfRequest()?.ask, signal),
-      isBusy: () => this.#calls.running > 0,
+      isBusy: () => [...this.#channels].some(({ signal }) => !signal.aborted),
       watches: this.#watches,
     });
     this.#awaitIdle();
@@ -160,8 +158,9 @@ export class Connection implements AsyncDisposable {
   /** The call's progress and logs, then exactly one result. Throws when nothing was started, or the outcome is unknown. */
   call(call: ConnectionCall): AsyncGenerator<ExecuteToolResponse> {
     const { sessionId, callId, signal, accepted, responses } = call;
-    const work = (channel: CallChannel, abandoned: AbortSignal) => this.#execute(call, channel, abandoned);
-    return this.#calls.join({ id: `${sessionId} ${callId}`, work, signal, accepted, responses });
+    const id = `${this.#id} ${sessionId} ${callId}`;
+    const work = (channel: CallChannel) => this.#execute(call, channel);
+    return this.#options.calls.join({ id, work, signal, accepted, responses });
   }
 
   /** Ends with the connection. Throws when the server is not there, or does not tell of the resource. */
@@ -177,10 +176,11 @@ export class Connection implements AsyncDisposable {
     await this.#keeper[Symbol.asyncDispose]();
   }
 
-  async #execute(call: ConnectionCall, given: CallChannel, abandoned: AbortSignal): Promise<Executed> {
+  async #execute(call: ConnectionCall, given: CallChannel): Promise<Executed> {
     using time = new MovingDeadline(call);
     const channel: CallChannel & Pick<Call, "accepted"> = {
       accepted: call.accepted,
+      signal: given.signal,
       tell(event) {
         if (event.case === "progress") time.extend();
         given.tell(event);
@@ -194,7 +194,7 @@ export class Connection implements AsyncDisposable {
     try {
       const redact = this.#redact;
       const { tell } = channel;
-      const parts = { server: this.server, keeper: this.#keeper, tell, time, abandoned, redact };
+      const parts = { server: this.server, keeper: this.#keeper, tell, time, abandoned: given.signal, redact };
       const executed = await execute({ ...call, ...parts }).catch((error) => this.#askForLogin(call, error));
       this.#keeper.noteServed();
       return executed;
@@ -211,7 +211,7 @@ export class Connection implements AsyncDisposable {
     const { kind, request } = loginQuestion(needed, publicUrl);
     if (!accepted.includes(kind)) throw error;
     const state = stateFrom({ call: [callId, sessionId, principal], isLogin: true });
-    return { kind: "input", required: create(InputRequiredSchema, { requests: [request], state }) };
+    return { case: "inputRequired", value: create(InputRequiredSchema, { requests: [request], state }) };
   }
 
   /** MCP does not say which call a line belongs to: with one in flight it is known, with several nobody is told a wrong one. */

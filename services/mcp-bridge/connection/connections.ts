@@ -7,8 +7,8 @@ import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import type { Authorization } from "../transport/module.ts";
+import { Calls } from "./calls.ts";
 import { Connection, type ConnectionOptions, type ConnectionSettings } from "./connection.ts";
-import { Retention } from "./retention.ts";
 import type { Starts } from "./starts.ts";
 
 /** How long a stop waits for the calls on a connection. */
@@ -50,7 +50,7 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<string, Connection>();
   readonly #released = new WeakSet<Connection>();
-  readonly #retention = new Retention();
+  readonly #calls = new Calls();
   #owners: Owners | undefined;
   #isLeaving = false;
 
@@ -70,7 +70,7 @@ export class Connections {
     const authorization = this.#options.authorizationOf?.(asked);
     const connection: Connection = new Connection({
       ...this.#options,
-      retention: this.#retention,
+      calls: this.#calls,
       server,
       holder,
       authorization,

@@ -5,6 +5,7 @@ import { InputKind, type InputRequired, type InputResponses } from "#gen/toolbus
 import { type Tool, ToolProgressSchema, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
+import type { CallEvent, Executed } from "#runtime/results/joined/joined-calls.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { parseToolArguments } from "#runtime/schema/tools/tool-arguments.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -20,7 +21,6 @@ import { rootsOf } from "../servers/roots.ts";
 import { isOffered } from "../tools/is-offered.ts";
 import { resultFromAnswer } from "../tools/result.ts";
 import { methodOfTool } from "../tools/server-method.ts";
-import type { CallEvent, Executed } from "./calls.ts";
 import { capabilitiesFor } from "./input/elicitation.ts";
 import { answersFrom, inputRequiredByUrls, inputRequiredFrom, isInputRequired, urlsIn } from "./input/required.ts";
 import { refusedSampling } from "./input/sampling.ts";
@@ -72,7 +72,7 @@ export async function execute(execution: Execution): Promise<Executed> {
     const ready = await execution.keeper.whenReady(signal).catch(notStarted);
     const listed = await listedTool(execution, ready, signal).catch(notStarted);
     const answered = await callOnce(execution, { ready, listed, parsed, signal });
-    if (answered.kind !== "failed") return answered;
+    if (answered.case !== "failed") return answered;
     const { kind } = answered.outcome;
     if (kind === "lost" || kind === "unreachable") execution.keeper.leave(ready, answered.outcome);
     if (kind === "lost" && isFirst) continue;
@@ -89,7 +89,7 @@ const REFUSES_PARAMS = new Set([-32_602, -32_002]);
 async function callOnce(
   execution: Execution,
   call: { ready: ReadyPhase; listed: Tool; parsed: Record<string, unknown>; signal: AbortSignal },
-): Promise<Executed | { kind: "failed"; outcome: Outcome }> {
+): Promise<Executed | { case: "failed"; outcome: Outcome }> {
   const { link } = call.ready;
   const { responses, server } = execution;
   const accepted = execution.accepted.filter((kind) => kind !== InputKind.SAMPLING || server.sampling);
@@ -117,7 +117,7 @@ async function callOnce(
     const followed = task === undefined ? { answer: called } : await follow(execution, call, task);
     if ("outcome" in followed) return failed(followed.outcome);
     const { answer } = followed;
-    return { kind: "result", result: resultFromAnswer(heldIn(answer, "answer") ?? answer, execution.redact) };
+    return { case: "result", value: resultFromAnswer(heldIn(answer, "answer") ?? answer, execution.redact) };
   } catch (error) {
     const urls = urlsIn(error);
     if (urls !== undefined) return inputFrom(() => inputRequiredByUrls(urls, asking));
@@ -139,7 +139,7 @@ async function callOnce(
 /** A server that asks for what it was not offered has an error for its call. */
 function inputFrom(read: () => InputRequired): Executed {
   try {
-    return { kind: "input", required: read() };
+    return { case: "inputRequired", value: read() };
   } catch (error) {
     return errorOf(messageFromUnknown(error));
   }
@@ -152,7 +152,7 @@ function refusalOfParams(tool: string, error: unknown): "INVALID_REQUEST" | unde
 }
 
 function errorOf(text: string, reason?: "INVALID_REQUEST"): Executed {
-  return { kind: "result", result: providedResult(errorResult(text, reason)) };
+  return { case: "result", value: providedResult(errorResult(text, reason)) };
 }
 
 function follow(execution: Execution, call: { ready: ReadyPhase; signal: AbortSignal }, task: Task) {
@@ -163,7 +163,7 @@ function follow(execution: Execution, call: { ready: ReadyPhase; signal: AbortSi
 }
 
 function failed(outcome: Outcome) {
-  return { kind: "failed", outcome } as const;
+  return { case: "failed", outcome } as const;
 }
 
 function isConnectionEnd(error: unknown): boolean {

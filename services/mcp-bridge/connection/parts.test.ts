@@ -11,7 +11,6 @@ import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts
 import { createRefresh } from "../link/listing/refresh.ts";
 import { Calls, type CallWork } from "./calls.ts";
 import { MovingDeadline } from "./moving-deadline.ts";
-import { Retention } from "./retention.ts";
 
 const noSignal = new AbortController().signal;
 
@@ -119,77 +118,23 @@ test("ORCH-8 an answer that takes longer than a second is yellow, with its laten
 
 describe("calls", () => {
   const result = (outputJson: string) =>
-    ({ kind: "result", result: create(ProvidedResultSchema, { outputJson }) }) as const;
+    ({ case: "result", value: create(ProvidedResultSchema, { outputJson }) }) as const;
   const joining = (id: string, work: CallWork, signal: AbortSignal) => ({
     ...{ id, work, signal },
     accepted: [],
     responses: undefined,
   });
 
-  test("forget the oldest results when they are too many or too long", async () => {
-    const calls = new Calls(new Retention({ maxRetained: 2, maxRetainedLength: 100 }));
-    let executed = 0;
-    const run = async (id: string, outputJson = "1") => {
-      const work = async () => {
-        executed += 1;
-        return result(outputJson);
-      };
-      for await (const _ of calls.join(joining(id, work, noSignal)));
-    };
-    for (const id of ["a", "b", "c", "c"]) await run(id);
-    expect(executed).toBe(3);
-    await run("a");
-    expect(executed).toBe(4);
-    await run("long", "x".repeat(101));
-    await run("long", "x".repeat(101));
-    expect(executed).toBe(6);
-    expect(calls.running).toBe(0);
-  });
-
-  test("go on while one of those who wait for them is left", async () => {
-    const calls = new Calls(new Retention());
-    const gate = Promise.withResolvers<void>();
-    let isCanceled = false;
-    const work = async (_: unknown, signal: AbortSignal) => {
-      signal.addEventListener("abort", () => {
-        isCanceled = true;
-      });
-      await gate.promise;
-      return result("1");
-    };
-    const leaving = new AbortController();
-    const leaves = calls.join(joining("id", work, leaving.signal)).next();
-    const stays = calls.join(joining("id", work, noSignal)).next();
-    leaving.abort(new Error("left"));
-    await expect(leaves).rejects.toThrow("left");
-    expect(isCanceled).toBe(false);
-    gate.resolve();
-    expect((await stays).value?.event).toMatchObject({ case: "result" });
-  });
-
-  test("tell the last of their events to one who reads slowly, and the result always", async () => {
-    const calls = new Calls(new Retention());
-    const work: CallWork = async ({ tell }) => {
-      for (let progress = 0; progress < 10_000; progress++)
-        tell({ case: "progress", value: { progress, message: "" } as never });
-      return result("1");
-    };
-    const seen: (string | undefined)[] = [];
-    for await (const { event } of calls.join(joining("id", work, noSignal))) seen.push(event.case);
-    expect(seen.length).toBeLessThan(300);
-    expect(seen.at(-1)).toBe("result");
-  });
-
   test("DOOR-2 a question stands until it is answered, whatever becomes of one that waits behind it", async () => {
-    const calls = new Calls(new Retention());
+    const calls = new Calls();
     const second = new AbortController();
     const over = Promise.withResolvers<void>();
     const question = { case: "elicitation", value: { message: "first" } as never } as const;
-    const work: CallWork = async ({ ask }) => {
+    const work: CallWork = async (channel) => {
       await setImmediate();
-      const answer = ask(InputKind.FORM, question, noSignal);
+      const answer = channel.ask(InputKind.FORM, question, noSignal);
       await setImmediate();
-      const behind = ask(InputKind.FORM, question, second.signal).catch(() => {});
+      const behind = channel.ask(InputKind.FORM, question, second.signal).catch(() => {});
       second.abort(new Error("the server asks no more"));
       await behind;
       over.resolve();
@@ -206,13 +151,13 @@ describe("calls", () => {
   });
 
   test("SEC-5 a server asks so many things at once, and no more", async () => {
-    const calls = new Calls(new Retention());
+    const calls = new Calls();
     let refused = 0;
-    const work: CallWork = async ({ ask }) => {
+    const work: CallWork = async (channel) => {
       await setImmediate();
       const question = { case: "elicitation", value: { message: "Sure?" } as never } as const;
       for (let count = 0; count < 1_000; count++)
-        void ask(InputKind.FORM, question, noSignal).catch(({ reason }) => {
+        void channel.ask(InputKind.FORM, question, noSignal).catch(({ reason }) => {
           if (reason === "SHARE_EXCEEDED") refused += 1;
         });
       await setImmediate();
@@ -223,13 +168,13 @@ describe("calls", () => {
   });
 
   test.for(["is left", "ends"])("a question is over when its call %s", async (how) => {
-    const calls = new Calls(new Retention());
+    const calls = new Calls();
     const end = Promise.withResolvers<void>();
     let told: unknown = "nothing";
-    const work: CallWork = async ({ ask }) => {
+    const work: CallWork = async (channel) => {
       await setImmediate();
       const question = { case: "elicitation", value: { message: "Sure?" } as never } as const;
-      void ask(InputKind.FORM, question, noSignal).catch((error) => {
+      void channel.ask(InputKind.FORM, question, noSignal).catch((error) => {
         told = error;
       });
       await end.promise;

@@ -6,9 +6,9 @@ import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
+import { Calls } from "../connection/calls.ts";
 import { Connection, type ConnectionCall } from "../connection/connection.ts";
 import { createOpener } from "../connection/open.ts";
-import { Retention } from "../connection/retention.ts";
 import { Starts } from "../connection/starts.ts";
 import type { TransportModule } from "../transport/module.ts";
 import { createTransportRegistry } from "../transport/registry.ts";
@@ -85,7 +85,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     idleTimeoutMs,
     logger,
     redact,
-    retention: new Retention(),
+    calls: new Calls(),
     open: opener({ server: message, holder, principal: "" }),
     onIdle,
     onChange: () => {},
