@@ -23,14 +23,12 @@
 
 import { create } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import {
-  type ExecuteToolRequest,
-  type ExecuteToolResponse,
-  ExecuteToolResponseSchema,
-} from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { ToolLogSchema, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { messageFromUnknown, refuseRequest } from "#runtime/failure/failure.ts";
 import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
+import type { CallEvent } from "#runtime/results/joined/joined-calls.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -50,7 +48,7 @@ import { parseSourceConfig } from "./source-config.ts";
 interface ExecutionContext {
   traceId: string;
   /** Told of progress and logs. */
-  tell: (event: ExecuteToolResponse) => void;
+  tell: (event: CallEvent) => void;
   signal: AbortSignal;
 }
 
@@ -82,12 +80,11 @@ export function createExecution(parts: ExecutionParts): Execute {
     const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
     return {
       onProgress({ done, total, message }) {
-        const value = { progress: done, total, message };
-        tell(create(ExecuteToolResponseSchema, { event: { case: "progress", value } }));
+        tell({ case: "progress", value: create(ToolProgressSchema, { progress: done, total, message }) });
       },
       onLine({ timeMs, level, message, fieldsJson }) {
         logs.write({ timeMs, level, message, fieldsJson, ...labels });
-        tell(create(ExecuteToolResponseSchema, { event: { case: "log", value: { level, message, fieldsJson } } }));
+        tell({ case: "log", value: create(ToolLogSchema, { level, message, fieldsJson }) });
       },
     };
   }

@@ -1,32 +1,21 @@
 import { create } from "@bufbuild/protobuf";
+import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponse,
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { createEventQueue } from "#runtime/collections/event-queue.ts";
+import { type Executed, JoinedCall, JoinedCalls } from "#runtime/results/joined/joined-calls.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { Execute } from "./execution.ts";
 
-/** A call that is under way or was answered a moment ago, and all who want to know. */
-interface JoinedCall {
-  readonly watchers: Set<(event: ExecuteToolResponse) => void>;
-  readonly outcome: Promise<ExecuteToolResponse>;
-  readonly abort: AbortController;
-  isOver: boolean;
-}
-
 /** How many events of a call may wait for a slow reader. */
 const EVENT_LIMIT = 1_000;
-/** How long an answer is kept for a second call with the same id, and how many, and how large. */
-const KEPT_MS = 60_000;
-const KEPT_COUNT = 512;
-const KEPT_LENGTH = 64 * 1024;
 
 /** Runs calls by their ids: a second one with the same id joins the first, or gets its answer. */
 export class ToolCalls {
   readonly #execute: Execute;
-  readonly #calls = new Map<string, JoinedCall>();
+  readonly #calls = new JoinedCalls({ maxRetained: 512, maxRetainedLength: 32 * 2 ** 20 });
 
   constructor(execute: Execute) {
     this.#execute = execute;
@@ -35,60 +24,16 @@ export class ToolCalls {
   /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is canceled. */
   async *run(
     request: ExecuteToolRequest,
-    options: { traceId: string; signal: AbortSignal },
+    { traceId, signal }: { traceId: string; signal: AbortSignal },
   ): AsyncGenerator<ExecuteToolResponse> {
-    options.signal.throwIfAborted();
-    const call = this.#join(request, options.traceId);
-    const queue = createEventQueue<ExecuteToolResponse>({ limit: EVENT_LIMIT });
-    const onAbort = () => queue.end(options.signal.reason);
-    call.watchers.add(queue.push);
-    options.signal.addEventListener("abort", onAbort, { once: true });
-    call.outcome.then(
-      (event) => {
-        queue.push(event);
-        queue.end();
-      },
-      (error) => queue.end(error),
-    );
-    try {
-      yield* queue;
-    } finally {
-      options.signal.removeEventListener("abort", onAbort);
-      call.watchers.delete(queue.push);
-      if (call.watchers.size === 0 && !call.isOver) call.abort.abort(options.signal.reason);
-    }
-  }
-
-  #join(request: ExecuteToolRequest, traceId: string): JoinedCall {
+    signal.throwIfAborted();
     const key = keyOf(request);
-    const found = this.#calls.get(key);
-    if (found && !found.abort.signal.aborted) return found;
-    const watchers = new Set<(event: ExecuteToolResponse) => void>();
-    const abort = new AbortController();
-    const tell = (event: ExecuteToolResponse) => {
-      for (const watcher of watchers) watcher(event);
-    };
-    const answer = this.#execute(request, { traceId, tell, signal: abort.signal });
-    const call: JoinedCall = { watchers, abort, outcome: answer.then(eventFromAnswer), isOver: false };
-    this.#calls.set(key, call);
-    call.outcome.then(
-      (event) => this.#keep(key, call, event),
-      () => this.#forget(key, call),
-    );
-    return call;
-  }
-
-  /** An answer stays for a while, unless it is large or there are too many. */
-  #keep(key: string, call: JoinedCall, { event }: ExecuteToolResponse): void {
-    call.isOver = true;
-    const isLarge = event.case === "result" && event.value.outputJson.length > KEPT_LENGTH;
-    if (isLarge || this.#calls.size > KEPT_COUNT) this.#forget(key, call);
-    else setTimeout(() => this.#forget(key, call), KEPT_MS).unref();
-  }
-
-  #forget(key: string, call: JoinedCall): void {
-    call.isOver = true;
-    if (this.#calls.get(key) === call) this.#calls.delete(key);
+    const work = async (call: JoinedCall) =>
+      resultFromAnswer(
+        await this.#execute(request, { traceId, tell: (event) => call.tell(event), signal: call.signal }),
+      );
+    const call = this.#calls.find(key) ?? this.#calls.start(key, new JoinedCall(EVENT_LIMIT), work);
+    for await (const event of call.read(signal)) yield create(ExecuteToolResponseSchema, { event });
   }
 }
 
@@ -96,10 +41,10 @@ function keyOf({ callId, scope, source, tool }: ExecuteToolRequest): string {
   return JSON.stringify([scope?.principal ?? "", scope?.sessionId ?? "", callId, source?.name ?? "", tool]);
 }
 
-function eventFromAnswer(answer: Answer): ExecuteToolResponse {
+function resultFromAnswer(answer: Answer): Executed {
   const isError = answer.kind === "error";
   const outputJson = answer.kind === "error" ? JSON.stringify({ error: answer.error }) : answer.resultJson;
   const { calls: callCount = 0, ...usage } = answer.used ?? {};
-  const value = { outputJson, isError, callCount, ...(answer.used && { usage }) };
-  return create(ExecuteToolResponseSchema, { event: { case: "result", value } });
+  const value = create(ProvidedResultSchema, { outputJson, isError, callCount, ...(answer.used && { usage }) });
+  return { case: "result", value };
 }
