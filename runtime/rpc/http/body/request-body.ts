@@ -62,6 +62,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   #room: PromiseWithResolvers<void> | undefined;
   #held = 0;
   #sender = "";
+  #isClosed = false;
   #lack = 0;
   #sharedLack = 0;
 
@@ -76,6 +77,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     const sender = () => senderOf(request);
     this.#assembly = new Assembly({ room: limits.room, sender }, () => this.#room?.resolve());
     sinkOf(response).once("close", () => {
+      this.#isClosed = true;
       this.#budget.held.giveBack(this.#held);
       this.#limits.holdFor(this.#sender, -this.#held);
       this.#budget.lack.giveBack(this.#sharedLack);
@@ -97,6 +99,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   /** Counts bytes that the request holds. Throws when its connection, or its sender, holds too many. */
   hold(bytes: number): void {
+    if (this.#isClosed) throw gone(); // nothing gives back what is held from now on
     const { held } = this.#budget;
     if (held.offer(bytes) < bytes) throw connectionFull(held.limit);
     this.#sender ||= senderOf(this.#request);
