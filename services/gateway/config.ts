@@ -49,7 +49,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   const tls = tlsFrom(reader);
   const maxRequestBytes = reader.integer("TOOLBUS_MAX_REQUEST_BYTES", {
     meaning:
-      "Largest message of a request. The requests in flight on one connection hold four times that, and so do the answers that a principal leaves unread, which may hold 256 MiB at least.",
+      "Largest message of a request. The requests in flight on one connection hold four times that, and so do the answers that a principal leaves unread; its requests in flight on all connections hold eight times that. What is of a principal may hold 256 MiB at least.",
     unit: "bytes",
     default: 64 * 2 ** 20,
     min: 1024,
@@ -98,6 +98,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       ...(defaultGrant.length > 0 ? defaultGrant : soleHolder({ apiKeys, tokens })),
     ]),
     maxRequestBytes,
+    maxHeldBytes: Math.max(256 * 2 ** 20, 8 * maxRequestBytes),
     maxUnreadBytes: Math.max(256 * 2 ** 20, 4 * maxRequestBytes),
     shares,
     corsOrigins,

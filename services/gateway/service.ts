@@ -17,6 +17,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createAccess } from "#runtime/rpc/access/rules.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
+import { createSenderBytes } from "#runtime/rpc/http/body/request-body.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { type HttpServer, serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
@@ -93,6 +94,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       }),
       interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
+      body: { holdFor: createSenderBytes(config.maxHeldBytes) },
       connectionsOfAddress: config.shares.connections,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
       admit: access.admit,

@@ -19,7 +19,8 @@ import { openTestBus } from "../../../test/harness/bus.ts";
 import { type Access, openAccess } from "../access/open-access.ts";
 import { readConfig } from "../config.ts";
 import { openService } from "../service.ts";
-import { framed, protocols } from "./http-probe.ts";
+import { sendHalf } from "./floods.ts";
+import { errorOf, framed, protocols } from "./http-probe.ts";
 
 const protocolsOf = [
   ["Connect", { type: "application/proto", isFramed: false }],
@@ -28,6 +29,7 @@ const protocolsOf = [
 const stack = new AsyncDisposableStack();
 const gate = Promise.withResolvers<void>();
 let access: Access;
+let config: ReturnType<typeof readConfig>;
 let url = "";
 let waiting = 0;
 
@@ -65,9 +67,11 @@ beforeAll(async () => {
   const telemetry = stack.use(await openTelemetry({ service: "gateway" }));
   const logger = pino({ level: "silent" });
   const context = { name: "gateway", instance: "g1", logger, telemetry, signal: new AbortController().signal };
-  access = stack.use(await openAccess(readConfig(env), bus, assert.fail));
+  config = readConfig(env);
+  access = stack.use(await openAccess(config, bus, assert.fail));
   url = String(
-    stack.use(await openService({ ...readConfig(env), maxUnreadBytes: 256 * 1024 }, context)).announcement?.url,
+    stack.use(await openService({ ...config, maxUnreadBytes: 256 * 1024, maxHeldBytes: 200 * 1024 }, context))
+      .announcement?.url,
   );
 });
 afterAll(() => stack.disposeAsync());
@@ -119,6 +123,18 @@ it("SEC-6 paths of plain HTTP have their share, too, and say so as 429", async (
   const again = new AbortController();
   await until(async () => (await watch(mallory, again.signal)).status === 200);
   again.abort();
+});
+
+it("SEC-6 what the requests of a principal hold together has its bound, which is 256 MiB however small they may be", async () => {
+  expect(config.maxHeldBytes).toBe(256 * 2 ** 20);
+  const headers = { "content-type": "application/proto", "x-api-key": "another-key-of-some-length" };
+  const head = { method: "POST", path: `/${AgentService.typeName}/ListAgents`, headers };
+  using half = sendHalf(url, head, { part: new Uint8Array(50_000), count: 5 });
+  const refused = errorOf(await Promise.race(half.requests.map(({ answer }) => answer)));
+  expect(refused && failureFromConnectError(refused)).toMatchObject({
+    reason: "SHARE_EXCEEDED",
+    metadata: { share: "bytes of requests in flight", limit: String(200 * 1024) },
+  });
 });
 
 it("SEC-6 strangers of one address have the share of a principal at what is open to them, and nobody else's", async () => {

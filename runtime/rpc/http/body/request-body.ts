@@ -200,7 +200,7 @@ function partsTooShort(): Error {
 }
 
 function connectionFull(limit: number): Error {
-  const text = `the requests of this connection hold more than ${limit} bytes together: wait for answers, or use more connections`;
+  const text = `the requests of this connection hold more than ${limit} bytes together: wait for answers, or use more connections, within the share of the principal`;
   return connectError("resource_exhausted", text, { reason: "CONNECTION_FULL" });
 }
 

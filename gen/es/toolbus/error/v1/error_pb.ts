@@ -791,7 +791,7 @@ export const Reason = {
 
   /**
    * The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
-   * for answers, or use more connections.
+   * for answers, or use more connections, which hold together what one principal may.
    * Code: `resource_exhausted`.
    *
    * @generated from enum value: REASON_CONNECTION_FULL = 81;
@@ -816,7 +816,7 @@ export const Reason = {
   PRINCIPAL_NOT_GRANTED: 83,
 
   /**
-   * The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+   * The principal has its share of the gateway's requests, calls, streams or memory, of runs in flight, or of the bytes of a store whose room is
    * short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
    * Metadata: `share`, `limit`, `retry_in_ms`.
    * Code: `resource_exhausted`.

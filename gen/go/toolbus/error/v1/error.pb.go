@@ -319,7 +319,7 @@ const (
 	// Code: `already_exists`.
 	Reason_REASON_SPACE_ALREADY_EXISTS Reason = 80
 	// The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
-	// for answers, or use more connections.
+	// for answers, or use more connections, which hold together what one principal may.
 	// Code: `resource_exhausted`.
 	Reason_REASON_CONNECTION_FULL Reason = 81
 	// Only services of the suite call this method. Use the methods that are offered to clients.
@@ -329,7 +329,7 @@ const (
 	// none, in TOOLBUS_DEFAULT_GRANT.
 	// Code: `permission_denied`.
 	Reason_REASON_PRINCIPAL_NOT_GRANTED Reason = 83
-	// The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+	// The principal has its share of the gateway's requests, calls, streams or memory, of runs in flight, or of the bytes of a store whose room is
 	// short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
 	// Metadata: `share`, `limit`, `retry_in_ms`.
 	// Code: `resource_exhausted`.

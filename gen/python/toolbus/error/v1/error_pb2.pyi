@@ -398,7 +398,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_CONNECTION_FULL: _Reason.ValueType  # 81
     """The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
-    for answers, or use more connections.
+    for answers, or use more connections, which hold together what one principal may.
     Code: `resource_exhausted`.
     """
     REASON_CALLER_NOT_SERVICE: _Reason.ValueType  # 82
@@ -411,7 +411,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     Code: `permission_denied`.
     """
     REASON_SHARE_EXCEEDED: _Reason.ValueType  # 84
-    """The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+    """The principal has its share of the gateway's requests, calls, streams or memory, of runs in flight, or of the bytes of a store whose room is
     short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
     Metadata: `share`, `limit`, `retry_in_ms`.
     Code: `resource_exhausted`.
@@ -830,7 +830,7 @@ Code: `already_exists`.
 """
 REASON_CONNECTION_FULL: Reason.ValueType  # 81
 """The requests in flight on this connection hold more bytes together than a connection may. No handler has seen this one. Wait
-for answers, or use more connections.
+for answers, or use more connections, which hold together what one principal may.
 Code: `resource_exhausted`.
 """
 REASON_CALLER_NOT_SERVICE: Reason.ValueType  # 82
@@ -843,7 +843,7 @@ none, in TOOLBUS_DEFAULT_GRANT.
 Code: `permission_denied`.
 """
 REASON_SHARE_EXCEEDED: Reason.ValueType  # 84
-"""The principal has its share of the gateway's requests, calls or streams, of runs in flight, or of the bytes of a store whose room is
+"""The principal has its share of the gateway's requests, calls, streams or memory, of runs in flight, or of the bytes of a store whose room is
 short, or its address has its share of the gateway's connections; nothing was started. Repeat after `retry_in_ms`.
 Metadata: `share`, `limit`, `retry_in_ms`.
 Code: `resource_exhausted`.
