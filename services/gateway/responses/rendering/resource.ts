@@ -81,7 +81,7 @@ function formatFrom(output: JsonOutput | undefined): object {
   if (output === undefined) return { type: "text" };
   const { schemaJson, name, description, strict } = output;
   if (schemaJson === "") return { type: "json_object" };
-  const format = { type: "json_schema", name, description: description || null, strict };
+  const format = { type: "json_schema", name, description: description || null, strict: strict ?? false };
   return { ...format, schema: JSON.parse(schemaJson) };
 }
 

@@ -13,6 +13,7 @@ import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ATTEMPTS_OF_CLAIM } from "#runtime/content/attempts.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { filled } from "#runtime/schema/json-object.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { ClaimedRun } from "../../log/claim.ts";
 import { callIdsOfTurn, takenCallIds } from "../../log/state/call-ids.ts";
@@ -126,8 +127,8 @@ async function ask(context: LoopContext, question: Question) {
   const toolChoice = toolChoiceOfTurn(options, turn, table);
   const tools = table.modelTools.length > 0 ? { tools: table.modelTools, toolChoice } : {};
   const { provider, options: ofModel } = model.config;
-  const json = options?.modelSettings?.jsonOutput; // packages of the AI SDK are strict unless told
-  const own = callOptionsFromModelOptions(provider, { ...ofModel, ...(json && { strictJsonSchema: json.strict }) });
+  const strictJsonSchema = options?.modelSettings?.jsonOutput?.strict;
+  const own = callOptionsFromModelOptions(provider, { ...ofModel, ...filled({ strictJsonSchema }) });
   const request = {
     ...own,
     ...callOptionsFromSettings(options?.modelSettings, own, state.spent.outputTokens),

@@ -102,8 +102,9 @@ type JsonOutput struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// What the answer is, in words for the model.
 	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	// That the provider is to hold the model to the schema, which it then may refuse.
-	Strict        bool `protobuf:"varint,4,opt,name=strict,proto3" json:"strict,omitempty"`
+	// Whether the provider is to hold the model to the schema, which it then may refuse; absent, it is as `Model.options` of the agent, or
+	// else the provider's package, has it.
+	Strict        *bool `protobuf:"varint,4,opt,name=strict,proto3,oneof" json:"strict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -160,8 +161,8 @@ func (x *JsonOutput) GetDescription() string {
 }
 
 func (x *JsonOutput) GetStrict() bool {
-	if x != nil {
-		return x.Strict
+	if x != nil && x.Strict != nil {
+		return *x.Strict
 	}
 	return false
 }
@@ -280,14 +281,15 @@ var File_toolbus_run_v1_model_settings_proto protoreflect.FileDescriptor
 
 const file_toolbus_run_v1_model_settings_proto_rawDesc = "" +
 	"\n" +
-	"#toolbus/run/v1/model_settings.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\"\xaf\x01\n" +
+	"#toolbus/run/v1/model_settings.proto\x12\x0etoolbus.run.v1\x1a\x1bbuf/validate/validate.proto\"\xbf\x01\n" +
 	"\n" +
 	"JsonOutput\x12*\n" +
 	"\vschema_json\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x10R\n" +
 	"schemaJson\x120\n" +
 	"\x04name\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x04name\x12+\n" +
-	"\vdescription\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x12\x16\n" +
-	"\x06strict\x18\x04 \x01(\bR\x06strict\"\xf8\x04\n" +
+	"\vdescription\x18\x03 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\vdescription\x12\x1b\n" +
+	"\x06strict\x18\x04 \x01(\bH\x00R\x06strict\x88\x01\x01B\t\n" +
+	"\a_strict\"\xf8\x04\n" +
 	"\rModelSettings\x12>\n" +
 	"\vtemperature\x18\x01 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\x00@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\vtemperature\x88\x01\x01\x121\n" +
 	"\x05top_p\x18\x02 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x01R\x04topP\x88\x01\x01\x12G\n" +
@@ -347,6 +349,7 @@ func file_toolbus_run_v1_model_settings_proto_init() {
 	if File_toolbus_run_v1_model_settings_proto != nil {
 		return
 	}
+	file_toolbus_run_v1_model_settings_proto_msgTypes[0].OneofWrappers = []any{}
 	file_toolbus_run_v1_model_settings_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -12,10 +12,10 @@ import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 11):
-    from typing import TypeAlias as _TypeAlias, Never as _Never
+if sys.version_info >= (3, 10):
+    from typing import TypeAlias as _TypeAlias
 else:
-    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
+    from typing_extensions import TypeAlias as _TypeAlias
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -76,20 +76,24 @@ class JsonOutput(_message.Message):
     description: _builtins.str
     """What the answer is, in words for the model."""
     strict: _builtins.bool
-    """That the provider is to hold the model to the schema, which it then may refuse."""
+    """Whether the provider is to hold the model to the schema, which it then may refuse; absent, it is as `Model.options` of the agent, or
+    else the provider's package, has it.
+    """
     def __init__(
         self,
         *,
         schema_json: _builtins.str = ...,
         name: _builtins.str = ...,
         description: _builtins.str = ...,
-        strict: _builtins.bool = ...,
+        strict: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_strict", b"_strict", "strict", b"strict"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "schema_json", b"schema_json", "strict", b"strict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_strict", b"_strict", "description", b"description", "name", b"name", "schema_json", b"schema_json", "strict", b"strict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__strict: _TypeAlias = _typing.Literal["strict"]  # noqa: Y015
+    _WhichOneofArgType__strict: _TypeAlias = _typing.Literal["_strict", b"_strict"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__strict) -> _WhichOneofReturnType__strict | None: ...
 
 Global___JsonOutput: _TypeAlias = JsonOutput  # noqa: Y015
 

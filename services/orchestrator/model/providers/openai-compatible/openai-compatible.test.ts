@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from "undici";
 import { describe, expect, test } from "vitest";
@@ -29,7 +29,12 @@ async function takeRun(
   {
     openaiApiKey,
     modelSettings,
-  }: { openaiApiKey?: string | undefined; modelSettings?: MessageInitShape<typeof ModelSettingsSchema> } = {
+    options,
+  }: {
+    openaiApiKey?: string | undefined;
+    modelSettings?: MessageInitShape<typeof ModelSettingsSchema>;
+    options?: JsonObject;
+  } = {
     openaiApiKey: "key-1",
   },
 ) {
@@ -47,7 +52,11 @@ async function takeRun(
     scripts: ".",
     modules: new Map(),
   });
-  const model = { provider: "openai-compatible", model: "tiny", options: { temperature: 0.5, top_k_only_here: 4 } };
+  const model = {
+    provider: "openai-compatible",
+    model: "tiny",
+    options: { temperature: 0.5, top_k_only_here: 4, ...options },
+  };
   const agent = create(AgentSchema, { name: "helper", model });
   const retries: number[] = [];
   await runLoop(run, {
@@ -132,6 +141,18 @@ describe("a model behind the chat completions API", () => {
       stop: ["\n\n"],
       top_k_only_here: 4,
     });
+  });
+
+  test.each([
+    [{ jsonOutput: { strict: false } }, {}, false],
+    [{ jsonOutput: {} }, {}, true],
+    [{ jsonOutput: {} }, { strictJsonSchema: false }, false],
+    [{ jsonOutput: { strict: true } }, { strictJsonSchema: false }, true],
+  ])("LOOP-18 is as strict as the request %j, else as its options %j say", async ({ jsonOutput }, options, strict) => {
+    const provider = await openProvider([stream([{ content: "{}" }])]);
+    const modelSettings = { jsonOutput: { schemaJson: '{"type":"object"}', name: "it", ...jsonOutput } };
+    await takeRun(provider.url, {}, { openaiApiKey: "key-1", modelSettings, options });
+    expect(provider.asked[0]?.body).toMatchObject({ response_format: { json_schema: { strict } } });
   });
 
   test("LOOP-11 a 429 is tried again when the provider said", async () => {
