@@ -8,6 +8,7 @@ import { type JsonOutput, type ModelSettings, ReasoningEffort } from "#gen/toolb
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 import { filled } from "#runtime/schema/json-object.ts";
+import { JSON_SCHEMA } from "../providers/model-source.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
 
 /** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */
@@ -37,7 +38,7 @@ export function callOptionsFromModelOptions(
   const standard: Record<string, JSONValue> = {};
   const own: Record<string, JSONValue> = {};
   for (const [name, value] of Object.entries(options)) {
-    if (name === TOOL_IMAGES) continue;
+    if (name === TOOL_IMAGES || name === JSON_SCHEMA) continue;
     const known = standardNames[name];
     if (known !== undefined) standard[known] = value;
     else own[name] = value;

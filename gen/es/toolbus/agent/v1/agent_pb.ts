@@ -45,8 +45,9 @@ export type Model = Message<"toolbus.agent.v1.Model"> & {
   model: string;
 
   /**
-   * Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands. `tool_images` is not passed
-   * on: it says whether the model takes images in results of tools, where the name of its provider does not.
+   * Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands. Two are not passed on:
+   * `tool_images` says whether the model takes images in results of tools, where the name of its provider does not, and `json_schema`,
+   * false, that the server of an `openai-compatible` one takes no schema of an answer, and is asked for JSON alone.
    *
    * @generated from field: google.protobuf.Struct options = 3;
    */

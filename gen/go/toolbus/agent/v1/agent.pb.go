@@ -36,8 +36,9 @@ type Model struct {
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// The model's id at that provider; for `scripted` the file to replay.
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
-	// Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands. `tool_images` is not passed
-	// on: it says whether the model takes images in results of tools, where the name of its provider does not.
+	// Options passed to the provider: temperature, top_p, max_output_tokens and what it further understands. Two are not passed on:
+	// `tool_images` says whether the model takes images in results of tools, where the name of its provider does not, and `json_schema`,
+	// false, that the server of an `openai-compatible` one takes no schema of an answer, and is asked for JSON alone.
 	Options *structpb.Struct `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
 	// Tokens that the model reads and writes in one request; a conversation that comes near it is summarized. 0 means unknown:
 	// nothing is.

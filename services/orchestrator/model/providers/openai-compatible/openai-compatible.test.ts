@@ -155,6 +155,14 @@ describe("a model behind the chat completions API", () => {
     expect(provider.asked[0]?.body).toMatchObject({ response_format: { json_schema: { strict } } });
   });
 
+  test("LOOP-18 is asked for JSON without its schema where json_schema of its options is false", async () => {
+    const provider = await openProvider([stream([{ content: "{}" }])]);
+    const modelSettings = { jsonOutput: { schemaJson: '{"type":"object"}', name: "it", strict: true } };
+    await takeRun(provider.url, {}, { openaiApiKey: "key-1", modelSettings, options: { json_schema: false } });
+    expect(provider.asked[0]?.body).toMatchObject({ response_format: { type: "json_object" } });
+    expect(provider.asked[0]?.body).not.toHaveProperty("json_schema");
+  });
+
   test("LOOP-11 a 429 is tried again when the provider said", async () => {
     const busy = (response: ServerResponse) => {
       response.writeHead(429, { "retry-after": "0.2", "content-type": "application/json" });

@@ -18,7 +18,7 @@ const patientFetch: typeof fetch = (input, init) => {
  * Any server that speaks the protocol of OpenAI's chat completions. Throws `failed_precondition` where OpenAI itself would be asked
  * without a key.
  */
-export function openOpenAICompatible(config: ModelConfig): OpenAICompatibleProvider {
+export function openOpenAICompatible(config: ModelConfig, takesSchemas: boolean): OpenAICompatibleProvider {
   if (config.openaiApiKey === undefined && new URL(config.openaiBaseUrl).host === "api.openai.com") {
     const text =
       "no model is configured: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's, in .env or the environment of the orchestrator";
@@ -28,7 +28,7 @@ export function openOpenAICompatible(config: ModelConfig): OpenAICompatibleProvi
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
-    supportsStructuredOutputs: true, // a server that does not says so, where one that is told no schema would keep none
+    supportsStructuredOutputs: takesSchemas, // one that is told no schema keeps none
     supportsMultiPartToolContent: true, // where the agent's model says that it takes images
     fetch: mendingStreams(patientFetch),
     ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
