@@ -1,35 +1,56 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { OutputItem } from "./rendering/resource.ts";
-import type { CreateBody } from "./request/body.ts";
+import type { CreateBody, Typed } from "./request/body.ts";
 import { type Asking, currentResponse } from "./runs.ts";
 
 type Input = CreateBody["input"];
 
+/** Each run is read as a whole. */
+const MOST_RUNS = 256;
+
 /**
- * The input with the items of earlier responses in the place of references to them, each once. Items of a response that was not to be
- * stored are there for its own connection only (`own`).
+ * The input with the items of earlier responses in the place of references to them; a further reference to the same is left as it is.
+ * Items of a response that was not to be stored are there for its own connection only (`own`).
  */
 export async function withReferredItems(asking: Asking, input: Input, own?: ReadonlySet<string>): Promise<Input> {
   if (!Array.isArray(input)) return input;
-  let last: { runId: string; output: readonly OutputItem[] } = { runId: "", output: [] };
+  const found = await itemsReferredTo(asking, input.map(referredId), own);
   const seen = new Set<string>();
-  const items: typeof input = [];
-  let size = 0;
-  for (const [n, item] of input.entries()) {
-    const id = item.type === "item_reference" ? String(item.id) : undefined;
-    if (id === undefined) items.push(item);
-    if (id === undefined || seen.has(id)) continue;
+  return input.map((item, n) => {
+    const id = referredId(item);
+    if (id === undefined || seen.has(id)) return item;
     seen.add(id);
-    const [, runId = ""] = /^[a-z]+_([a-zA-Z0-9_-]{1,64})_(?:\d+_\d+|answer)$/.exec(id) ?? [];
-    if (runId !== last.runId) last = { runId, output: runId === "" ? [] : await storedOutput(asking, runId, own) };
-    const found = last.output.find((candidate) => candidate.id === id) ?? refuseUnknownItem(id, `input[${n}]`);
-    size += JSON.stringify(found).length;
-    if (size > asking.parts.maxBytes)
-      refuse("resource_exhausted", "the items that the input refers to are too large", { reason: "MESSAGE_TOO_LARGE" });
-    items.push(found);
+    return found.get(id) ?? refuseUnknownItem(id, `input[${n}]`);
+  });
+}
+
+function referredId({ type, id }: Typed): string | undefined {
+  return type === "item_reference" ? String(id) : undefined;
+}
+
+async function itemsReferredTo(asking: Asking, ids: readonly (string | undefined)[], own?: ReadonlySet<string>) {
+  const wanted = new Set(ids);
+  const read = new Set<string>();
+  const found = new Map<string, OutputItem>();
+  let size = 0;
+  for (const [n, id = ""] of ids.entries()) {
+    const [, runId] = /^[a-z]+_([a-zA-Z0-9_-]{1,64})_(?:\d+_\d+|answer)$/.exec(id) ?? [];
+    if (runId === undefined || read.has(runId)) continue;
+    if (read.size === MOST_RUNS)
+      refuseField(`input[${n}]`, `refers to more than ${MOST_RUNS} responses: send previous_response_id, or the items`);
+    read.add(runId);
+    for (const item of await storedOutput(asking, runId, own)) {
+      if (!wanted.has(item.id)) continue;
+      size += JSON.stringify(item).length;
+      if (size > asking.parts.maxBytes)
+        refuse("resource_exhausted", "the items that the input refers to are too large", {
+          reason: "MESSAGE_TOO_LARGE",
+        });
+      found.set(item.id, item);
+    }
   }
-  return items;
+  return found;
 }
 
 async function storedOutput(asking: Asking, runId: string, own?: ReadonlySet<string>): Promise<readonly OutputItem[]> {

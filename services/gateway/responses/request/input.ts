@@ -96,6 +96,7 @@ function itemFrom(item: Typed, place: string, files: ContentPart[]): InputItem[]
     }
     case "compaction":
       return [said(Role.USER, summaryFrom(parsed(compaction, item, place).encrypted_content))];
+    case "item_reference": // to an item that stands before it
     case "reasoning": // what models need of their thoughts is in the log of the response before
       return [];
     default:
