@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { request } from "node:http";
-import { text } from "node:stream/consumers";
+import { json, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createLoginPaths, type LoginPaths } from "../../plain/logins/logins.ts";
 import { eventIdOfCall } from "../revisions/ids/event-ids.ts";
@@ -41,6 +41,27 @@ it.each([
   expect([answer.statusCode, await text(answer)]).toEqual([status, expect.stringMatching(says)]);
   expect(faults).toEqual([]);
 });
+
+it.each([
+  ["any type", { accept: "*/*" }],
+  ["ranges of types", { accept: "application/*, text/*;q=0.5" }],
+  ["types in capitals", { accept: "Application/JSON, Text/Event-Stream" }],
+  ["no word on it", {}],
+])("DOOR-1 a client that takes %s is answered", async (_, accepting) => {
+  const [answer] = await posted(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }), accepting);
+  expect([answer.statusCode, await json(answer)]).toEqual([200, { jsonrpc: "2.0", id: 1, result: {} }]);
+});
+
+it("DOOR-1 a client that takes no events is refused", async () => {
+  const [answer] = await posted(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }), { accept: "application/*" });
+  expect(answer.statusCode).toBe(406);
+});
+
+function posted(body: string | Buffer, given: Record<string, string>) {
+  const { port, pathname: path } = new URL(door.url);
+  const headers = { "content-type": "application/json", "mcp-session-id": "s1", ...given };
+  return once(request({ port, method: "POST", path, headers }).end(body), "response");
+}
 
 const long = "x".repeat(100_000);
 const asking = { jsonrpc: "2.0", id: 1, method: "prompts/get", params: { name: "p" } };

@@ -8,7 +8,18 @@ export function webRequestOf(request: HttpRequest, signal: AbortSignal): Request
   const url = URL.parse(urlOf(request));
   if (url === null || url.username !== "" || url.password !== "")
     refuse("invalid_argument", "the header Host names no host", { reason: "INVALID_REQUEST" });
-  return new Request(url, { method: request.method ?? "GET", headers: headerOf(request), signal });
+  const headers = headerOf(request);
+  headers.set("accept", acceptedTypes(headers.get("accept") ?? "*/*").join());
+  return new Request(url, { method: request.method ?? "GET", headers, signal });
+}
+
+/** The types that are answered here, as far as the client takes them: the SDK (2.4.0) looks for their names, and knows no ranges. */
+function acceptedTypes(accept: string): string[] {
+  const ranges = accept.split(",").map((range) => range.split(";", 1)[0]?.trim().toLowerCase());
+  const types = { "application/*": "application/json", "text/*": "text/event-stream" };
+  return Object.entries(types).flatMap(([range, type]) =>
+    ranges.some((one) => one === type || one === range || one === "*/*") ? [type] : [],
+  );
 }
 
 /** Belongs to the connection, which HTTP/2 does not let anybody name. */
