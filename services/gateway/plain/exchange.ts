@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, type FailureCode, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
@@ -62,7 +63,9 @@ export async function textOfBody(body: Exchange["body"], maxBytes: number, tooLo
     if (bytes > maxBytes) refuse("resource_exhausted", tooLong, { reason: "MESSAGE_TOO_LARGE" });
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  const whole = Buffer.concat(chunks);
+  if (!isUtf8(whole)) refuse("invalid_argument", "the body is not UTF-8", { reason: "REQUEST_MALFORMED" });
+  return whole.toString("utf8");
 }
 
 export function answerJson(response: HttpResponse, status: number, value: unknown): void {

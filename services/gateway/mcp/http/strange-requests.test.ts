@@ -57,6 +57,18 @@ it("DOOR-1 a client that takes no events is refused", async () => {
   expect(answer.statusCode).toBe(406);
 });
 
+it("SEC-5 a body that is not UTF-8 is refused, and no character of it replaced", async () => {
+  const [answer] = await posted(Buffer.from('{"jsonrpc":"2.0","id":"\xe9","method":"ping"}', "latin1"), {
+    accept: "*/*",
+  });
+  expect([answer.statusCode, await json(answer)]).toEqual([
+    400,
+    expect.objectContaining({
+      error: expect.objectContaining({ code: -32_700, message: "the body is not UTF-8" }),
+    }),
+  ]);
+});
+
 function posted(body: string | Buffer, given: Record<string, string>) {
   const { port, pathname: path } = new URL(door.url);
   const headers = { "content-type": "application/json", "mcp-session-id": "s1", ...given };
