@@ -65,6 +65,7 @@ export function connect(near: Pick<Transport, "send">, far: StreamableHTTPClient
     if (request) waiting.set(request.id, Promise.withResolvers());
     if (request?.method === "initialize") handshake = request.id;
     else if (handshake !== undefined) await waiting.get(handshake)?.promise;
+    else if (request?.method === "ping" && !isModern(request)) return answerPing(request); // HTTP has none without a session
     const left = new AbortController();
     if (request && isModern(request)) leaving.set(request.id, left);
     const lost = () => request && fail(request, "the gateway ended the request without an answer");
@@ -80,6 +81,11 @@ export function connect(near: Pick<Transport, "send">, far: StreamableHTTPClient
     if (!waiting.has(id)) return;
     end(id);
     await tell({ jsonrpc: "2.0", id, error: { code: -32_000, message } }); // bridge-1
+  }
+
+  function answerPing({ id }: JSONRPCRequest): Promise<void> {
+    end(id);
+    return tell({ jsonrpc: "2.0", id, result: {} });
   }
 
   const tell = (message: JSONRPCMessage) => near.send(message).catch(() => {}); // the client has left

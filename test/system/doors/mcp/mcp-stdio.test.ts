@@ -113,13 +113,14 @@ it("DOOR-1 what is written at once before stdin is closed is answered, once, and
   expect(answers.find(({ id }) => id === 3)?.result).toMatchObject({ content: [{ text: "Echo: hi" }] });
 }, 60_000);
 
-it("DOOR-1 whatever is written on stdin is answered: batches, long messages, and what is no message", async () => {
+it("DOOR-1 whatever is written on stdin is answered: early pings, batches, long messages, and what is no message", async () => {
   const { command, args, env } = commandAt(door.suite.url);
   const clientInfo = { name: "pipe", version: "1" };
   const params = { protocolVersion: "2025-03-26", capabilities: {}, clientInfo };
   const message = (given: object) => ({ jsonrpc: "2.0", ...given });
   const long = { name: "nobody__echo", arguments: { message: "m".repeat(11 * 1_024 * 1_024) } };
   const lines = [
+    JSON.stringify(message({ id: 0, method: "ping" })),
     JSON.stringify(message({ id: 1, method: "initialize", params })),
     JSON.stringify(message({ method: "notifications/initialized" })),
     JSON.stringify([message({ id: 2, method: "ping" }), message({ id: 3, method: "ping" })]),
@@ -137,7 +138,7 @@ it("DOOR-1 whatever is written on stdin is answered: batches, long messages, and
     .split("\n")
     .map((line) => JSON.parse(line));
   const answered = (id: number) => answers.find((answer) => answer.id === id);
-  for (const id of [2, 3, 6]) expect(answered(id)).toMatchObject({ result: {} });
+  for (const id of [0, 2, 3, 6]) expect(answered(id)).toMatchObject({ result: {} });
   expect(answered(4)).toMatchObject({ error: { code: -32_600 } });
   expect(answers.flatMap(({ id, error }) => (id === undefined && error ? [error.code] : []))).toEqual([
     -32_700, -32_600,
