@@ -38,7 +38,7 @@ export function servePrompts(server: Server, sources: AgentSources): void {
 
 /** By the name that it is listed under, or its server's own, where no other server has one of that name. */
 async function promptOf(name: string, sources: AgentSources) {
-  const lists = await sources.prompts();
+  const lists = await sources.prompts({ fits: (prompt, source) => nameOf(source, prompt) === name });
   const all = lists.flatMap(({ source, items }) => items.map((prompt) => ({ source, prompt })));
   const found = all.find(({ source, prompt }) => nameOf(source.source, prompt) === name) ?? sole(all, name);
   if (found) return { source: found.source, name: found.prompt.name };
@@ -51,7 +51,7 @@ function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T 
 }
 
 async function templateOf(uri: string, sources: AgentSources) {
-  const lists = await sources.templates();
+  const lists = await sources.templates({ fits: ({ uriTemplate }) => uriTemplate === uri });
   const owner = lists.find(({ items }) => items.some(({ uriTemplate }) => uriTemplate === uri));
   if (owner) return { source: owner.source, name: uri };
   return refuseUnlisted(lists, noSuch("template", uri));

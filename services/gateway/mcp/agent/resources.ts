@@ -66,12 +66,13 @@ async function sourceOf<T>(
   sources: AgentSources,
   unlisted: (lists: Parameters<typeof refuseUnlisted>[0], absent: Error) => T,
 ): Promise<SourceOfSession | T> {
-  const lists = await sources.resources();
-  const owner = lists.find(({ items }) => items.some((one) => one.uri === uri));
+  const isIt = (one: Resource) => one.uri === uri;
+  const lists = await sources.resources({ fits: isIt });
+  const owner = lists.find(({ items }) => items.some(isIt));
   if (owner) return owner.source;
-  const patterns = await sources.templates();
   const budget = { steps: MAX_STEPS };
   const fits = ({ uriTemplate }: ResourceTemplate) => fitsTemplate(uriTemplate, uri, budget);
+  const patterns = await sources.templates({ before: lists });
   const found = patterns.find(({ items }) => items.some(fits));
   return found?.source ?? unlisted([...lists, ...patterns], new ResourceNotFoundError(uri));
 }

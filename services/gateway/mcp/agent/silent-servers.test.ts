@@ -1,40 +1,73 @@
 // A server that does not say what it has holds up nobody for long, and what it may have is not told as absent.
 
-import { createClient, createRouterTransport } from "@connectrpc/connect";
+import { createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { afterEach, expect, it, vi } from "vitest";
 import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openTestDoor, postMessage } from "../http/testing/door.ts";
+import { watchedFrom } from "./resources.ts";
 import { createAgentSources } from "./sources.ts";
 
 const URI = "files://one";
-const tools = { listTools: () => ({ sources: ["files", "silent"].map((source) => ({ source, available: true })) }) };
+const tools = { listTools: () => ({ sources: ["silent", "files"].map((source) => ({ source, available: true })) }) };
 
 afterEach(() => void vi.useRealTimers());
 
-it("DOOR-1 a server that hangs holds up the lists of the others for a moment", async () => {
+/** Each asks what `content` has of the server "files"; the other one hangs. */
+function sourcesOf(content: Partial<ServiceImpl<typeof McpContentService>>) {
   const transport = createRouterTransport((router) =>
-    router.service(ToolService, tools).service(McpContentService, {
-      listResources: ({ source }) =>
-        source?.source === "files" ? { resources: [{ uri: URI, name: "one" }] } : new Promise(() => {}),
-    }),
+    router.service(ToolService, tools).service(McpContentService, content),
   );
-  const sources = createAgentSources({
+  return createAgentSources({
     tools: createClient(ToolService, transport),
     content: createClient(McpContentService, transport),
     options: {},
     sessionId: async () => "s1",
     tellsTtl: true,
   });
+}
+
+const unlessSilent =
+  <T>(answer: T) =>
+  ({ source }: { source?: { source: string } | undefined }) =>
+    source?.source === "files" ? answer : new Promise<T>(() => {});
+
+it("DOOR-1 a server that hangs holds up the lists of the others for a moment", async () => {
+  const sources = sourcesOf({ listResources: unlessSilent({ resources: [{ uri: URI, name: "one" }] }) });
   vi.useFakeTimers();
   const told = vi.fn();
   void sources.resources().then(told);
   await vi.advanceTimersByTimeAsync(10_000);
   expect(told).toHaveBeenCalledOnce();
   const [found] = told.mock.calls[0]!;
-  expect(found.map(({ items }: { items: { uri: string }[] }) => items.map(({ uri }) => uri))).toEqual([[URI], []]);
+  expect(found.map(({ items }: { items: { uri: string }[] }) => items.map(({ uri }) => uri))).toEqual([[], [URI]]);
   expect(sources.ttlOf(found), "a list with a gap is nothing to keep").toEqual({ ttlMs: 0 });
+});
+
+it.each([
+  [1_000, "an address that another one lists", URI],
+  [10_000, "an address that another one has a template for", "files://two"],
+])("DOOR-1 a server that hangs holds up for %d ms at most %s", async (mostMs, _, uri) => {
+  const sources = sourcesOf({
+    listResources: unlessSilent({ resources: [{ uri: URI }] }),
+    listResourceTemplates: unlessSilent({ resourceTemplates: [{ uriTemplate: "files://{name}" }] }),
+  });
+  vi.useFakeTimers();
+  const told = vi.fn();
+  void watchedFrom([uri], sources).then(told);
+  await vi.advanceTimersByTimeAsync(mostMs);
+  expect(told).toHaveBeenCalledExactlyOnceWith([{ source: "files", uri }]);
+});
+
+it("DOOR-1 a server that hangs holds up a prompt of another one for a moment", async () => {
+  await using door = await openTestDoor({
+    tools,
+    content: { listPrompts: unlessSilent({ prompts: [{ name: "one" }] }), getPrompt: () => ({ description: "found" }) },
+  });
+  const asked = { jsonrpc: "2.0", id: 1, method: "prompts/get", params: { name: "files__one" } };
+  const answer = await postMessage(door.url, asked, { signal: AbortSignal.timeout(4_000) });
+  expect(await answer.json()).toMatchObject({ result: { description: "found" } });
 });
 
 it.each([

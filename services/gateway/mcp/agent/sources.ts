@@ -1,6 +1,11 @@
 import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
 import type { CallOptions, Client } from "@connectrpc/connect";
-import type { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import type {
+  McpContentService,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+} from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import type { ListToolsResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
@@ -18,6 +23,15 @@ interface Listed<T> {
   readonly ttlMs?: number | undefined;
   /** Whether it did not answer, and may have something. */
   readonly isAway?: boolean;
+  /** Whether it hung. */
+  readonly isSilent?: boolean;
+}
+
+/** What is looked for in the lists. */
+interface Sought<T> {
+  readonly fits?: (item: T, source: string) => boolean;
+  /** Those that hung when they were asked before are not asked. */
+  readonly before?: readonly Listed<unknown>[];
 }
 
 export interface SourceOfSession {
@@ -40,32 +54,45 @@ export type AgentSources = ReturnType<typeof createAgentSources>;
 export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOptions) {
   const { content, options, sessionId } = asking;
   /** Who refuses has nothing of the kind; who did not answer may do so at once, which is nothing to keep. */
-  const nothing = (error: unknown) =>
-    REFUSALS.test(failureFromConnectError(error).code) ? { items: [] } : { items: [], ttlMs: 0, isAway: true };
+  const nothing = (error: unknown) => {
+    const { code } = failureFromConnectError(error);
+    if (REFUSALS.test(code)) return { items: [] };
+    return { items: [], ttlMs: 0, isAway: true, isSilent: code === "deadline_exceeded" };
+  };
 
-  /** All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
+  /**
+   * All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. Once one has
+   * what is looked for, the others are waited for a moment: the first, by name, has what two of them list.
+   */
   async function each<P extends Page, T>(
     readPage: (asked: { source: SourceOfSession; pageSize: number; pageToken: string }, by: CallOptions) => Promise<P>,
     itemsOf: (page: P) => readonly T[],
+    { fits = () => false, before = [] }: Sought<T> = {},
   ): Promise<Listed<T>[]> {
     const id = await sessionId();
     const { sources } = await tools.listTools({ scope: scopeOfSession(id), pageSize: 1 }, options);
+    const silent = new Set(before.flatMap(({ isSilent, source }) => (isSilent ? [source.source] : [])));
+    const late = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
     const answered = sources
-      .filter(({ available }) => available)
+      .filter(({ available, source }) => available && !silent.has(source))
       .map(async ({ source: name }) => {
         const source = { sessionId: id, source: name };
-        const bounded = { ...options, timeoutMs: MAX_LIST_MS };
+        const bounded = { ...options, timeoutMs: MAX_LIST_MS, signal: late.signal };
         const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }, bounded));
-        return { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
+        const listed = { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
+        if (listed.items.some((item) => fits(item, name))) timer ??= setTimeout(() => late.abort(), MAX_LATE_MS);
+        return listed;
       });
-    return Promise.all(answered);
+    return Promise.all(answered).finally(() => clearTimeout(timer));
   }
 
   return {
     ...asking,
-    prompts: () => each(content.listPrompts, ({ prompts }) => prompts),
-    resources: () => each(content.listResources, ({ resources }) => resources),
-    templates: () => each(content.listResourceTemplates, ({ resourceTemplates }) => resourceTemplates),
+    prompts: (sought?: Sought<Prompt>) => each(content.listPrompts, ({ prompts }) => prompts, sought),
+    resources: (sought?: Sought<Resource>) => each(content.listResources, ({ resources }) => resources, sought),
+    templates: (sought?: Sought<ResourceTemplate>) =>
+      each(content.listResourceTemplates, ({ resourceTemplates }) => resourceTemplates, sought),
     /** The strictest of what servers say, for a client that is told of it. */
     ttlOf: (found: readonly Pick<Listed<unknown>, "ttlMs">[], mostMs = LIST_TTL_MS): { ttlMs?: number } =>
       tellsTtl ? { ttlMs: Math.min(mostMs, ...found.flatMap(({ ttlMs }) => ttlMs ?? [])) } : {},
@@ -74,6 +101,8 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
 
 /** A server that hangs holds up what is asked of the others for so long. */
 const MAX_LIST_MS = 10_000;
+/** And for so long what another one has. */
+const MAX_LATE_MS = 1_000;
 
 /** What none of the lists has. It may be of a source that is away. */
 export function refuseUnlisted(lists: readonly Listed<unknown>[], absent: Error): never {
