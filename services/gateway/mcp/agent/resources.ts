@@ -8,6 +8,7 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { filled } from "#runtime/schema/json-object.ts";
 import { describedFrom } from "./described.ts";
 import { type AgentSources, refuseUnlisted, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
@@ -28,7 +29,10 @@ export function serveResources(server: Server, sources: AgentSources, results: S
   });
   server.setRequestHandler("resources/read", async ({ params: { uri } }): Promise<ReadResourceResult> => {
     const reference = referenceFromUri(uri);
-    if (reference !== undefined) return { contents: [wholeFrom(uri, await results.readBytes(reference))] };
+    if (reference !== undefined) {
+      const head = { uri, ...filled({ mimeType: reference.mimeType }) };
+      return { contents: [{ ...head, ...wholeFrom(await results.readBytes(reference)) }] };
+    }
     const source = await sourceOf(uri, sources, refuseUnlisted);
     const { contents, ttl } = await sources.content.readResource({ source, uri }, sources.options);
     const kept = ttl && sources.ttlOf([{ ttlMs: durationMs(ttl) }], Number.POSITIVE_INFINITY);
@@ -91,9 +95,9 @@ function templateFrom({ uriTemplate, name, ...described }: ResourceTemplate): Re
 }
 
 /** Results are JSON, except for what their blocks hold. */
-function wholeFrom(uri: string, bytes: Uint8Array): ReadResourceResult["contents"][number] {
+function wholeFrom(bytes: Uint8Array) {
   const whole = Buffer.from(bytes);
-  return isUtf8(whole) ? { uri, text: whole.toString("utf8") } : { uri, blob: whole.toString("base64") };
+  return isUtf8(whole) ? { text: whole.toString("utf8") } : { blob: whole.toString("base64") };
 }
 
 function contentsFrom({ uri, mimeType, content }: ResourceContents): ReadResourceResult["contents"][number] {

@@ -1,7 +1,7 @@
 import { type ContentBlock, isSpecType } from "@modelcontextprotocol/server";
 import type { ResultContent } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { charactersUpTo } from "#runtime/results/utf8.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { linkTo, type ResultReference, type StoredResults, uriOfResult } from "./stored-results.ts";
 
 /** Clients of models refuse results of more than some 25,000 tokens. */
@@ -31,8 +31,8 @@ async function blockFrom(content: ResultContent, form: BlockForm, hasRoom: boole
   const said = `${block.type} of ${size} bytes`;
   if (typeof block.notKept === "string") return [textBlock(`${said}: ${block.notKept}`)];
   if (storedReference === "") return [block];
-  const reference: ResultReference = { case: "storedReference", value: storedReference };
   const isText = block.type === "text";
+  const reference: ResultReference = { case: "storedReference", value: storedReference, ...typeOf(block) };
   if (!isText && (!hasBytes(block) || !hasRoom)) return begun(said, reference, form);
   const read = form.results.readBytes(reference, isText ? MAX_TEXT : undefined);
   const bytes = await read.catch(() => undefined); // the call is over: whoever was told a fault would make it again
@@ -44,6 +44,15 @@ async function blockFrom(content: ResultContent, form: BlockForm, hasRoom: boole
   const base64 = Buffer.from(bytes).toString("base64");
   const { resource } = block;
   return [isObject(resource) ? { ...block, resource: { ...resource, blob: base64 } } : { ...block, data: base64 }];
+}
+
+/** Of what a block holds, as its tool says; a block of another kind is stored as JSON. */
+function typeOf(block: Record<string, unknown>): Pick<ResultReference, "mimeType"> {
+  if (block.type === "text") return { mimeType: "text/plain" };
+  if (!hasBytes(block)) return {};
+  const { mimeType } = { ...block, ...fieldsOf(block.resource) };
+  const isType = typeof mimeType === "string" && /^[ -~]{1,255}$/.test(mimeType);
+  return { mimeType: isType ? mimeType : "application/octet-stream" };
 }
 
 function hasBytes({ type, resource }: Record<string, unknown>): boolean {

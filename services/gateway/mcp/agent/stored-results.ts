@@ -9,29 +9,40 @@ export type StoredCalls = Pick<
   "readResult" | "getToolCall" | "cancelToolCall" | "submitToolResult" | "listToolCalls"
 >;
 
-/** Which result: one that is stored by itself, or that of a recorded call. */
-export type ResultReference = { case: "storedReference"; value: string } | { case: "callId"; value: string };
+/** Which result: one that is stored by itself, or that of a recorded call. It is JSON, or of the type that its tool said. */
+export type ResultReference = { mimeType?: string } & (
+  | { case: "storedReference"; value: string }
+  | { case: "callId"; value: string }
+);
 
 const STORED = "toolbus://results/";
 const OF_CALL = "toolbus://calls/";
+/** Nobody keeps the type of what is stored. */
+const TYPE = "?type=";
 
-export function uriOfResult({ case: kind, value }: ResultReference): string {
-  return `${kind === "callId" ? OF_CALL : STORED}${encodeURIComponent(value)}`;
+export function uriOfResult({ case: kind, value, mimeType }: ResultReference): string {
+  const type = mimeType === undefined ? "" : TYPE + encodeURIComponent(mimeType);
+  return `${kind === "callId" ? OF_CALL : STORED}${encodeURIComponent(value)}${type}`;
 }
 
 export function referenceFromUri(uri: string): ResultReference | undefined {
   const kind = uri.startsWith(STORED) ? "storedReference" : uri.startsWith(OF_CALL) ? "callId" : undefined;
   if (kind === undefined) return undefined;
   try {
-    return { case: kind, value: decodeURIComponent(uri.slice((kind === "callId" ? OF_CALL : STORED).length)) };
+    const said = uri.slice((kind === "callId" ? OF_CALL : STORED).length).split(TYPE, 2);
+    const [value = "", mimeType] = said.map(decodeURIComponent);
+    return { case: kind, value, ...(mimeType !== undefined && { mimeType }) };
   } catch {
     return undefined;
   }
 }
 
 export function linkTo(reference: ResultReference): ContentBlock {
+  const { mimeType } = reference;
+  const named =
+    mimeType === undefined ? { name: "result.json", mimeType: "application/json" } : { name: "result", mimeType };
   const description = "The whole, of which this is the beginning.";
-  return { type: "resource_link", uri: uriOfResult(reference), name: "result.json", description };
+  return { type: "resource_link", uri: uriOfResult(reference), ...named, description };
 }
 
 /** Results of one's own calls that are kept, as resources. */
@@ -44,7 +55,7 @@ export interface StoredResults {
 
 export function createStoredResults(calls: StoredCalls, options: CallOptions, maxBytes: number): StoredResults {
   return {
-    async readBytes(result, limit = 0) {
+    async readBytes({ mimeType: _, ...result }, limit = 0) {
       const chunks: Uint8Array[] = [];
       for await (const { part } of calls.readResult({ result, limit: BigInt(limit) }, options)) {
         if (part.case === "result" && limit === 0 && part.value.size > BigInt(maxBytes)) {

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import type { CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
 import { jsonOfBlocks } from "#runtime/results/content.ts";
-import { callTool, openTestDoor } from "../http/testing/door.ts";
+import { callTool, openTestDoor, postMessage } from "../http/testing/door.ts";
 
 type Result = MessageInitShape<typeof CallToolResultSchema>;
 
@@ -37,6 +37,44 @@ it.each([
   const answer = await answerOf(result);
   expect(answer).toMatch(told);
   expect(answer).not.toMatch(/"error":|"isError":true/);
+});
+
+const BYTES = "application/octet-stream";
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
+
+it.each([
+  ["a picture", { type: "image", mimeType: "image/png" }, PNG, "image/png"],
+  ["a file", { type: "resource", resource: { uri: "f://a", mimeType: "application/pdf" } }, PNG, "application/pdf"],
+  ["a file of an unwritable type", { type: "resource", resource: { mimeType: "\ud800" } }, PNG, BYTES],
+  ["a text", { type: "text" }, Buffer.from("abc"), "text/plain"],
+])("LOOP-14 %s that is too large is linked and read by its type", async (_, block, bytes, mimeType) => {
+  const content = [{ blockJson: JSON.stringify(block), storedReference: "r 1?", size: 50_000_000n }];
+  const asked: unknown[] = [];
+  await using door = await openTestDoor({
+    tools: {
+      async *callTool() {
+        yield { event: { case: "result", value: { content, outputJson: jsonOfBlocks(content) } } };
+      },
+    },
+    calls: {
+      async *readResult({ result }) {
+        asked.push(result.value);
+        yield { part: { case: "chunk", value: { data: bytes } } };
+      },
+    },
+  });
+  const [data = ""] = /\{"result.*/.exec(await callTool(door.url, "draw")) ?? [];
+  const link = JSON.parse(data).result.content[1];
+  expect(link).toMatchObject({ type: "resource_link", name: "result", mimeType });
+  const read = await postMessage(door.url, { jsonrpc: "2.0", id: 2, method: "resources/read", params: link });
+  expect(await read.json()).toMatchObject({ result: { contents: [{ uri: link.uri, mimeType }] } });
+  expect(new Set(asked)).toEqual(new Set(["r 1?"]));
+});
+
+it("LOOP-14 a block that is stored as JSON is linked as such", async () => {
+  const answer = await answerOf(ofBlocks("resource_link"));
+  for (const said of ['"uri":"toolbus://results/r1"', '"name":"result.json"', '"mimeType":"application/json"'])
+    expect(answer).toContain(said);
 });
 
 it("LOOP-14 a stored result whose tool may have a schema, as no list says, is told as one that a client takes", async () => {
