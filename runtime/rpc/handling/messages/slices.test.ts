@@ -1,3 +1,4 @@
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ownTurn } from "../../../collections/turns/own-turn.ts";
 import { openSlices } from "./slices.ts";
@@ -37,4 +38,14 @@ test("SEC-5 what a service does by itself for one provider keeps what it does fo
   const work = (provider: string) => sliced(provider, 12).then(() => ended.push(provider));
   await Promise.all([...Array.from({ length: 10 }, () => work("mallory")), work("alice")]);
   expect(ended[0]).toBe("alice");
+});
+
+test("SEC-5 what has been idle goes on at once, whoever else does too", async () => {
+  const steps = Array.from({ length: 20 }, (_, sender) => openSlices(`${sender}`));
+  await Promise.all(steps.map((nextStep) => nextStep()));
+  await delay(10);
+  let begun = 0;
+  for (const nextStep of steps) void nextStep().then(() => (begun += 1));
+  await nextTurn();
+  expect(begun).toBe(20);
 });

@@ -5,14 +5,25 @@ const SLICE_MS = 5;
 
 const turns = new RoundRobinQueue(1);
 
+/** Which turn of the event loop it is, counted while steps are made. */
+let turn = 0;
+let isCounted = false;
+
 /**
  * For work of many steps that would hold up what else this thread has to do: what it gives is awaited before each step. After 5 ms
- * of them everything else comes first, and then they go on when it is their sender's turn: one slice in a turn of the event loop.
- * No slice waits for somebody's heavy work to rest (`ownTurn`), which takes far longer than a slice.
+ * of them in one turn of the event loop everything else comes first, and then they go on when it is their sender's turn: one such slice
+ * in a turn of the event loop. No slice waits for somebody's heavy work to rest (`ownTurn`), which takes far longer than a slice.
  */
 export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<void> {
-  let endsAt = performance.now() + SLICE_MS;
+  let own = -1;
+  let endsAt = 0;
+  const begin = () => {
+    own = turn;
+    endsAt = performance.now() + SLICE_MS;
+  };
   return async () => {
+    countTurn();
+    if (own !== turn) begin();
     if (performance.now() < endsAt) return;
     const begins = Promise.withResolvers<void>();
     void turns.run(sender, () => {
@@ -20,6 +31,15 @@ export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<voi
       return new Promise((resolve) => setImmediate(resolve));
     });
     await begins.promise;
-    endsAt = performance.now() + SLICE_MS;
+    begin();
   };
+}
+
+function countTurn(): void {
+  if (isCounted) return;
+  isCounted = true;
+  setImmediate(() => {
+    isCounted = false;
+    turn += 1;
+  });
 }
