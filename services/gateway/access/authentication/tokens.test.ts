@@ -162,12 +162,14 @@ describe("SEC-1 the keys of the issuer", () => {
   it.each<[string, string]>([
     ["cannot be had", ""],
     ["cannot be read", "<html>"],
-  ])("that %s are not fetched for every token of a stranger either", async (_, body) => {
+  ])("that %s are not fetched for every token of a stranger either, who all are told why", async (_, body) => {
     const read = createTokenReader(settings, 30_000);
     answered = body === "" ? { status: 503, body } : { status: 200, body };
     const text = await token(first);
     const startedAt = performance.now();
-    for (let n = 0; n < 20; n += 1) expect(await refusalOf(read(text))).toMatchObject({ code: "unavailable" });
+    const { code, message } = await refusalOf(read(text));
+    expect(code).toBe("unavailable");
+    for (let n = 1; n < 20; n += 1) expect(await refusalOf(read(text))).toMatchObject({ code, message });
     expect(fetched).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
   });
 

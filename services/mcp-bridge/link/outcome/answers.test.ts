@@ -62,6 +62,7 @@ describe("an answer to a call", () => {
   test.each([
     ['{"code":"E1","message":"no cheese"}', "no cheese"],
     ['{"message":"no cheese"}', "no cheese"],
+    ['{"code":1e300,"message":"no cheese"}', "no cheese"],
     ["{}", "the server says that it failed, and not why"],
   ])("that is an error of another form, %s, ends its call at once", async (error, told) => {
     const { result, output } = await answered(`"error":${error}`);

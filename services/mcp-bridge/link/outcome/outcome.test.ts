@@ -31,3 +31,20 @@ test("LOOP-14 a connection that broke may have carried the call", () => {
   const cause = Object.assign(new Error("read"), { code: "ECONNRESET" });
   expect(outcomeOf(new TypeError("fetch failed", { cause }), true).kind).toBe("unknown");
 });
+
+test("LOOP-14 of an answer that overflows the stack it is known that it came; of another bound that it broke, nothing", () => {
+  const overflow = (): number => 1 + overflow();
+  const errorOf = (fail: () => unknown) => {
+    try {
+      return fail();
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(outcomeOf(errorOf(overflow), true)).toEqual({
+    kind: "answered",
+    text: "the server's answer cannot be used: it is nested too deeply",
+  });
+  const text = "more than 100000 numbers of so many digits are not read";
+  expect(outcomeOf(new RangeError(text), true)).toEqual({ kind: "unknown", text });
+});

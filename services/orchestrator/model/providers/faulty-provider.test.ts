@@ -127,13 +127,29 @@ describe("a provider that misbehaves", () => {
     expect(run.provider.asked).toHaveLength(1);
   });
 
-  test("LOOP-1 what a provider refuses for good with 200 and the error as JSON fails the run with its words, at once", async () => {
-    const run = await openHttpRun([
-      status(200, {}, '{\n"error":{"message":"no credits","code":"insufficient_quota"}}'),
-    ]);
+  const quota = '"code":"insufficient_quota"';
+  test.each([
+    [`{\n"error":{"message":"no credits",${quota}}}`, 1],
+    ['{"error":"no credits"}', 5],
+    ['{"error":true,"message":"no credits"}', 5],
+  ])("LOOP-1 what a provider refuses with 200 and JSON, %s, fails the run with its words", async (body, asked) => {
+    const answer = status(200, {}, body);
+    const run = await openHttpRun(Array(10).fill(answer));
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.FAILED, error: "no credits" });
-    expect(run.provider.asked).toHaveLength(1);
+    expect(run.provider.asked).toHaveLength(asked);
+  });
+
+  test("LOOP-1 a provider that says JSON of its stream is heard all the same, and as it speaks", async () => {
+    const run = await openHttpRun([
+      (response) => {
+        response.writeHead(200, { "content-type": "application/json" });
+        response.write(`\n${frame({ choices: [{ index: 0, delta: { content: "whole" } }] })}`);
+        setTimeout(() => response.end(frame({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })), 50);
+      },
+    ]);
+    await run.work();
+    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole" });
   });
 
   test("LOOP-1 LOOP-11 a provider that asks for longer than ten minutes is not waited for, and the run says so", async () => {

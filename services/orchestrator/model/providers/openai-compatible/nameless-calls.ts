@@ -10,7 +10,7 @@
  * tell nothing are left out altogether.
  */
 
-import { fieldsOf } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject, jsonFrom } from "#runtime/schema/json-object.ts";
 
 /** In place of a name. */
 export const namelessCall = "unnamed";
@@ -24,19 +24,37 @@ export const mendingStreams =
     const response = await ask(input, init);
     const { body, status, statusText, headers } = response;
     const type = headers.get("content-type")?.toLowerCase() ?? "";
-    if (response.ok && type.startsWith("application/json")) return new Response(errorIn(await response.text()));
-    if (body === null || !type.startsWith("text/event-stream")) return response;
-    return new Response(body.pipeThrough(mendingLines()), { status, statusText, headers });
+    const isJson = response.ok && type.startsWith("application/json");
+    if (body === null || !(isJson || type.startsWith("text/event-stream"))) return response;
+    const stream = isJson ? body.pipeThrough(errorsOfJson()) : body;
+    return new Response(stream.pipeThrough(mendingLines()), { status, statusText, headers });
   };
 
-/** Some servers say with 200 what has failed, as JSON, which the package looks for in a stream. */
+const brace = 0x7b;
+
+/** Some servers say with 200 what has failed, as JSON, which the package looks for in a stream. Others say JSON of a stream, which goes on. */
+function errorsOfJson(): TransformStream<Uint8Array, Uint8Array> {
+  const json: Uint8Array[] = [];
+  let isJson: boolean | undefined;
+  return new TransformStream({
+    transform(chunk, sink) {
+      const first = chunk.find((byte) => byte > 0x20); // no blank
+      if (first !== undefined) isJson ??= first === brace;
+      if (isJson === false) sink.enqueue(chunk);
+      else json.push(chunk);
+    },
+    flush(sink) {
+      if (isJson) sink.enqueue(Buffer.from(errorIn(Buffer.concat(json).toString())));
+    },
+  });
+}
+
+/** Nothing, which is a stream without an end, where there is no error. */
 function errorIn(json: string): string {
-  try {
-    const { error } = fieldsOf(JSON.parse(json));
-    return error ? `data: ${JSON.stringify({ error })}\n\n` : "";
-  } catch {
-    return ""; // a stream without an end
-  }
+  const { error, message = "it failed" } = fieldsOf(jsonFrom(json));
+  if (!error) return "";
+  const told = isObject(error) ? error : { message: String(typeof error === "string" ? error : message) };
+  return `data: ${JSON.stringify({ error: told })}\n\n`;
 }
 
 const lineEnd = 0x0a;
