@@ -44,7 +44,7 @@ export function outcomeOf(error: unknown, hasSession: boolean): Outcome {
   if (error instanceof SdkError && NEEDS_INPUT.has(error.code)) {
     return { kind: "answered", text: `the tool asks for what this client does not offer: ${text}` };
   }
-  if (error instanceof RangeError)
+  if (error instanceof RangeError && text.includes("call stack"))
     return { kind: "answered", text: "the server's answer cannot be used: it is nested too deeply" };
   const code = networkCodeOf(error);
   return {

@@ -37,7 +37,7 @@ export function showAnswers(transport: Transport): void {
 /** As JSON-RPC wants it: what the SDK cannot read, it does not take for an answer. */
 function shownError({ code, message, data }: Record<string, unknown>) {
   return {
-    code: Number.isInteger(code) ? Number(code) : -32_603,
+    code: Number.isSafeInteger(code) ? Number(code) : -32_603,
     message: typeof message === "string" ? message : "the server says that it failed, and not why",
     ...(data !== undefined && { data }),
   };
