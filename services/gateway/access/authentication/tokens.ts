@@ -24,11 +24,12 @@ const RETRY_MS = 1_000;
 /** Verifies tokens by the keys that their issuer publishes, which it may change. Throws `unauthenticated`, and says what is wrong. */
 export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_MS): ReadToken {
   let fetchedAt = Number.NEGATIVE_INFINITY;
+  let lastFailure: unknown = new Error("so it was a moment ago");
   const keys = createRemoteJWKSet(settings.jwksUrl, {
     timeoutDuration: FETCH_TIMEOUT_MS,
     cooldownDuration: refetchMs,
     async [customFetch](url, options) {
-      if (performance.now() < fetchedAt + Math.min(RETRY_MS, refetchMs)) throw new Error("so it was a moment ago");
+      if (performance.now() < fetchedAt + Math.min(RETRY_MS, refetchMs)) throw lastFailure;
       fetchedAt = performance.now();
       return fetch(url, options);
     },
@@ -41,7 +42,13 @@ export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_M
     requiredClaims: ["exp"],
   };
   return async (token) => {
-    const { payload } = await jwtVerify(token, keys, expected).catch((error: unknown) => refuseToken(error, settings));
+    const { payload } = await jwtVerify(token, keys, expected).catch((error: unknown) => {
+      const fault = faultOf(error, settings);
+      if (fault !== undefined) return refuseInvalid(fault);
+      lastFailure = error;
+      const text = `the keys of the issuer cannot be read, so no token can be checked: ${messageFromUnknown(error)}`;
+      return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause: error });
+    });
     const expiresAtMs = (payload.exp ?? 0) * 1_000;
     return { caller: callerFrom(payload, settings), grants: grantsFrom(payload, settings), expiresAtMs };
   };
@@ -85,13 +92,6 @@ function claimAt(claims: JWTPayload, path: string): unknown {
   return path.split(".").reduce<unknown>((value, name) => {
     return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   }, claims);
-}
-
-function refuseToken(error: unknown, settings: TokenSettings): never {
-  const fault = faultOf(error, settings);
-  if (fault !== undefined) return refuseInvalid(fault);
-  const text = `the keys of the issuer cannot be read, so no token can be checked: ${messageFromUnknown(error)}`;
-  return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause: error });
 }
 
 /** What is wrong with a token, without a word of it; undefined when the issuer's keys are the trouble. */
