@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { InputResponsesSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
+import { InputRequiredSchema, InputResponsesSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import {
   type ExecuteToolRequest,
   type ExecuteToolResponse,
@@ -21,7 +21,7 @@ import { agent, offer, tool } from "../../testing/fakes/tools.ts";
 import { createToolSet } from "../../tools/tool-set/tool-set.ts";
 import type { Questions } from "./input/questions.ts";
 import { decideDeadline } from "./limits/deadline.ts";
-import { createProviderExecution } from "./provider.ts";
+import { createProviderExecution, type ProviderCall } from "./provider.ts";
 
 const progress = create(ExecuteToolResponseSchema, { event: { case: "progress", value: { progress: 1 } } });
 const result = create(ExecuteToolResponseSchema, { event: { case: "result", value: { outputJson: '"ok"' } } });
@@ -46,8 +46,7 @@ interface CallOptions {
   readonly timeoutMs?: number;
   readonly type?: ExecutionType;
   readonly resumable?: boolean;
-  /** Whether a router that is lost had begun it. */
-  readonly isBegun?: boolean;
+  readonly begun?: ProviderCall["begun"];
   readonly questions?: Questions;
 }
 
@@ -55,7 +54,14 @@ interface CallOptions {
 async function call(
   effect: Effect,
   attempts: Attempt[],
-  { signal = new AbortController().signal, timeoutMs = 60, type, resumable, isBegun, questions }: CallOptions = {},
+  {
+    signal = new AbortController().signal,
+    timeoutMs = 60,
+    type,
+    resumable,
+    begun = { kind: "unrecorded" },
+    questions,
+  }: CallOptions = {},
 ) {
   const unused = () => Promise.reject(new Error("not asked for"));
   let made = 0;
@@ -70,7 +76,8 @@ async function call(
   if (entry.executor.kind !== "provider") throw new Error(entry.executor.kind);
   const { executor } = entry;
   const { execute } = createProviderExecution({
-    ...{ ...noQuestions, ...(questions && { questions }) },
+    ...{ ...noQuestions, records: { ...noQuestions.records, resume: async () => undefined } },
+    ...(questions && { questions }),
     find: () => client,
     graceMs: () => 20,
   });
@@ -83,7 +90,7 @@ async function call(
     argumentsJson: "{}",
     deadline,
     runDeadline: undefined,
-    begun: isBegun ? ({ kind: "begun", resumed: true } as const) : ({ kind: "unrecorded" } as const),
+    begun,
     answers: { forms: false, urls: false },
     context: {},
   };
@@ -169,6 +176,33 @@ describe("calls of providers", () => {
     expect(again.text).toBe('"ok"');
   });
 
+  test("SEC-5 LOOP-14 a call that asks for too much at once has begun where it is held open", async () => {
+    const requests = Array.from({ length: 101 }, (_, n) => ({ id: `${n}` }));
+    const asks = (live: boolean, isMany = true): Attempt =>
+      async function* (signal) {
+        const value = { live, requests: isMany ? requests : [] };
+        yield create(ExecuteToolResponseSchema, { event: { case: "inputRequired", value } });
+        if (live) await ended(signal);
+      };
+    const told = "it asked for 101 answers at once, over the limit of 100";
+    expect((await call(Effect.AT_MOST_ONCE, [asks(false)])).text).toBe(`{"error":"${told}"}`);
+    expect((await call(Effect.AT_MOST_ONCE, [asks(true)])).text).toBe(`{"error":"outcome_unknown: ${told}"}`);
+    expect((await call(Effect.PURE, [asks(true)])).text).toBe(`{"error":"${told}"}`);
+    const required = create(InputRequiredSchema, { live: true, requests });
+    const questions: Questions = { answer: async () => ({ kind: "required", required }) };
+    const { text } = await call(Effect.AT_MOST_ONCE, [asks(true, false)], { questions });
+    expect(text).toBe(`{"error":"outcome_unknown: ${told}"}`);
+  });
+
+  test("LOOP-14 as many questions as an older router has suspended are asked", async () => {
+    const required = create(InputRequiredSchema, { requests: Array.from({ length: 101 }, (_, n) => ({ id: `${n}` })) });
+    const questions: Questions = {
+      answer: async () => ({ kind: "answered", responses: create(InputResponsesSchema) }),
+    };
+    const begun = { kind: "begun", suspended: { required, epoch: 1 } } as const;
+    expect((await call(Effect.AT_MOST_ONCE, [succeeds], { questions, begun })).text).toBe('"ok"');
+  });
+
   test("LOOP-14 what its provider had let go of when it asked, as for a login, is started by the answer alone", async () => {
     const asks: Attempt = async function* () {
       yield create(ExecuteToolResponseSchema, { event: { case: "inputRequired", value: {} } });
@@ -245,7 +279,7 @@ describe("calls of providers", () => {
     });
 
     test("what a router began that is lost is asked for at once, and is unknown when its provider has it no more", async () => {
-      const begun = { ...options, isBegun: true };
+      const begun = { ...options, begun: { kind: "begun", resumed: true } } as const; // by a router that is lost
       expect(await call(Effect.AT_MOST_ONCE, [resumes], begun)).toEqual({ text: '"ok"', made: 1 });
       const late = [fails(nobody), fails(nobody), fails(nobody), resumes]; // its instance was lost with the router
       expect(await call(Effect.AT_MOST_ONCE, late, begun)).toEqual({ text: '"ok"', made: 4 });

@@ -122,7 +122,7 @@ export const InputRequestSchema: GenMessage<InputRequest> = /*@__PURE__*/
  */
 export type InputRequired = Message<"toolbus.provider.v1.InputRequired"> & {
   /**
-   * What it asks for. Where there is nothing, the call is only to be sent again.
+   * What it asks for, 100 at most at once: with more, the call fails. Where there is nothing, the call is only to be sent again.
    *
    * @generated from field: repeated toolbus.provider.v1.InputRequest requests = 1;
    */

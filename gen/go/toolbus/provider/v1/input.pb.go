@@ -290,7 +290,7 @@ func (*InputRequest_Sampling) isInputRequest_Request() {}
 // What a call needs before it can go on.
 type InputRequired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it asks for. Where there is nothing, the call is only to be sent again.
+	// What it asks for, 100 at most at once: with more, the call fails. Where there is nothing, the call is only to be sent again.
 	Requests []*InputRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
 	// For the provider, which gets it back unchanged. It is kept with the call, and shown to nobody.
 	State []byte `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`

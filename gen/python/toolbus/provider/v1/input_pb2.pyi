@@ -152,7 +152,7 @@ class InputRequired(_message.Message):
     """
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputRequest]:
-        """What it asks for. Where there is nothing, the call is only to be sent again."""
+        """What it asks for, 100 at most at once: with more, the call fails. Where there is nothing, the call is only to be sent again."""
 
     def __init__(
         self,
