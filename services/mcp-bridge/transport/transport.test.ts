@@ -112,6 +112,22 @@ describe("a stream of events", () => {
     expect(turns.count).toBeGreaterThan(10);
   });
 
+  test.each([0, 30_000])(
+    "SEC-5 is cut after its long events, and in them nowhere: one of %i bytes first",
+    async (size) => {
+      const long = `data: ${"x".repeat(size)}\n\n`;
+      const piecesOf = async (text: string) => {
+        const response = new Response(text, { headers: { "content-type": "text/event-stream" } });
+        const { body } = boundedResponse(response, { maxBytes: 1_000_000, limitName: "", onTooLarge: () => {} });
+        return (await Array.fromAsync(body!)).map(({ length }) => length);
+      };
+      expect(await piecesOf(long)).toEqual([long.length]);
+      const [first, ...others] = await piecesOf(long + "data: 1\n\n".repeat(2_000));
+      expect(first).toBeLessThan(size + 1_100);
+      expect(Math.max(...others)).toBeLessThan(1_100);
+    },
+  );
+
   test("gives the same events however its bytes are cut", async () => {
     const text =
       'id: 1\nevent: message\ndata: {"ä":1}\n\n: a comment\r\ndata: two\r\ndata: lines\r\n\r\nid: 2\ndata:\n\n';

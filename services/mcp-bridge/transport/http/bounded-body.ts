@@ -42,30 +42,39 @@ export function boundedResponse(
 /** Some ten small events. */
 const PIECE_BYTES = 1_024;
 
-/** What comes at once with many events, in pieces: a stream that floods leaves others their time. A long event stays whole. */
+/** What comes at once, in pieces with some events: a stream that floods leaves others their time. A long event stays whole. */
 function inSlices(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const slice = openSlices(randomUUID());
-  let rest: Uint8Array = new Uint8Array();
-  let size = 0;
+  let rest: Buffer = Buffer.alloc(0);
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (rest.length === 0) {
       const { done, value } = await reader.read();
       if (done) return controller.close();
-      rest = value;
-      const hasEnd = endOfEvent(Buffer.from(rest.buffer, rest.byteOffset, rest.byteLength)) > 0;
-      size = hasEnd ? PIECE_BYTES : rest.length;
+      rest = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     }
     await slice();
+    const isLong = endOfEvent(rest.subarray(0, PIECE_BYTES)) < 0;
+    const size = isLong ? firstEnd(rest) + PIECE_BYTES : PIECE_BYTES;
     controller.enqueue(rest.subarray(0, size));
     rest = rest.subarray(size);
   };
   return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
 }
 
+const ENDS = ["\n\n", "\n\r", "\r\r"];
+
+/** Where the first event ends; behind them all when none does. */
+function firstEnd(bytes: Buffer): number {
+  return ENDS.reduce((end, ends) => {
+    const found = bytes.subarray(0, end).indexOf(ends);
+    return found < 0 ? end : found;
+  }, bytes.length);
+}
+
 /** Where the last empty line ends, which ends an event; negative when there is none. */
 function endOfEvent(bytes: Buffer): number {
-  const found = Math.max(...["\n\n", "\n\r", "\r\r"].map((ends) => bytes.lastIndexOf(ends)));
+  const found = Math.max(...ENDS.map((ends) => bytes.lastIndexOf(ends)));
   return found < 0 ? -1 : found + 2;
 }
 
