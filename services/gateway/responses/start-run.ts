@@ -1,7 +1,7 @@
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import { withReferredItems } from "./referred-items.ts";
+import { withReferredItems } from "./references/referred-items.ts";
 import type { CreateBody } from "./request/body.ts";
 import { inputFrom } from "./request/input.ts";
 import { metadataFrom, notesOf } from "./request/notes.ts";

@@ -7,7 +7,7 @@ import {
 import type { Prompt } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { describedFrom } from "./described.ts";
-import { type AgentSources, refuseUnlisted } from "./sources.ts";
+import { type AgentSources, refuseUnlisted, Search } from "./sources.ts";
 
 /** Stands between a source and the name of its prompt, as in the names of tools. */
 const SEPARATOR = "__";
@@ -38,7 +38,8 @@ export function servePrompts(server: Server, sources: AgentSources): void {
 
 /** By the name that it is listed under, or its server's own, where no other server has one of that name. */
 async function promptOf(name: string, sources: AgentSources) {
-  const lists = await sources.prompts({ fits: (prompt, source) => nameOf(source, prompt) === name });
+  using search = new Search();
+  const lists = await sources.prompts({ search, fits: (prompt, source) => nameOf(source, prompt) === name });
   const all = lists.flatMap(({ source, items }) => items.map((prompt) => ({ source, prompt })));
   const found = all.find(({ source, prompt }) => nameOf(source.source, prompt) === name) ?? sole(all, name);
   if (found) return { source: found.source, name: found.prompt.name };
@@ -51,7 +52,8 @@ function sole<T extends { prompt: Prompt }>(all: readonly T[], name: string): T 
 }
 
 async function templateOf(uri: string, sources: AgentSources) {
-  const lists = await sources.templates({ fits: ({ uriTemplate }) => uriTemplate === uri });
+  using search = new Search();
+  const lists = await sources.templates({ search, fits: ({ uriTemplate }) => uriTemplate === uri });
   const owner = lists.find(({ items }) => items.some(({ uriTemplate }) => uriTemplate === uri));
   if (owner) return { source: owner.source, name: uri };
   return refuseUnlisted(lists, noSuch("template", uri));

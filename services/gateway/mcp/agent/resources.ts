@@ -10,7 +10,7 @@ import {
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { filled } from "#runtime/schema/json-object.ts";
 import { describedFrom } from "./described.ts";
-import { type AgentSources, refuseUnlisted, type SourceOfSession } from "./sources.ts";
+import { type AgentSources, refuseUnlisted, Search, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
 import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
 
@@ -71,14 +71,13 @@ async function sourceOf<T>(
   unlisted: (lists: Parameters<typeof refuseUnlisted>[0], absent: Error) => T,
 ): Promise<SourceOfSession | T> {
   const isIt = (one: Resource) => one.uri === uri;
-  const lists = await sources.resources({ fits: isIt });
-  const owner = lists.find(({ items }) => items.some(isIt));
-  if (owner) return owner.source;
   const budget = { steps: MAX_STEPS };
   const fits = ({ uriTemplate }: ResourceTemplate) => fitsTemplate(uriTemplate, uri, budget);
-  const patterns = await sources.templates({ before: lists });
-  const found = patterns.find(({ items }) => items.some(fits));
-  return found?.source ?? unlisted([...lists, ...patterns], new ResourceNotFoundError(uri));
+  using search = new Search();
+  const templates = sources.templates({ search, fits: () => false }); // a server that lists the address comes first
+  const [lists, patterns] = await Promise.all([sources.resources({ search, fits: isIt }), templates]);
+  const owner = lists.find(({ items }) => items.some(isIt)) ?? patterns.find(({ items }) => items.some(fits));
+  return owner?.source ?? unlisted([...lists, ...patterns], new ResourceNotFoundError(uri));
 }
 
 /** The first server, by name, has an address that two of them list. */

@@ -47,7 +47,7 @@ it("DOOR-1 a server that hangs holds up the lists of the others for a moment", a
 
 it.each([
   [1_000, "an address that another one lists", URI],
-  [10_000, "an address that another one has a template for", "files://two"],
+  [20_000, "an address that another one has a template for", "files://two"],
 ])("DOOR-1 a server that hangs holds up for %d ms at most %s", async (mostMs, _, uri) => {
   const sources = sourcesOf({
     listResources: unlessSilent({ resources: [{ uri: URI }] }),
@@ -58,6 +58,33 @@ it.each([
   void watchedFrom([uri], sources).then(told);
   await vi.advanceTimersByTimeAsync(mostMs);
   expect(told).toHaveBeenCalledExactlyOnceWith([{ source: "files", uri }]);
+});
+
+it("DOOR-1 what a server has that takes twelve seconds to say so is found", async () => {
+  const resources = [{ uri: URI }];
+  const sources = sourcesOf({
+    listResources: () => new Promise((resolve) => setTimeout(resolve, 12_000, { resources })),
+    listResourceTemplates: () => ({}),
+  });
+  vi.useFakeTimers();
+  const told = vi.fn();
+  void watchedFrom([URI], sources).then(told);
+  await vi.advanceTimersByTimeAsync(12_000);
+  expect(told).toHaveBeenCalledExactlyOnceWith([{ source: "silent", uri: URI }]);
+});
+
+it("DOOR-1 what a server may have whose connection is broken is told as unavailable", async () => {
+  const away = () => refuse("unavailable", "the connection broke", { reason: "MCP_SERVER_UNAVAILABLE" });
+  await using door = await openTestDoor({
+    tools: { listTools: () => ({ sources: [{ source: "broken", available: false, reason: "the connection broke" }] }) },
+    content: { listResources: away, listResourceTemplates: away, listPrompts: away },
+  });
+  const read = { jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri: URI } };
+  expect(await (await postMessage(door.url, read)).json()).toMatchObject({
+    error: { message: expect.stringContaining("broken"), data: { reason: "MCP_SERVER_UNAVAILABLE" } },
+  });
+  const list = { jsonrpc: "2.0", id: 2, method: "resources/list" };
+  expect(await (await postMessage(door.url, list)).json()).toMatchObject({ result: { resources: [] } });
 });
 
 it("DOOR-1 a server that hangs holds up a prompt of another one for a moment", async () => {

@@ -23,20 +23,36 @@ interface Listed<T> {
   readonly ttlMs?: number | undefined;
   /** Whether it did not answer, and may have something. */
   readonly isAway?: boolean;
-  /** Whether it hung. */
-  readonly isSilent?: boolean;
 }
 
-/** What is looked for in the lists. */
-interface Sought<T> {
-  readonly fits?: (item: T, source: string) => boolean;
-  /** Those that hung when they were asked before are not asked. */
-  readonly before?: readonly Listed<unknown>[];
+/** A search for one thing in lists of all sources: sources that are not available are asked, too, since they may have it. */
+export class Search {
+  readonly #late = new AbortController();
+  #timer = setTimeout(() => this.#late.abort(), MAX_SEARCH_MS);
+
+  get signal(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  /** One has it. Others are waited for a moment: the first, by name, has what two of them list. */
+  hit(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#late.abort(), MAX_LATE_MS);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 export interface SourceOfSession {
   readonly sessionId: string;
   readonly source: string;
+}
+
+interface Sought<T> {
+  readonly search: Search;
+  readonly fits: (item: T, source: string) => boolean;
 }
 
 interface SourcesOptions {
@@ -54,37 +70,30 @@ export type AgentSources = ReturnType<typeof createAgentSources>;
 export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOptions) {
   const { content, options, sessionId } = asking;
   /** Who refuses has nothing of the kind; who did not answer may do so at once, which is nothing to keep. */
-  const nothing = (error: unknown) => {
-    const { code } = failureFromConnectError(error);
-    if (REFUSALS.test(code)) return { items: [] };
-    return { items: [], ttlMs: 0, isAway: true, isSilent: code === "deadline_exceeded" };
-  };
+  const nothing = (error: unknown) =>
+    REFUSALS.test(failureFromConnectError(error).code) ? { items: [] } : { items: [], ttlMs: 0, isAway: true };
 
-  /**
-   * All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. Once one has
-   * what is looked for, the others are waited for a moment: the first, by name, has what two of them list.
-   */
+  /** All of a list of each source; one that is no MCP server, has nothing of the kind or may not be asked has nothing. */
   async function each<P extends Page, T>(
     readPage: (asked: { source: SourceOfSession; pageSize: number; pageToken: string }, by: CallOptions) => Promise<P>,
     itemsOf: (page: P) => readonly T[],
-    { fits = () => false, before = [] }: Sought<T> = {},
+    sought?: Sought<T>,
   ): Promise<Listed<T>[]> {
     const id = await sessionId();
     const { sources } = await tools.listTools({ scope: scopeOfSession(id), pageSize: 1 }, options);
-    const silent = new Set(before.flatMap(({ isSilent, source }) => (isSilent ? [source.source] : [])));
-    const late = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const answered = sources
-      .filter(({ available, source }) => available && !silent.has(source))
-      .map(async ({ source: name }) => {
+    const bounds = sought ? { signal: sought.search.signal } : { timeoutMs: MAX_LIST_MS };
+    const asked = sources.filter(({ available }) => available || sought);
+    return Promise.all(
+      asked.map(async ({ source: name }) => {
         const source = { sessionId: id, source: name };
-        const bounded = { ...options, timeoutMs: MAX_LIST_MS, signal: late.signal };
-        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }, bounded));
+        const pages = allPages((pageToken) =>
+          readPage({ source, pageSize: 1_000, pageToken }, { ...options, ...bounds }),
+        );
         const listed = { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
-        if (listed.items.some((item) => fits(item, name))) timer ??= setTimeout(() => late.abort(), MAX_LATE_MS);
+        if (listed.items.some((item) => sought?.fits(item, name))) sought?.search.hit();
         return listed;
-      });
-    return Promise.all(answered).finally(() => clearTimeout(timer));
+      }),
+    );
   }
 
   return {
@@ -99,9 +108,11 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
   };
 }
 
-/** A server that hangs holds up what is asked of the others for so long. */
+/** A server that hangs holds up a list of all servers for so long, */
 const MAX_LIST_MS = 10_000;
-/** And for so long what another one has. */
+/** what none of the others has for so long, */
+const MAX_SEARCH_MS = 20_000;
+/** and what one of them has for so long. */
 const MAX_LATE_MS = 1_000;
 
 /** What none of the lists has. It may be of a source that is away. */

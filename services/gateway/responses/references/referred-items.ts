@@ -1,8 +1,8 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
-import type { OutputItem } from "./rendering/resource.ts";
-import type { CreateBody, Typed } from "./request/body.ts";
-import { type Asking, currentResponse } from "./runs.ts";
+import type { OutputItem } from "../rendering/resource.ts";
+import type { CreateBody, Typed } from "../request/body.ts";
+import { type Asking, currentResponse } from "../runs.ts";
 
 type Input = CreateBody["input"];
 

@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { inputFrom } from "../request/input.ts";
+import type { Asking } from "../runs.ts";
 import { withReferredItems } from "./referred-items.ts";
-import { inputFrom } from "./request/input.ts";
-import type { Asking } from "./runs.ts";
 
 const TURNS = 3;
 const idOf = (runId: string, turn: number) => `msg_${runId}_${turn}_0`;
