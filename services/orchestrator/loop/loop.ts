@@ -15,8 +15,8 @@
  * Before the model is asked, a conversation that has outgrown its window is summarised, with an append of its own.
  * The next step follows from the log alone, so that a run that is taken over goes on in the middle of any of them.
  *
- * A turn costs two appends and one call: the turn's commit, the tool, its result. A turn is converted into the prompt once, so that the
- * next one does not cost more for those before it. Tools are listed at a run's first turn, and again when a call's end names
+ * A turn costs two appends and one call: the turn's commit, the tool, its result. Arguments, results and files are converted for the
+ * prompt once, so that a turn hardly costs more for those before it. Tools are listed at a run's first turn, and again when a call's end names
  * another list (`tools_revision`).
  */
 

@@ -7,9 +7,10 @@ import {
   type LanguageModelV4ToolResultOutput,
   type SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
-import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
+import type { ContentPart, File } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { FunctionCall, Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { namelessCall } from "../providers/openai-compatible/nameless-calls.ts";
@@ -33,8 +34,8 @@ export function assistantPartFromItem(item: Item["item"], callId: string): Assis
     case "reasoning":
       return { type: "reasoning", text: item.value.text, ...optionsFrom(item.value.providerMetadataJson) };
     case "functionCall": {
-      const { name, argumentsJson, providerMetadataJson } = item.value;
-      const input = inputFromArguments(argumentsJson);
+      const { name, providerMetadataJson } = item.value;
+      const input = getOrInsertComputed(inputs, item.value, inputOfCall);
       const toolName = fittingName(name);
       return { type: "tool-call", toolCallId: callId, toolName, input, ...optionsFrom(providerMetadataJson) };
     }
@@ -45,18 +46,24 @@ export function assistantPartFromItem(item: Item["item"], callId: string): Assis
 
 type UserPart = Extract<LanguageModelV4Message, { role: "user" }>["content"][number];
 
-/** As base64, which is logged and counted as the text that it is. */
+const files = new WeakMap<File, UserPart>();
+
 export function partForUser({ part }: ContentPart): UserPart[] {
   if (part.case === "text") return part.value.trim() === "" ? [] : [{ type: "text", text: part.value }];
-  if (part.case !== "file") return [];
-  const { mediaType, filename, source } = part.value;
-  const url = source.case === "url" ? { type: "url" as const, url: new URL(source.value) } : undefined;
-  const data = url ?? { type: "data" as const, data: Buffer.from(source.value as Uint8Array).toString("base64") };
-  return [{ type: "file", mediaType, data, ...(filename !== "" && { filename }) }];
+  return part.case === "file" ? [getOrInsertComputed(files, part.value, filePart)] : [];
 }
 
+/** As base64, which is logged and counted as the text that it is. */
+function filePart({ mediaType, filename, source }: File): UserPart {
+  const url = source.case === "url" ? { type: "url" as const, url: new URL(source.value) } : undefined;
+  const data = url ?? { type: "data" as const, data: Buffer.from(source.value as Uint8Array).toString("base64") };
+  return { type: "file", mediaType, data, ...(filename !== "" && { filename }) };
+}
+
+const inputs = new WeakMap<FunctionCall, JSONObject>();
+
 /** An object, whatever the model wrote. */
-function inputFromArguments(argumentsJson: string): JSONObject {
+function inputOfCall({ argumentsJson }: FunctionCall): JSONObject {
   const input = parsedOr(argumentsJson.trim() === "" ? "{}" : argumentsJson, undefined);
   if (input === undefined) return { unreadable_arguments: argumentsJson };
   return isJSONObject(input) && !Array.isArray(input) ? input : { arguments: input };

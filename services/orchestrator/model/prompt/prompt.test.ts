@@ -158,6 +158,23 @@ describe("a prompt", () => {
     );
   });
 
+  test("converts a result, the arguments of a call and a file once, however many turns come after", () => {
+    const part = { case: "file" as const, value: { source: { case: "data" as const, value: Buffer.from("png") } } };
+    const value = { role: Role.USER, content: [{ part }] };
+    const input = create(ItemSchema, { item: { case: "message", value } });
+    const turns = [turnOf(0, "first", 1), turnOf(1, "second", 1)];
+    const converted = (count: number) =>
+      promptFromItems("", [input, ...itemsFromTurns(turns.slice(0, count))]).flatMap(({ content }) =>
+        (content as (string | { type: string; input?: object; output?: object })[]).flatMap((part) => {
+          if (typeof part === "string" || part.type === "text") return [];
+          return [part.input ?? part.output ?? part];
+        }),
+      );
+    const before = converted(1);
+    expect(before).toHaveLength(3);
+    for (const [index, one] of converted(2).slice(0, 3).entries()) expect(one).toBe(before[index]);
+  });
+
   test("grows at its end from turn to turn, so that providers find its beginning in their caches", () => {
     const ofTurns = fc.array(fc.record({ text: fc.string(), calls: fc.integer({ min: 1, max: 3 }) }), { maxLength: 5 });
     fc.assert(

@@ -1,5 +1,6 @@
 import type { JSONValue, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
 import type { ResultContent, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { jsonOfBlock, jsonOfBlocks } from "#runtime/results/content.ts";
 import { losesDigits } from "#runtime/schema/json/exact-json.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
@@ -13,7 +14,14 @@ export const STORED = "toolbus";
 /** What models read as images. */
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-export function outputFromResult({ outputJson, isError, content }: ToolResult): Output {
+const outputs = new WeakMap<ToolResult, Output>();
+
+/** Converted once, as the prompt is made at each turn. */
+export function outputFromResult(result: ToolResult): Output {
+  return getOrInsertComputed(outputs, result, convertedResult);
+}
+
+function convertedResult({ outputJson, isError, content }: ToolResult): Output {
   if (content.length > 0) return outputFromBlocks({ outputJson, isError, content });
   const value = parsedOr(outputJson, outputJson) ?? null;
   if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
