@@ -15,7 +15,8 @@ import { retryWhile } from "#runtime/time/retry/retry.ts";
 /*
  * Passes the messages of an MCP client on stdin and stdout to the gateway and back, as they are, whatever revision they are of:
  *
- * bridge-1  Each request is answered: what cannot be sent, or is never answered, with an error that says why. So is what is no message.
+ * bridge-1  Each request is answered: what cannot be sent, or is never answered, with an error that says why. So is what is no message,
+ *           but for an answer: to that none is due.
  * bridge-2  A gateway that is away for a while is waited for; nothing is sent twice that may have arrived.
  * bridge-3  In 2026-07-28 a client cancels over HTTP by leaving; on stdin it says so, as before.
  * bridge-4  What a client writes behind `initialize` waits for its answer, which names the session. A client that closes stdin is still
@@ -31,7 +32,7 @@ export interface Bridge {
   idle(): Promise<void>;
 }
 
-export function connect(near: Pick<Transport, "send">, far: StreamableHTTPClientTransport): Bridge {
+export function connect(near: Pick<Transport, "send" | "onerror">, far: StreamableHTTPClientTransport): Bridge {
   const leaving = new Map<RequestId, AbortController>();
   const waiting = new Map<RequestId, PromiseWithResolvers<void>>();
   let handshake: RequestId | undefined;
@@ -95,6 +96,7 @@ export function connect(near: Pick<Transport, "send">, far: StreamableHTTPClient
       if (line.trim() === "") return;
       for (const message of messagesIn(line)) {
         if (isSpecType.JSONRPCMessage(message)) pass(message);
+        else if (isAnswer(message)) near.onerror?.(new Error("an answer of the client is none of JSON-RPC 2.0"));
         else void tell(message === undefined ? NO_JSON : noMessage(message));
       }
     },
@@ -107,7 +109,7 @@ export function connect(near: Pick<Transport, "send">, far: StreamableHTTPClient
 function messagesIn(line: string): unknown[] {
   try {
     const value: unknown = JSON.parse(line);
-    return Array.isArray(value) && value.length > 0 ? value : [value];
+    return (Array.isArray(value) && value.length > 0 ? value : [value]).map(withoutNull);
   } catch {
     return [undefined];
   }
@@ -115,10 +117,23 @@ function messagesIn(line: string): unknown[] {
 
 const NO_JSON: JSONRPCMessage = { jsonrpc: "2.0", error: { code: -32_700, message: "the line is not JSON" } };
 
+/** Some clients write both fields of an answer, the error as null. */
+function withoutNull(value: unknown): unknown {
+  const { error, ...answer } = fieldsOf(value);
+  return error === null && "result" in answer ? answer : value;
+}
+
+function isAnswer(value: unknown): boolean {
+  const fields = fieldsOf(value);
+  return !("method" in fields) && ("result" in fields || "error" in fields);
+}
+
+/** Under its id only where it is meant as a request: other ids are not the client's own. */
 function noMessage(value: unknown): JSONRPCMessage {
-  const { id } = fieldsOf(value);
-  const named = (typeof id === "string" || typeof id === "number") && { id };
-  return { jsonrpc: "2.0", ...named, error: { code: -32_600, message: "it is no message of JSON-RPC 2.0" } };
+  const { id, method } = fieldsOf(value);
+  const isNamed = typeof method === "string" && (typeof id === "string" || typeof id === "number");
+  const error = { code: -32_600, message: "it is no message of JSON-RPC 2.0" };
+  return { jsonrpc: "2.0", ...(isNamed && { id }), error };
 }
 
 function isModern({ params }: JSONRPCRequest): boolean {

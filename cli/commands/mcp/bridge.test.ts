@@ -1,0 +1,40 @@
+import type { JSONRPCMessage, StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
+import { expect, test, vi } from "vitest";
+import { connect } from "./bridge.ts";
+
+test("DOOR-1 an answer with an error of null beside its result is passed on without it", () => {
+  const { write, sent, told } = openBridge();
+  write({ id: 1, result: { action: "accept" }, error: null });
+  expect(sent).toEqual([{ jsonrpc: "2.0", id: 1, result: { action: "accept" } }]);
+  expect(told).toEqual([]);
+});
+
+test("DOOR-1 an answer that is none is noted: a client takes what has the id of its own request as the answer to that", () => {
+  const { write, sent, told, onerror } = openBridge();
+  write({ id: 1, result: "accept" });
+  write({ id: 1, result: {}, error: { code: 1, message: "both" } });
+  expect([...sent, ...told]).toEqual([]);
+  expect(onerror).toHaveBeenCalledTimes(2);
+});
+
+test("DOOR-1 only what is meant as a request is refused under its id", () => {
+  const { write, told } = openBridge();
+  write({ id: 1, method: "ping", params: [] });
+  write({ id: 2 });
+  const error = expect.objectContaining({ code: -32_600 });
+  expect(told).toEqual([
+    { jsonrpc: "2.0", id: 1, error },
+    { jsonrpc: "2.0", error },
+  ]);
+});
+
+function openBridge() {
+  const sent: JSONRPCMessage[] = [];
+  const told: JSONRPCMessage[] = [];
+  const onerror = vi.fn<NonNullable<Transport["onerror"]>>();
+  const far = { send: async (message: JSONRPCMessage) => void sent.push(message) };
+  const near = { send: async (message: JSONRPCMessage) => void told.push(message), onerror };
+  const bridge = connect(near, far as unknown as StreamableHTTPClientTransport);
+  const write = (message: object) => bridge.take(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  return { write, sent, told, onerror };
+}
