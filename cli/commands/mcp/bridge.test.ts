@@ -28,6 +28,19 @@ test("DOOR-1 only what is meant as a request is refused under its id", () => {
   ]);
 });
 
+test("DOOR-1 behind what cannot be read, all that waits is answered with the reason", async () => {
+  const { bridge, write, told } = openBridge();
+  for (const id of [1, "two"]) write({ id, method: "ping" });
+  await bridge.giveUp("the line is too long");
+  const message = "the line is too long";
+  expect(told).toEqual([
+    { jsonrpc: "2.0", error: { code: -32_600, message } },
+    { jsonrpc: "2.0", id: 1, error: { code: -32_000, message } },
+    { jsonrpc: "2.0", id: "two", error: { code: -32_000, message } },
+  ]);
+  await bridge.idle();
+});
+
 function openBridge() {
   const sent: JSONRPCMessage[] = [];
   const told: JSONRPCMessage[] = [];
@@ -36,5 +49,5 @@ function openBridge() {
   const near = { send: async (message: JSONRPCMessage) => void told.push(message), onerror };
   const bridge = connect(near, far as unknown as StreamableHTTPClientTransport);
   const write = (message: object) => bridge.take(JSON.stringify({ jsonrpc: "2.0", ...message }));
-  return { write, sent, told, onerror };
+  return { bridge, write, sent, told, onerror };
 }

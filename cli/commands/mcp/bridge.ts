@@ -30,6 +30,8 @@ export interface Bridge {
   take(line: string): void;
   /** Resolves when no request waits for its answer. */
   idle(): Promise<void>;
+  /** Answers what cannot be read, and all that waits, with the reason; what the gateway still says is not told. */
+  giveUp(reason: string): Promise<void>;
 }
 
 export function connect(near: Pick<Transport, "send" | "onerror">, far: StreamableHTTPClientTransport): Bridge {
@@ -78,7 +80,7 @@ export function connect(near: Pick<Transport, "send" | "onerror">, far: Streamab
     }
   }
 
-  async function fail({ id }: JSONRPCRequest, message: string): Promise<void> {
+  async function fail({ id }: Pick<JSONRPCRequest, "id">, message: string): Promise<void> {
     if (!waiting.has(id)) return;
     end(id);
     await tell({ jsonrpc: "2.0", id, error: { code: -32_000, message } }); // bridge-1
@@ -102,6 +104,11 @@ export function connect(near: Pick<Transport, "send" | "onerror">, far: Streamab
     },
     async idle() {
       while (waiting.size > 0) await Promise.all([...waiting.values()].map(({ promise }) => promise));
+    },
+    async giveUp(reason) {
+      delete far.onmessage;
+      await tell(refusal(reason));
+      for (const id of waiting.keys()) await fail({ id }, reason);
     },
   };
 }
@@ -132,8 +139,11 @@ function isAnswer(value: unknown): boolean {
 function noMessage(value: unknown): JSONRPCMessage {
   const { id, method } = fieldsOf(value);
   const isNamed = typeof method === "string" && (typeof id === "string" || typeof id === "number");
-  const error = { code: -32_600, message: "it is no message of JSON-RPC 2.0" };
-  return { jsonrpc: "2.0", ...(isNamed && { id }), error };
+  return { ...refusal("it is no message of JSON-RPC 2.0"), ...(isNamed && { id }) };
+}
+
+function refusal(message: string) {
+  return { jsonrpc: "2.0" as const, error: { code: -32_600, message } };
 }
 
 function isModern({ params }: JSONRPCRequest): boolean {

@@ -5,6 +5,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Command } from "commander";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { type GlobalOptions, globalOptionsOf, openConnection } from "../../connection.ts";
@@ -45,16 +46,24 @@ export async function serveStdio(agent: string, command: Command): Promise<void>
   const checked = missingAgent(agent, global);
   // A client is told by the answer to its first request; a person at a terminal makes none.
   const isLeft = checked.then((fault) => (fault && process.stdin.isTTY ? fault : new Promise(() => {})));
-  await Promise.race([closed.then(() => comesWithin(ANSWERED_MS, bridge.idle())), left, isLeft]);
-  if (far.sessionId !== undefined) await far.terminateSession().catch(() => {}); // it goes unused otherwise
-  await far.close();
-  await near.close();
+  try {
+    await Promise.race([closed.then(() => comesWithin(ANSWERED_MS, bridge.idle())), left, isLeft]);
+  } finally {
+    if (far.sessionId !== undefined) await far.terminateSession().catch(() => {}); // it goes unused otherwise
+    await far.close();
+    await near.close();
+  }
   const fault = await checked;
   if (fault !== undefined) throw fault;
 }
 
 async function takeLines(bridge: Bridge): Promise<void> {
-  for await (const line of readLines(process.stdin)) bridge.take(line);
+  try {
+    for await (const line of readLines(process.stdin)) bridge.take(line);
+  } catch (error) {
+    await bridge.giveUp(messageFromUnknown(error)); // a line that is too long: nothing behind it is read
+    throw error;
+  }
 }
 
 /** The gateway's word that there is no such agent. One that is away, or says anything else, is asked again by the client's requests. */

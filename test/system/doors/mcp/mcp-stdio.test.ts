@@ -41,6 +41,12 @@ async function openNew(url = door.suite.url) {
   return { client, [Symbol.asyncDispose]: () => client.close() };
 }
 
+async function openSessions(): Promise<number> {
+  const client = openConnection({ url: door.suite.url, apiKey: keys.alice }).client(SessionService);
+  const { sessions } = await client.listSessions({ pageSize: 1_000 });
+  return sessions.filter(({ state }) => state === SessionState.ACTIVE).length;
+}
+
 it.each([
   ["2025-11-25", openOld],
   ["2026-07-28", openNew],
@@ -73,15 +79,11 @@ it.each([
 );
 
 it("DOOR-1 the session of the command ends with it, and its calls outlive the gateway", async () => {
-  const sessions = openConnection({ url: door.suite.url, apiKey: keys.alice }).client(SessionService);
-  const open = async () =>
-    (await sessions.listSessions({ pageSize: 1_000 })).sessions.filter(({ state }) => state === SessionState.ACTIVE)
-      .length;
-  const before = await open();
+  const before = await openSessions();
   await using third = await openTestSuite({ ...door.gatewayOptions, restart: true });
   {
     await using one = await openOld(third.url);
-    expect(await open()).toBe(before + 1);
+    expect(await openSessions()).toBe(before + 1);
     const called = one.client.callTool({ name: "work__work", arguments: { name: "z1" } });
     await door.work.saw("began z1");
     process.kill(third.services[0]!.pid!, "SIGKILL");
@@ -89,7 +91,7 @@ it("DOOR-1 the session of the command ends with it, and its calls outlive the ga
     expect(await called).toMatchObject({ content: [{ type: "text", text: "z1 is done" }] });
     expect(door.work.log.filter((line) => line === "began z1")).toHaveLength(1);
   }
-  await until(async () => (await open()) === before, { timeoutMs: 10_000, what: "the end of the session" });
+  await until(async () => (await openSessions()) === before, { timeoutMs: 10_000, what: "the end of the session" });
 }, 90_000);
 
 it("DOOR-1 what is written at once before stdin is closed is answered, once, and the session first", async () => {
@@ -144,6 +146,34 @@ it("DOOR-1 whatever is written on stdin is answered: early pings, batches, long 
     -32_700, -32_600,
   ]);
   expect(answered(5)).toMatchObject({ result: { isError: true } });
+}, 60_000);
+
+it("DOOR-1 a line that is too long ends the command in order: what waits is answered, and its session ends", async () => {
+  const before = await openSessions();
+  const { command, args, env } = commandAt(door.suite.url);
+  const clientInfo = { name: "pipe", version: "1" };
+  const messages = [
+    { id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo } },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/call", params: { name: "work__work", arguments: { name: "behind" } } },
+  ];
+  const run = promisify(execFile)(command, args, { env, timeout: 50_000 });
+  const { stdin } = run.child;
+  stdin?.on("error", () => {}); // it is closed before the line has ended
+  stdin?.write(messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join(""));
+  await door.work.saw("began behind");
+  stdin?.write(Buffer.alloc(129 * 1_024 * 1_024, "m"));
+  const { stdout, stderr, code } = await run.catch((error) => error);
+  expect(code).toBe(1);
+  expect(stderr).toContain("over the limit");
+  const answers = stdout
+    .trim()
+    .split("\n")
+    .map((line: string) => JSON.parse(line));
+  const error = { message: expect.stringContaining("over the limit") };
+  expect(answers).toContainEqual({ jsonrpc: "2.0", error: { ...error, code: -32_600 } });
+  expect(answers).toContainEqual({ jsonrpc: "2.0", id: 2, error: { ...error, code: -32_000 } });
+  await until(async () => (await openSessions()) === before, { timeoutMs: 10_000, what: "the end of the session" });
 }, 60_000);
 
 it("DOOR-1 what the gateway refuses is told to the client, and the servers are listed without an agent", async () => {
