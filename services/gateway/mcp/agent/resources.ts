@@ -9,6 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { filled } from "#runtime/schema/json-object.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { describedFrom } from "./described.ts";
 import { type AgentSources, refuseUnlisted, Search, type SourceOfSession } from "./sources.ts";
 import { referenceFromUri, type StoredResults } from "./stored-results.ts";
@@ -65,6 +66,9 @@ export async function watchedFrom(uris: readonly string[], sources: AgentSources
   return found.flat();
 }
 
+/** A server that lists the address comes first: most have no need of templates. */
+const LISTS_FIRST_MS = 200;
+
 async function sourceOf<T>(
   uri: string,
   sources: AgentSources,
@@ -74,8 +78,10 @@ async function sourceOf<T>(
   const budget = { steps: MAX_STEPS };
   const fits = ({ uriTemplate }: ResourceTemplate) => fitsTemplate(uriTemplate, uri, budget);
   using search = new Search();
-  const templates = sources.templates({ search, fits: () => false }); // a server that lists the address comes first
-  const [lists, patterns] = await Promise.all([sources.resources({ search, fits: isIt }), templates]);
+  const listing = sources.resources({ search, fits: isIt });
+  await Promise.race([listing, delay(LISTS_FIRST_MS)]);
+  const templates = search.isHit ? [] : sources.templates({ search, fits: () => false });
+  const [lists, patterns] = await Promise.all([listing, templates]);
   const owner = lists.find(({ items }) => items.some(isIt)) ?? patterns.find(({ items }) => items.some(fits));
   return owner?.source ?? unlisted([...lists, ...patterns], new ResourceNotFoundError(uri));
 }

@@ -15,9 +15,12 @@ const tools = { listTools: () => ({ sources: ["silent", "files"].map((source) =>
 afterEach(() => void vi.useRealTimers());
 
 /** Each asks what `content` has of the server "files"; the other one hangs. */
-function sourcesOf(content: Partial<ServiceImpl<typeof McpContentService>>) {
+function sourcesOf(
+  content: Partial<ServiceImpl<typeof McpContentService>>,
+  listing: Partial<ServiceImpl<typeof ToolService>> = tools,
+) {
   const transport = createRouterTransport((router) =>
-    router.service(ToolService, tools).service(McpContentService, content),
+    router.service(ToolService, listing).service(McpContentService, content),
   );
   return createAgentSources({
     tools: createClient(ToolService, transport),
@@ -58,6 +61,39 @@ it.each([
   void watchedFrom([uri], sources).then(told);
   await vi.advanceTimersByTimeAsync(mostMs);
   expect(told).toHaveBeenCalledExactlyOnceWith([{ source: "files", uri }]);
+});
+
+it("DOOR-1 a server that is down holds up for a second what only a template of another one fits", async () => {
+  const isDown = { listTools: () => ({ sources: [{ source: "silent" }, { source: "files", available: true }] }) };
+  const sources = sourcesOf(
+    {
+      listResources: unlessSilent({}),
+      listResourceTemplates: unlessSilent({ resourceTemplates: [{ uriTemplate: "files://{name}" }] }),
+    },
+    isDown,
+  );
+  vi.useFakeTimers();
+  const told = vi.fn();
+  void watchedFrom([URI], sources).then(told);
+  await vi.advanceTimersByTimeAsync(1_200);
+  expect(told).toHaveBeenCalledExactlyOnceWith([{ source: "files", uri: URI }]);
+});
+
+it("DOOR-1 what a server that is down may have is told as unavailable after a second", async () => {
+  await using door = await openTestDoor({
+    tools: { listTools: () => ({ sources: [{ source: "silent" }] }) },
+    content: { listResources: unlessSilent({}), listResourceTemplates: unlessSilent({}) },
+  });
+  const read = { jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri: URI } };
+  const answer = await postMessage(door.url, read, { signal: AbortSignal.timeout(4_000) });
+  expect(await answer.json()).toMatchObject({ error: { data: { reason: "MCP_SERVER_UNAVAILABLE" } } });
+});
+
+it("DOOR-1 no templates are asked for where a list has the address", async () => {
+  const listResourceTemplates = vi.fn(unlessSilent({}));
+  const sources = sourcesOf({ listResources: unlessSilent({ resources: [{ uri: URI }] }), listResourceTemplates });
+  await expect(watchedFrom([URI], sources)).resolves.toEqual([{ source: "files", uri: URI }]);
+  expect(listResourceTemplates).not.toHaveBeenCalled();
 });
 
 it("DOOR-1 what a server has that takes twelve seconds to say so is found", async () => {

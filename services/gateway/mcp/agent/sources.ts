@@ -29,6 +29,7 @@ interface Listed<T> {
 export class Search {
   readonly #late = new AbortController();
   #timer = setTimeout(() => this.#late.abort(), MAX_SEARCH_MS);
+  isHit = false;
 
   get signal(): AbortSignal {
     return this.#late.signal;
@@ -36,6 +37,7 @@ export class Search {
 
   /** One has it. Others are waited for a moment: the first, by name, has what two of them list. */
   hit(): void {
+    this.isHit = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#late.abort(), MAX_LATE_MS);
   }
@@ -84,11 +86,10 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
     const bounds = sought ? { signal: sought.search.signal } : { timeoutMs: MAX_LIST_MS };
     const asked = sources.filter(({ available }) => available || sought);
     return Promise.all(
-      asked.map(async ({ source: name }) => {
+      asked.map(async ({ source: name, available }) => {
         const source = { sessionId: id, source: name };
-        const pages = allPages((pageToken) =>
-          readPage({ source, pageSize: 1_000, pageToken }, { ...options, ...bounds }),
-        );
+        const by = { ...options, ...bounds, ...(!available && { timeoutMs: MAX_LATE_MS }) };
+        const pages = allPages((pageToken) => readPage({ source, pageSize: 1_000, pageToken }, by));
         const listed = { source, ...(await pages.then((read) => keptFrom(read, itemsOf)).catch(nothing)) };
         if (listed.items.some((item) => sought?.fits(item, name))) sought?.search.hit();
         return listed;
@@ -112,7 +113,7 @@ export function createAgentSources({ tools, tellsTtl, ...asking }: SourcesOption
 const MAX_LIST_MS = 10_000;
 /** what none of the others has for so long, */
 const MAX_SEARCH_MS = 20_000;
-/** and what one of them has for so long. */
+/** and what one of them has for so long. One that is down, and may be back, is asked for so long. */
 const MAX_LATE_MS = 1_000;
 
 /** What none of the lists has. It may be of a source that is away. */
