@@ -83,7 +83,7 @@ it.each([
   ["failed_precondition", "RUN_ENDED", {}, "false"],
   ["failed_precondition", "CALL_ALREADY_RESOLVED", {}, "false"],
   ["already_exists", "IDEMPOTENCY_KEY_REUSED", {}, "false"],
-  ["failed_precondition", "RUN_NOT_ENDED", { retry_in_ms: "1000" }, null],
+  ["failed_precondition", "RUN_NOT_ENDED", { run_id: "r1", retry_in_ms: "1000" }, null],
   ["aborted", "SESSION_SWITCHING", {}, null],
 ] as const)(
   "LOOP-18 a conflict is told again only if that can help: %s, %s, %j",

@@ -13,7 +13,7 @@ export interface DeletionOptions extends Pick<ExistingRunOptions, "log" | "clock
 export async function deleteRun(options: DeletionOptions, runId: string, caller: Caller): Promise<void> {
   const { phase, accepted } = (await openExisting(options, runId, caller)).state;
   if (phase.kind !== "ended") {
-    const metadata = { run_id: runId };
+    const metadata = { run_id: runId, retry_in_ms: "1000" };
     refuse("failed_precondition", `run ${runId} goes on: cancel it first`, { reason: "RUN_NOT_ENDED", metadata });
   }
   await options.retention.removeLog(runId);

@@ -122,7 +122,9 @@ describe("LOOP-18 a response", () => {
   it("is deleted once it has ended, and nobody gets or continues it any more", async () => {
     const slow = await create({ model: "slow", input: "go", background: true });
     const remove = (id: string, key = keys.alice) => answered(ask({ ...there, key }, `DELETE /v1/responses/${id}`));
-    expect(await remove(slow.id)).toMatchObject({ error: { code: "RUN_NOT_ENDED" } });
+    const early = await ask(here, `DELETE /v1/responses/${slow.id}`);
+    expect(await early.json()).toMatchObject({ error: { code: "RUN_NOT_ENDED" } });
+    expect(["x-should-retry", "retry-after"].map((name) => early.headers.get(name))).toEqual([null, "1"]);
     await answered(ask(here, `POST /v1/responses/${slow.id}/cancel`));
     await Array.fromAsync(toldBy(await ask(here, `GET /v1/responses/${slow.id}?stream=true`)));
     expect(await remove(slow.id, keys.mallory)).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });

@@ -865,7 +865,7 @@ export const Reason = {
 
   /**
    * The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
-   * Metadata: `run_id`.
+   * Metadata: `run_id`, `retry_in_ms`.
    * Code: `failed_precondition`.
    *
    * @generated from enum value: REASON_RUN_NOT_ENDED = 89;

@@ -353,7 +353,7 @@ const (
 	// Code: `failed_precondition`.
 	Reason_REASON_MCP_REQUEST_REFUSED Reason = 88
 	// The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
-	// Metadata: `run_id`.
+	// Metadata: `run_id`, `retry_in_ms`.
 	// Code: `failed_precondition`.
 	Reason_REASON_RUN_NOT_ENDED Reason = 89
 	// What was streamed of a model's answer does not hold: it broke off, and was given anew. The run goes on; read what counts from its

@@ -440,7 +440,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """
     REASON_RUN_NOT_ENDED: _Reason.ValueType  # 89
     """The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
-    Metadata: `run_id`.
+    Metadata: `run_id`, `retry_in_ms`.
     Code: `failed_precondition`.
     """
     REASON_ANSWER_REPLACED: _Reason.ValueType  # 90
@@ -872,7 +872,7 @@ Code: `failed_precondition`.
 """
 REASON_RUN_NOT_ENDED: Reason.ValueType  # 89
 """The run goes on, and what was asked for is for runs that have ended. Cancel it first, or wait for its end.
-Metadata: `run_id`.
+Metadata: `run_id`, `retry_in_ms`.
 Code: `failed_precondition`.
 """
 REASON_ANSWER_REPLACED: Reason.ValueType  # 90
