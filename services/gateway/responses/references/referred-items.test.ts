@@ -44,16 +44,37 @@ it("LOOP-18 each run that an input refers to is read once, however its items are
   expect(read).toEqual(["r1", "r2"]);
 });
 
-it("LOOP-18 an input refers to items of 256 runs at most, and of a size", async () => {
-  const { asking, read } = askingOf();
-  const input = Array.from({ length: 257 }, (_, n) => referenceTo(`r${n}`, 1));
-  await expect(withReferredItems(asking, input.slice(1))).resolves.toHaveLength(256);
+it("LOOP-18 an input refers to items of 4,096 runs at most, and of a size", async () => {
+  const { asking, read } = askingOf(10_000_000);
+  const input = Array.from({ length: 4_097 }, (_, n) => referenceTo(`r${n}`, 1));
+  await expect(withReferredItems(asking, input.slice(1))).resolves.toHaveLength(4_096);
   await expect(withReferredItems(asking, input)).rejects.toMatchObject({
     reason: "INVALID_REQUEST",
-    message: expect.stringMatching(/^input\[256\]: .*256 responses.*previous_response_id/),
+    message: expect.stringMatching(/^input\[4096\]: .*4096 responses.*previous_response_id/),
   });
-  expect(read).toHaveLength(512);
-  await expect(withReferredItems(askingOf(1_000).asking, input)).rejects.toMatchObject({ reason: "MESSAGE_TOO_LARGE" });
+  expect(read, "of too many, none is read").toHaveLength(4_096);
+  const small = askingOf(1_000);
+  await expect(withReferredItems(small.asking, input.slice(1))).rejects.toMatchObject({ reason: "MESSAGE_TOO_LARGE" });
+  expect(small.read.length).toBeLessThan(30);
+});
+
+it("LOOP-18 some of the runs that an input refers to are read at the same time", async () => {
+  const { asking, read } = askingOf();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { getRun } = asking.parts.runs;
+  asking.parts.runs.getRun = async (...asked) => {
+    const answer = await getRun(...asked);
+    await promise;
+    return answer;
+  };
+  const items = withReferredItems(
+    asking,
+    [...Array(20).keys()].map((n) => referenceTo(`r${n}`, 1)),
+  );
+  await new Promise(setImmediate);
+  expect(read).toHaveLength(8);
+  resolve();
+  await expect(items).resolves.toHaveLength(20);
 });
 
 it("LOOP-18 a fault behind a reference that was there before is told with its own place", async () => {

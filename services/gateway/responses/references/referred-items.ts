@@ -1,13 +1,15 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { inParallel } from "#runtime/time/in-parallel.ts";
 import type { OutputItem } from "../rendering/resource.ts";
 import type { CreateBody, Typed } from "../request/body.ts";
 import { type Asking, currentResponse } from "../runs.ts";
 
 type Input = CreateBody["input"];
 
-/** Each run is read as a whole. */
-const MOST_RUNS = 256;
+const MOST_RUNS = 4_096;
+/** Each is read as a whole. */
+const RUNS_AT_ONCE = 8;
 
 /**
  * The input with the items of earlier responses in the place of references to them; a further reference to the same is left as it is.
@@ -31,15 +33,16 @@ function referredId({ type, id }: Typed): string | undefined {
 
 async function itemsReferredTo(asking: Asking, ids: readonly (string | undefined)[], own?: ReadonlySet<string>) {
   const wanted = new Set(ids);
-  const read = new Set<string>();
+  const runs = new Set<string>();
   const found = new Map<string, OutputItem>();
   let size = 0;
   for (const [n, id = ""] of ids.entries()) {
     const [, runId] = /^[a-z]+_([a-zA-Z0-9_-]{1,64})_(?:\d+_\d+|answer)$/.exec(id) ?? [];
-    if (runId === undefined || read.has(runId)) continue;
-    if (read.size === MOST_RUNS)
+    if (runId !== undefined) runs.add(runId);
+    if (runs.size > MOST_RUNS)
       refuseField(`input[${n}]`, `refers to more than ${MOST_RUNS} responses: send previous_response_id, or the items`);
-    read.add(runId);
+  }
+  await inParallel([...runs], RUNS_AT_ONCE, async (runId) => {
     for (const item of await storedOutput(asking, runId, own)) {
       if (!wanted.has(item.id)) continue;
       size += JSON.stringify(item).length;
@@ -49,7 +52,7 @@ async function itemsReferredTo(asking: Asking, ids: readonly (string | undefined
         });
       found.set(item.id, item);
     }
-  }
+  });
   return found;
 }
 
