@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ModelSettingsSchema, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
-import { callOptionsFromSettings } from "./call-options.ts";
+import { callOptionsFromModelOptions, callOptionsFromSettings } from "./call-options.ts";
 
 test("LOOP-18 a run's settings stand above its agent's, and those that it has not are not told", () => {
   const settings = create(ModelSettingsSchema, {
@@ -22,4 +22,11 @@ test("LOOP-18 each answer may have what is left of a run's tokens, and no more t
   const left = (own: object, spent: bigint) => callOptionsFromSettings(settings, own, spent).maxOutputTokens;
   expect([left({}, 0n), left({}, 60n), left({}, 200n)]).toEqual([100, 40, 1]);
   expect([left({ maxOutputTokens: 50 }, 0n), left({ maxOutputTokens: 50 }, 60n)]).toEqual([50, 40]);
+});
+
+test("LOOP-18 a schema that an agent's options have for its server is passed on, and what says that it takes none is not", () => {
+  const schema = { type: "object" };
+  const told = (options: object) => callOptionsFromModelOptions("openai-compatible", { ...options });
+  expect(told({ json_schema: schema })).toEqual({ providerOptions: { "openai-compatible": { json_schema: schema } } });
+  for (const json_schema of [false, true]) expect(told({ json_schema })).toEqual({});
 });

@@ -38,7 +38,7 @@ export function callOptionsFromModelOptions(
   const standard: Record<string, JSONValue> = {};
   const own: Record<string, JSONValue> = {};
   for (const [name, value] of Object.entries(options)) {
-    if (name === TOOL_IMAGES || name === JSON_SCHEMA) continue;
+    if (name === TOOL_IMAGES || (name === JSON_SCHEMA && typeof value === "boolean")) continue;
     const known = standardNames[name];
     if (known !== undefined) standard[known] = value;
     else own[name] = value;
