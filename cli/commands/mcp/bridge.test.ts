@@ -30,15 +30,26 @@ test("DOOR-1 only what is meant as a request is refused under its id", () => {
 
 test("DOOR-1 behind what cannot be read, all that waits is answered with the reason", async () => {
   const { bridge, write, told } = openBridge();
-  for (const id of [1, "two"]) write({ id, method: "ping" });
+  for (const id of [1, "two"]) write({ id, method: "tools/list" });
   await bridge.giveUp("the line is too long");
-  const message = "the line is too long";
+  const message = "the line is too long; what was sent before may have happened";
   expect(told).toEqual([
-    { jsonrpc: "2.0", error: { code: -32_600, message } },
+    { jsonrpc: "2.0", error: { code: -32_600, message: "the line is too long" } },
     { jsonrpc: "2.0", id: 1, error: { code: -32_000, message } },
     { jsonrpc: "2.0", id: "two", error: { code: -32_000, message } },
   ]);
   await bridge.idle();
+});
+
+test("DOOR-1 what waits for the handshake is not sent any more once it is answered", async () => {
+  const { bridge, write, sent, told } = openBridge();
+  write({ id: 1, method: "initialize", params: {} });
+  for (const id of [2, 3]) write({ id, method: "tools/call", params: { name: "pay" } });
+  write({ method: "notifications/cancelled", params: { requestId: 3 } });
+  await bridge.giveUp("the line is too long");
+  await new Promise(setImmediate);
+  expect(sent.filter((message) => "id" in message)).toMatchObject([{ method: "initialize" }]);
+  expect(told).toMatchObject([{ error: { code: -32_600 } }, { id: 1 }, { id: 2 }]);
 });
 
 function openBridge() {

@@ -69,6 +69,7 @@ export function connect(near: Pick<Transport, "send" | "onerror">, far: Streamab
     if (request?.method === "initialize") handshake = request.id;
     else if (handshake !== undefined) await waiting.get(handshake)?.promise;
     else if (request?.method === "ping" && !isModern(request)) return answerPing(request); // HTTP has none without a session
+    if (request && !waiting.has(request.id)) return;
     const left = new AbortController();
     if (request && isModern(request)) leaving.set(request.id, left);
     const lost = () => request && fail(request, "the gateway ended the request without an answer");
@@ -108,7 +109,8 @@ export function connect(near: Pick<Transport, "send" | "onerror">, far: Streamab
     async giveUp(reason) {
       delete far.onmessage;
       await tell(refusal(reason));
-      for (const id of waiting.keys()) await fail({ id }, reason);
+      const text = `${reason}; what was sent before may have happened`;
+      await Promise.all([...waiting.keys()].map((id) => fail({ id }, text)));
     },
   };
 }
