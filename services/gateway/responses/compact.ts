@@ -20,12 +20,12 @@ export async function compactConversation(exchange: ResponsesExchange): Promise<
       instructions: [INSTRUCTIONS, body.instructions].filter((text) => text).join("\n\n"),
     },
   });
+  exchange.response.setHeader("x-request-id", runId);
   const { status, created_at, usage, output } = await endedResponse(exchange, runId);
   const summary = output.flatMap((item) => (item.type === "message" ? textsOf(item.content) : [])).join("\n");
-  if (status !== "completed" || summary === "")
-    refuse("failed_precondition", `the conversation could not be summarized: its response is ${status}`, {
-      reason: "RUN_ENDED",
-    });
+  const fault = `the conversation could not be summarized: its response is ${status}`;
+  if (status === "failed") refuse("unavailable", fault, { reason: "SERVICE_UNAVAILABLE" });
+  if (status !== "completed" || summary === "") refuse("failed_precondition", fault, { reason: "RUN_ENDED" });
   const item = { type: "compaction", id: `cmp_${runId}`, encrypted_content: sealedSummary(summary) };
   const compaction = { id: `resp_${runId}`, object: "response.compaction", created_at, output: [item], usage };
   answerJson(exchange.response, 200, compaction);
