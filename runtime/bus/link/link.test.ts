@@ -6,7 +6,7 @@ afterEach(() => vi.restoreAllMocks());
 
 test("BUS-6 what is given up is told as unavailable, also when the clock of the retries runs ahead", async () => {
   const storage = { patienceMs: Number.POSITIVE_INFINITY };
-  const link = { isUp: true, sleptMs: 0, down: new AbortController().signal, storage } as unknown as Link;
+  const link = { isUp: true, down: new AbortController().signal, storage } as unknown as Link;
   const refused = new JetStreamApiError({ code: 503, err_code: 10008, description: "temporarily unavailable" });
   const startMs = Date.now();
   vi.spyOn(Date, "now")

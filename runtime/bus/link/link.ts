@@ -1,13 +1,11 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
-import { systemClock } from "../../time/clock.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
 import { unlessAborted } from "../../time/unless-aborted.ts";
 import { callPatience } from "./call-patience.ts";
 import { isTransient } from "./jetstream-errors.ts";
 import { createStorage, type Storage } from "./storage.ts";
-import { openWakefulness } from "./wakefulness.ts";
 
 /**
  * Whether the connection has a server at the moment. The client drops what is sent while it has none, and lets requests
@@ -21,8 +19,6 @@ export interface Link {
   readonly losses: number;
   /** When a lost server was there again, by `performance.now()`: others return a little later, too, and their silence proves nothing. */
   readonly returnedAtMs: number;
-  /** How long this process was kept from its event loop, in which it hears the server. */
-  readonly sleptMs: number;
   /** Aborts when the server that is connected is lost, at once when there is none. */
   readonly down: AbortSignal;
   /** Resolves when there is a server; rejects with `unavailable` when the connection closes for good. */
@@ -33,9 +29,6 @@ export interface Link {
   onReturn(listener: () => void): () => void;
 }
 
-/** A turn of the event loop that takes longer is a sleep. */
-const SLEEP_MS = 250;
-
 export function openLink(connection: NatsConnection): Link {
   let down = new AbortController();
   let returned = Promise.withResolvers<void>();
@@ -43,7 +36,6 @@ export function openLink(connection: NatsConnection): Link {
   const lossListeners = new Set<() => void>();
   const returnListeners = new Set<() => void>();
   const storage = createStorage(connection);
-  const wakefulness = openWakefulness({ sleepMs: SLEEP_MS });
   const state = { isUp: true, losses: 0, returnedAtMs: Number.NEGATIVE_INFINITY };
 
   const lose = () => {
@@ -70,7 +62,6 @@ export function openLink(connection: NatsConnection): Link {
     }
   })();
   void connection.closed().then(() => {
-    wakefulness[Symbol.dispose]();
     lose();
     returned.reject(new Failure("unavailable", "the connection to NATS is closed", { reason: "BUS_UNAVAILABLE" }));
   });
@@ -85,9 +76,6 @@ export function openLink(connection: NatsConnection): Link {
     },
     get returnedAtMs() {
       return state.returnedAtMs;
-    },
-    get sleptMs() {
-      return wakefulness.sleptMs;
     },
     get down() {
       return down.signal;
@@ -135,9 +123,8 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
   const { patienceMs } = link.storage;
   const { signal, timeoutMs = Number.POSITIVE_INFINITY, attemptMs = 1_000 } = options;
   const limitMs = Math.min(timeoutMs, patienceMs);
-  const clock = { ...systemClock, now: () => performance.now() - link.sleptMs }; // a sleep is no silence of the bus
-  const sinceMs = clock.now();
-  const leftMs = () => Math.max(0, limitMs - (clock.now() - sinceMs));
+  const sinceMs = performance.now();
+  const leftMs = () => Math.max(0, limitMs - (performance.now() - sinceMs));
   let cause: unknown;
   const onRetry = (error: unknown) => {
     cause = error;
@@ -151,15 +138,14 @@ export async function retryOnBus<T>(link: Link, action: () => Promise<T>, option
   };
   const mayPass = (error: unknown) => isLost(error) || isTransient(error);
   try {
-    const waits = { initialMs: 20, maxMs: 500, patienceMs: limitMs, clock };
-    return await retryWhile(mayPass, attempt, { ...waits, signal, onRetry });
+    return await retryWhile(mayPass, attempt, { initialMs: 20, maxMs: 500, patienceMs: limitMs, signal, onRetry });
   } catch (error) {
     signal?.throwIfAborted();
     if (!mayPass(error)) throw error;
     const last = cause ?? (link.isUp ? error : link.down.reason);
     throw patienceMs < timeoutMs ? link.storage.givenUp(options.what, last) : givenUp(options, last);
   } finally {
-    if (cause !== undefined) callPatience.spend(sinceMs + link.sleptMs);
+    if (cause !== undefined) callPatience.spend(sinceMs);
   }
 }
 

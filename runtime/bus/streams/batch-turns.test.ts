@@ -23,7 +23,7 @@ function busOf(answerMs: number, patienceMs = Number.POSITIVE_INFINITY) {
     return answerMs === Number.POSITIVE_INFINITY ? neverAnswered() : batch(query.next_by_subj);
   };
   const givenUp = (what: string) => new Failure("unavailable", what, { reason: "BUS_UNAVAILABLE" });
-  const link = { isUp: true, sleptMs: 0, down: new AbortController().signal, storage: { patienceMs, givenUp } };
+  const link = { isUp: true, down: new AbortController().signal, storage: { patienceMs, givenUp } };
   return { state, bus: { link, manager: { direct: { getBatch } } } as unknown as Bus };
 }
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { withPrincipal } from "../../rpc/identity.ts";
-import { callPatience } from "../link/call-patience.ts";
 import { appendMany, text, textsOf } from "../testing/texts.ts";
 import { appendFenced } from "./append/append.ts";
 import { lastSequenceOf, readSubject } from "./read.ts";
@@ -50,20 +49,6 @@ describe("reading a subject", () => {
       ">",
     ]);
   });
-
-  test("BUS-2 a process that was kept from its event loop does not take its own delay for the bus'", async () => {
-    const subject = "toolbus.run.read-f";
-    const toSequence = (await appendMany(bus, subject, 2)).at(-1);
-    const reading = callPatience.run(async () => {
-      const texts = (await Array.fromAsync(readSubject(bus, subject, { toSequence }))).map(text);
-      return { texts, leftMs: callPatience.leftMs };
-    });
-    await new Promise(setImmediate); // what asks for the batch is on its way
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 7_000);
-    const { texts, leftMs } = await reading;
-    expect(texts).toEqual(["0", "1"]);
-    expect(leftMs).toBeGreaterThan(5_000);
-  }, 30_000);
 
   test("SEC-5 who reads much at once does not cost the connection, and keeps nobody else from reading", async () => {
     const subject = "toolbus.run.read-c";

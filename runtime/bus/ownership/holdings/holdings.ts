@@ -2,12 +2,12 @@ import { getOrInsertComputed } from "../../../collections/get-or-insert-computed
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
 import { callPatience } from "../../link/call-patience.ts";
-import { openWakefulness } from "../../link/wakefulness.ts";
 import { readEntry, removeEntry } from "../entries/entry.ts";
 import type { OwnerState } from "../entries/ping.ts";
 import type { Here, OwnershipOptions } from "../options.ts";
 import { Closings } from "./closings.ts";
 import type { Holding } from "./holding.ts";
+import { openWakefulness } from "./wakefulness.ts";
 
 const verifyAllMs = 10_000;
 

@@ -69,13 +69,7 @@ test("a consumer that cannot be made is tried by one attempt after the other, ho
   };
   const connection = { subscribe: () => ({ drain: async () => {} }), publish() {}, options: {} };
   const { signal: down } = new AbortController();
-  const link = {
-    isUp: true,
-    sleptMs: 0,
-    down,
-    onReturn: () => () => {},
-    storage: { patienceMs: Number.POSITIVE_INFINITY },
-  };
+  const link = { isUp: true, down, onReturn: () => () => {}, storage: { patienceMs: Number.POSITIVE_INFINITY } };
   using pulls = openPulls({ connection, link, manager: { consumers: { add } } } as object as Bus, {
     ...{ stream: "TOOLBUS_OFFERS", ackWaitMs: 3_000, onMessage: () => {}, onFault: () => {} },
   });
