@@ -194,6 +194,30 @@ describe("calls of providers", () => {
     expect(text).toBe(`{"error":"outcome_unknown: ${told}"}`);
   });
 
+  test("SEC-5 LOOP-14 a call that was held open has begun, however it asks for too much later", async () => {
+    const asks = (live: boolean, count = 0): Attempt =>
+      async function* (signal) {
+        const value = { live, requests: Array.from({ length: count }, (_, n) => ({ id: `${n}` })) };
+        yield create(ExecuteToolResponseSchema, { event: { case: "inputRequired", value } });
+        if (live) await ended(signal);
+      };
+    const questions: Questions = {
+      answer: async () => ({ kind: "answered", responses: create(InputResponsesSchema) }),
+    };
+    const textOf = async (effect: Effect, attempts: Attempt[]) => (await call(effect, attempts, { questions })).text;
+    const often = "it asked for something more than 20 times";
+    const ever = Array<Attempt>(20).fill(asks(true));
+    expect(await textOf(Effect.AT_MOST_ONCE, ever)).toBe(`{"error":"outcome_unknown: ${often}"}`);
+    expect(await textOf(Effect.PURE, ever)).toBe(`{"error":"${often}"}`);
+    expect(await textOf(Effect.AT_MOST_ONCE, ever.fill(asks(false)))).toBe(`{"error":"${often}"}`);
+    const many = "it asked for 101 answers at once, over the limit of 100";
+    const thenMany = [asks(true), asks(false, 101)];
+    expect(await textOf(Effect.AT_MOST_ONCE, thenMany)).toBe(`{"error":"outcome_unknown: ${many}"}`);
+    const notSent = new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" });
+    const thenGone = await textOf(Effect.AT_MOST_ONCE, [asks(true), asks(false), fails(notSent)]);
+    expect(thenGone).toContain("outcome_unknown: ");
+  });
+
   test("LOOP-14 as many questions as an older router has suspended are asked", async () => {
     const required = create(InputRequiredSchema, { requests: Array.from({ length: 101 }, (_, n) => ({ id: `${n}` })) });
     const questions: Questions = {

@@ -70,14 +70,17 @@ export function createProviderExecution(options: ProvidersOptions) {
     let required = suspended?.required;
     let held: ProviderStream | undefined;
     let responses: InputResponses | undefined;
+    let hasBegun = false; // it was held open once
+    const refused = (text: string) =>
+      hasBegun && call.entry.effect !== Effect.PURE ? outcomeUnknown(text) : failure(text);
     try {
-      for (let round = 0; round < MOST_ROUNDS; round++) {
+      for (let round = 0; ; round++) {
         if (required !== undefined) {
+          hasBegun ||= required.live;
           const { length } = required.requests;
-          if (length > MOST_AT_ONCE && required !== suspended?.required) {
-            const text = `it asked for ${length} answers at once, over the limit of ${MOST_AT_ONCE}`;
-            return required.live && call.entry.effect !== Effect.PURE ? outcomeUnknown(text) : failure(text);
-          }
+          if (round === MOST_ROUNDS) return refused(`it asked for something more than ${MOST_ROUNDS} times`);
+          if (length > MOST_AT_ONCE && required !== suspended?.required)
+            return refused(`it asked for ${length} answers at once, over the limit of ${MOST_AT_ONCE}`);
           using _ = control.limit.pause();
           const isKept = call.begun.kind === "begun" && !required.live;
           if (isKept) suspended ??= await records.suspend(call.callId, required);
@@ -100,10 +103,9 @@ export function createProviderExecution(options: ProvidersOptions) {
         held = required.live ? stream : undefined;
       }
     } catch (error) {
-      if (!required?.live || !startedNothing(error)) throw error;
-      throw new Failure("data_loss", messageFromUnknown(error), { reason: "OUTCOME_UNKNOWN", cause: error }); // it had begun
+      if (!hasBegun || !startedNothing(error)) throw error;
+      throw new Failure("data_loss", messageFromUnknown(error), { reason: "OUTCOME_UNKNOWN", cause: error });
     }
-    return failure(`it asked for something more than ${MOST_ROUNDS} times`);
   }
 
   async function execute(call: ProviderCall, control: CallControl): Promise<Answer> {
