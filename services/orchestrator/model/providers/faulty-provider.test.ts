@@ -132,6 +132,7 @@ describe("a provider that misbehaves", () => {
     [`{\n"error":{"message":"no credits",${quota}}}`, 1],
     ['{"error":"no credits"}', 5],
     ['{"error":true,"message":"no credits"}', 5],
+    ['\uFEFF{"error":"no credits"}', 5],
   ])("LOOP-1 what a provider refuses with 200 and JSON, %s, fails the run with its words", async (body, asked) => {
     const answer = status(200, {}, body);
     const run = await openHttpRun(Array(10).fill(answer));

@@ -31,6 +31,7 @@ export const mendingStreams =
   };
 
 const brace = 0x7b;
+const byteOrderMark = [0xef, 0xbb, 0xbf];
 
 /** Some servers say with 200 what has failed, as JSON, which the package looks for in a stream. Others say JSON of a stream, which goes on. */
 function errorsOfJson(): TransformStream<Uint8Array, Uint8Array> {
@@ -38,13 +39,13 @@ function errorsOfJson(): TransformStream<Uint8Array, Uint8Array> {
   let isJson: boolean | undefined;
   return new TransformStream({
     transform(chunk, sink) {
-      const first = chunk.find((byte) => byte > 0x20); // no blank
+      const first = chunk.find((byte) => byte > 0x20 && !byteOrderMark.includes(byte)); // no blank
       if (first !== undefined) isJson ??= first === brace;
       if (isJson === false) sink.enqueue(chunk);
       else json.push(chunk);
     },
     flush(sink) {
-      if (isJson) sink.enqueue(Buffer.from(errorIn(Buffer.concat(json).toString())));
+      if (isJson) sink.enqueue(Buffer.from(errorIn(new TextDecoder().decode(Buffer.concat(json)))));
     },
   });
 }
