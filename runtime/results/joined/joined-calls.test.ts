@@ -37,11 +37,11 @@ test("the oldest results are forgotten when they are too many", async () => {
   expect(counts.executed).toBe(4);
 });
 
-test("the oldest results are forgotten when they are too long together, and one that is too long at once", async () => {
+test("the oldest results are forgotten when they are too long together, and one that is too long at once and alone", async () => {
   const { run, counts } = openCalls({ maxRetainedLength: 2_500 });
   for (const key of ["a", "b", "b", "a"]) await run(key, "x".repeat(1_500));
   expect(counts.executed).toBe(3);
-  for (const key of ["long", "long"]) await run(key, "x".repeat(2_501));
+  for (const key of ["long", "long", "a"]) await run(key, "x".repeat(2_501));
   expect(counts.executed).toBe(5);
 });
 
@@ -140,4 +140,15 @@ test("one who reads slowly is told the last of the events, and the result always
   expect(seen).toHaveLength(257);
   expect(seen.at(-2)).toMatchObject({ case: "progress", value: { progress: 9_999 } });
   expect(seen.at(-1)?.case).toBe("result");
+});
+
+test("what was told is kept up to 1 MiB for one who reads slowly", async () => {
+  const call = new JoinedCall(1_000);
+  const message = "x".repeat(10_000);
+  for (let progress = 0; progress < 1_000; progress++)
+    call.tell({ case: "progress", value: create(ToolProgressSchema, { progress, message }) });
+  expect(call.end({ last: result() })).toBeLessThan(2 ** 20 + 1_000);
+  const seen = await Array.fromAsync(call.read(noSignal));
+  expect(seen).toHaveLength(103);
+  expect(seen.at(-2)).toMatchObject({ case: "progress", value: { progress: 999 } });
 });

@@ -20,6 +20,8 @@ export class JoinedCall {
   readonly #maxEvents: number;
   /** Progress and logs, of which only the last are kept. */
   readonly #events: CallEvent[] = [];
+  /** Their length together. */
+  #length = 0;
   /** How many came before the first of `#events`. */
   #forgotten = 0;
   #outcome: Outcome | undefined;
@@ -42,9 +44,11 @@ export class JoinedCall {
 
   tell(event: CallEvent): void {
     if (this.#outcome) return;
-    this.#events.push(event.case === "progress" || event.case === "log" ? boundedEvent(event) : event);
-    if (this.#events.length > this.#maxEvents) {
-      this.#events.shift();
+    const kept = event.case === "progress" || event.case === "log" ? boundedEvent(event) : event;
+    this.#length += lengthOf(kept);
+    this.#events.push(kept);
+    while (this.#events.length > this.#maxEvents || this.#length > MAX_LENGTH) {
+      this.#length -= lengthOf(this.#events.shift()!);
       this.#forgotten += 1;
     }
     this.#changes.tell();
@@ -56,7 +60,7 @@ export class JoinedCall {
     this.#over.abort(CALL_ENDED);
     this.#changes.tell();
     if (!("last" in outcome) || outcome.last.case !== "result") return undefined;
-    return [...this.#events, outcome.last].reduce((sum, event) => sum + EVENT_LENGTH + lengthOf(event), 0);
+    return this.#length + lengthOf(outcome.last);
   }
 
   /** What is told, from the beginning or from now on, then the last event; throws what the call failed with. */
@@ -85,24 +89,29 @@ export class JoinedCall {
   }
 }
 
-function lengthOf({ value, case: kind }: CallEvent): number {
-  if (kind === "log") return value.message.length + value.fieldsJson.length;
-  if (kind === "progress") return value.message.length;
-  if (kind !== "result") return 0;
-  return value.content.reduce(
-    (sum, { blockJson, data }) => sum + blockJson.length + data.length,
-    value.outputJson.length,
-  );
-}
+/** Of the progress and logs of a call that are kept. */
+const MAX_LENGTH = 2 ** 20;
 
 /** What an event without a text takes. */
 const EVENT_LENGTH = 200;
+
+function lengthOf({ value, case: kind }: CallEvent): number {
+  if (kind === "log") return EVENT_LENGTH + value.message.length + value.fieldsJson.length;
+  if (kind === "progress") return EVENT_LENGTH + value.message.length;
+  if (kind !== "result") return EVENT_LENGTH;
+  return value.content.reduce(
+    (sum, { blockJson, data }) => sum + blockJson.length + data.length,
+    EVENT_LENGTH + value.outputJson.length,
+  );
+}
+
 /** How long a result is kept for a repeated question. */
 const RETENTION_MS = 60_000;
 
 /**
  * The calls of a provider. A second call under the same key joins the first, or is given its result for a while: the oldest results
- * are forgotten. What was abandoned is not joined, and what failed is not kept: whether it may be repeated, others decide.
+ * are forgotten, and one that is too long is not kept. What was abandoned is not joined, and what failed is not kept: whether it may
+ * be repeated, others decide.
  */
 export class JoinedCalls<C extends JoinedCall> {
   readonly #calls = new Map<string, C>();
@@ -127,7 +136,7 @@ export class JoinedCalls<C extends JoinedCall> {
     const end = (outcome: Outcome) => {
       const { isAbandoned } = call;
       const length = call.end(outcome);
-      if (isAbandoned || length === undefined) this.#forget(key, call);
+      if (isAbandoned || length === undefined || length > this.#limits.maxRetainedLength) this.#forget(key, call);
       else this.#retain(key, call, length);
     };
     work(call).then(
