@@ -99,6 +99,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     ]),
     maxRequestBytes,
     maxHeldBytes: Math.max(256 * 2 ** 20, 8 * maxRequestBytes),
+    maxStrangerBytes: 8 * maxRequestBytes,
     maxUnreadBytes: Math.max(256 * 2 ** 20, 4 * maxRequestBytes),
     shares,
     corsOrigins,

@@ -94,7 +94,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       }),
       interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
-      body: { holdFor: createSenderBytes(config.maxHeldBytes) },
+      body: { holdFor: createSenderBytes(config.maxHeldBytes, config.maxStrangerBytes) },
       connectionsOfAddress: config.shares.connections,
       before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
       admit: access.admit,

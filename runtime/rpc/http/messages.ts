@@ -24,6 +24,11 @@ export function senderOf(request: HttpRequest): string {
   return principals.get(request) ?? `\0${request.socket.remoteAddress}`;
 }
 
+/** Whether a sender is nobody who was let in. */
+export function isAddress(sender: string): boolean {
+  return sender.startsWith("\0");
+}
+
 /** Where the body of a request is read; over HTTP/2 the stream itself. */
 export function bodyOfRequest(request: HttpRequest): Readable {
   return "stream" in request ? request.stream : request;

@@ -70,8 +70,12 @@ beforeAll(async () => {
   config = readConfig(env);
   access = stack.use(await openAccess(config, bus, assert.fail));
   url = String(
-    stack.use(await openService({ ...config, maxUnreadBytes: 256 * 1024, maxHeldBytes: 200 * 1024 }, context))
-      .announcement?.url,
+    stack.use(
+      await openService(
+        { ...config, maxUnreadBytes: 256 * 1024, maxHeldBytes: 200 * 1024, maxStrangerBytes: 2_000 },
+        context,
+      ),
+    ).announcement?.url,
   );
 });
 afterAll(() => stack.disposeAsync());
@@ -127,11 +131,8 @@ it("SEC-6 paths of plain HTTP have their share, too, and say so as 429", async (
 
 it("SEC-6 what the requests of a principal hold together has its bound, which is 256 MiB however small they may be", async () => {
   expect(config.maxHeldBytes).toBe(256 * 2 ** 20);
-  const headers = { "content-type": "application/proto", "x-api-key": "another-key-of-some-length" };
-  const head = { method: "POST", path: `/${AgentService.typeName}/ListAgents`, headers };
-  using half = sendHalf(url, head, { part: new Uint8Array(50_000), count: 5 });
-  const refused = errorOf(await Promise.race(half.requests.map(({ answer }) => answer)));
-  expect(refused && failureFromConnectError(refused)).toMatchObject({
+  const headers = { "x-api-key": "another-key-of-some-length" };
+  expect(await refusalOfHalf(`/${AgentService.typeName}/ListAgents`, 50_000, headers)).toMatchObject({
     reason: "SHARE_EXCEEDED",
     metadata: { share: "bytes of requests in flight", limit: String(200 * 1024) },
   });
@@ -193,3 +194,19 @@ it.each(protocolsOf)(
     for (const { session } of [...mallorys, ...alices]) session.destroy();
   },
 );
+
+it("SEC-6 what the requests of strangers of one address hold together is eight of the largest", async () => {
+  expect(config.maxStrangerBytes).toBe(8 * 64 * 1024);
+  expect(await refusalOfHalf(`/${Health.typeName}/Check`, 500)).toMatchObject({
+    reason: "SHARE_EXCEEDED",
+    metadata: { share: "bytes of requests in flight", limit: "2000" },
+  });
+});
+
+/** Of which the first is refused of five that are half sent. */
+async function refusalOfHalf(path: string, bytes: number, headers: Record<string, string> = {}) {
+  const head = { method: "POST", path, headers: { ...headers, "content-type": "application/proto" } };
+  using half = sendHalf(url, head, { part: new Uint8Array(bytes), count: 5 });
+  const refused = errorOf(await Promise.race(half.requests.map(({ answer }) => answer)));
+  return refused && failureFromConnectError(refused);
+}

@@ -4,7 +4,7 @@ import { comesWithin } from "../../../time/comes-within.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/messages/assembly.ts";
 import { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import type { Count } from "../large-messages/counted-messages.ts";
-import { bodyOfRequest, type HttpRequest, type HttpResponse, senderOf, sinkOf } from "../messages.ts";
+import { bodyOfRequest, type HttpRequest, type HttpResponse, isAddress, senderOf, sinkOf } from "../messages.ts";
 import { Pace, type PaceLimits } from "./pace.ts";
 import { type Body, gone, isCutOff, readBody } from "./read-body.ts";
 
@@ -27,10 +27,11 @@ const OWN_LACK_BYTES = 128 * LEAST_PART_BYTES;
 const CONNECTION_LACK_BYTES = 4_096 * LEAST_PART_BYTES;
 
 /** What senders hold; nothing is kept of one that holds nothing. */
-export function createSenderBytes(limit: number) {
+export function createSenderBytes(ofPrincipal: number, ofAddress = ofPrincipal) {
   const heldBySender = new Map<string, number>();
   return (sender: string, bytes: number): void => {
     const held = (heldBySender.get(sender) ?? 0) + bytes;
+    const limit = isAddress(sender) ? ofAddress : ofPrincipal;
     if (bytes > 0 && held > limit) throw senderFull(limit);
     if (held === 0) heldBySender.delete(sender);
     else heldBySender.set(sender, held);
