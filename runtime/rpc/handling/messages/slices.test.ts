@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ownTurn } from "../../../collections/turns/own-turn.ts";
+import { until } from "../../../time/until.ts";
 import { openSlices } from "./slices.ts";
 
 function busy(ms: number): void {
@@ -48,4 +49,21 @@ test("SEC-5 what has been idle goes on at once, whoever else does too", async ()
   for (const nextStep of steps) void nextStep().then(() => (begun += 1));
   await nextTurn();
   expect(begun).toBe(20);
+});
+
+test("SEC-5 all that goes on at once in a turn of the event loop takes 20 ms of it together", async () => {
+  const steps = Array.from({ length: 40 }, (_, sender) => openSlices(`${sender}`));
+  await nextTurn();
+  const turnEnds = nextTurn();
+  let begun = 0;
+  for (const nextStep of steps) {
+    const works = nextStep().then(() => {
+      begun += 1;
+      busy(4);
+    });
+    await Promise.race([works, undefined]); // as chunks of several sockets come, one after the other, in the same turn
+  }
+  await turnEnds;
+  expect(begun).toBeLessThan(10);
+  await until(() => begun === 40); // the others have their turns
 });

@@ -2,17 +2,21 @@ import { RoundRobinQueue } from "../../../collections/turns/round-robin-queue.ts
 import { currentPrincipal } from "../../identity.ts";
 
 const SLICE_MS = 5;
+/** So long slices begin in a turn without having queued, whosever they are. */
+const TURN_MS = 20;
 
 const turns = new RoundRobinQueue(1);
 
 /** Which turn of the event loop it is, counted while steps are made. */
 let turn = 0;
 let isCounted = false;
+let turnEndsAt = 0;
 
 /**
  * For work of many steps that would hold up what else this thread has to do: what it gives is awaited before each step. After 5 ms
  * of them in one turn of the event loop everything else comes first, and then they go on when it is their sender's turn: one such slice
- * in a turn of the event loop. No slice waits for somebody's heavy work to rest (`ownTurn`), which takes far longer than a slice.
+ * in a turn of the event loop. So does what begins 20 ms after the first step of a turn, or later. No slice waits for somebody's heavy
+ * work to rest (`ownTurn`), which takes far longer than a slice.
  */
 export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<void> {
   let own = -1;
@@ -23,7 +27,7 @@ export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<voi
   };
   return async () => {
     countTurn();
-    if (own !== turn) begin();
+    if (own !== turn && performance.now() < turnEndsAt) begin();
     if (performance.now() < endsAt) return;
     const begins = Promise.withResolvers<void>();
     void turns.run(sender, () => {
@@ -38,6 +42,7 @@ export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<voi
 function countTurn(): void {
   if (isCounted) return;
   isCounted = true;
+  turnEndsAt = performance.now() + TURN_MS;
   setImmediate(() => {
     isCounted = false;
     turn += 1;
