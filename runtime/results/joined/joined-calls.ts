@@ -110,8 +110,7 @@ const RETENTION_MS = 60_000;
 
 /**
  * The calls of a provider. A second call under the same key joins the first, or is given its result for a while: the oldest results
- * are forgotten, and one that is too long is not kept. What was abandoned is not joined, and what failed is not kept: whether it may
- * be repeated, others decide.
+ * are forgotten. What was abandoned is not joined, and what failed or is too long is not kept: whether it may be repeated, others decide.
  */
 export class JoinedCalls<C extends JoinedCall> {
   readonly #calls = new Map<string, C>();

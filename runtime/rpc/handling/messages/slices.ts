@@ -2,7 +2,6 @@ import { RoundRobinQueue } from "../../../collections/turns/round-robin-queue.ts
 import { currentPrincipal } from "../../identity.ts";
 
 const SLICE_MS = 5;
-/** So long slices begin in a turn without having queued, whosever they are. */
 const TURN_MS = 20;
 
 const turns = new RoundRobinQueue(1);
