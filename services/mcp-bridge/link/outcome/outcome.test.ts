@@ -15,6 +15,13 @@ test.each([401, 403, 404, 405, 413, 429])(
   },
 );
 
+test("ORCH-6 a server of 2026-07-28 that does not know a method says so with HTTP 404, also in a session", () => {
+  const text = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32_601, message: "Method not found" } });
+  const error = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, `posting: ${text}`, { status: 404, text });
+  expect(outcomeOf(error, false).kind).toBe("answered");
+  expect(outcomeOf(error, true).kind).toBe("answered");
+});
+
 test.each([500, 502, 504])("LOOP-14 after HTTP %i nobody knows", (status) => {
   expect(outcomeOf(httpError(status), false).kind).toBe("unknown");
 });

@@ -1,5 +1,6 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { ProtocolError, ProtocolErrorCode, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { isObject, jsonFrom } from "#runtime/schema/json-object.ts";
 import { LoginNeeded, refusalIn } from "../../servers/login-needed.ts";
 import { STREAM_ENDED } from "../../transport/http/stream-ended.ts";
 
@@ -69,12 +70,18 @@ function textOfStatus({ status, message }: SdkHttpError): string {
   return (message.includes(`HTTP ${status}`) ? message : `HTTP ${status}: ${message}`).slice(0, 500);
 }
 
-/** Some servers say 400 for a session that they do not know. */
+/** Some servers say 400 for a session that they do not know; those of 2026-07-28 say 404 for a method. */
 function outcomeOfStatus(error: SdkHttpError, hasSession: boolean): Outcome {
   const { status, message } = error;
   const text = textOfStatus(error);
+  if (status === 404 && isUnknownMethod(error.data.text)) return { kind: "answered", text };
   if (hasSession && (status === 404 || (status === 400 && /session/i.test(message)))) return { kind: "lost", text };
   return { kind: status < 500 ? "refused" : "unknown", text };
+}
+
+function isUnknownMethod(body: unknown): boolean {
+  const answer = typeof body === "string" && jsonFrom(body);
+  return isObject(answer) && isObject(answer.error) && answer.error.code === ProtocolErrorCode.MethodNotFound;
 }
 
 export function networkCodeOf(error: unknown): string | undefined {
