@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { connectError } from "#runtime/failure/connect.ts";
 import { notSent, unknownOutcome } from "#runtime/rpc/nats/call/delivery.ts";
-import { createResponsesDoor } from "./responses-door.ts";
-import type { ResponsesParts } from "./responses-exchange.ts";
+import { createResponsesDoor } from "../responses-door.ts";
+import type { ResponsesParts } from "../responses-exchange.ts";
 
 const failures: { createRun?: Error; watchRun?: Error } = {};
 const { takes } = createResponsesDoor({
