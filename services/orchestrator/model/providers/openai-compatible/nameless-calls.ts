@@ -36,13 +36,16 @@ const byteOrderMark = [0xef, 0xbb, 0xbf];
 /** Some servers say with 200 what has failed, as JSON, which the package looks for in a stream. Others say JSON of a stream, which goes on. */
 function errorsOfJson(): TransformStream<Uint8Array, Uint8Array> {
   const json: Uint8Array[] = [];
+  let jsonBytes = 0;
   let isJson: boolean | undefined;
   return new TransformStream({
     transform(chunk, sink) {
       const first = chunk.find((byte) => byte > 0x20 && !byteOrderMark.includes(byte)); // no blank
       if (first !== undefined) isJson ??= first === brace;
-      if (isJson === false) sink.enqueue(chunk);
-      else json.push(chunk);
+      if (isJson === false) return sink.enqueue(chunk);
+      json.push(chunk);
+      jsonBytes += chunk.length;
+      if (jsonBytes > maxLineBytes) sink.error(tooLong());
     },
     flush(sink) {
       if (isJson) sink.enqueue(Buffer.from(errorIn(new TextDecoder().decode(Buffer.concat(json)))));
@@ -62,6 +65,7 @@ const lineEnd = 0x0a;
 
 /** No line of an answer that a log takes is longer, however it is written. */
 const maxLineBytes = 16 * 2 ** 20;
+const tooLong = () => new Error(`a line of the model's stream is over ${maxLineBytes} bytes`);
 
 /** What a line with something to mend has. */
 const marks = ['"tool_calls"', '"usage"'];
@@ -76,8 +80,7 @@ function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
       if (end === 0) {
         rest.push(chunk);
         restBytes += chunk.length;
-        if (restBytes > maxLineBytes)
-          sink.error(new Error(`a line of the model's stream is over ${maxLineBytes} bytes`));
+        if (restBytes > maxLineBytes) sink.error(tooLong());
         return;
       }
       const lines = Buffer.concat([...rest, chunk.subarray(0, end)]);
