@@ -28,12 +28,9 @@ interface Listed<T> {
 /** A search for one thing in lists of all sources: sources that are not available are asked, too, since they may have it. */
 export class Search {
   readonly #late = new AbortController();
+  readonly signal = this.#late.signal;
   #timer = setTimeout(() => this.#late.abort(), MAX_SEARCH_MS);
   isHit = false;
-
-  get signal(): AbortSignal {
-    return this.#late.signal;
-  }
 
   /** One has it. Others are waited for a moment: the first, by name, has what two of them list. */
   hit(): void {
