@@ -9,7 +9,7 @@ import { type Executed, JoinedCall, JoinedCalls } from "#runtime/results/joined/
 import type { Answer } from "../calls/answer.ts";
 import type { Execute } from "./execution.ts";
 
-/** How many events of a call may wait for a slow reader. */
+/** How many events of a call are kept for a slow reader, or one that comes later. */
 const EVENT_LIMIT = 1_000;
 
 /** Runs calls by their ids: a second one with the same id joins the first, or gets its answer. */
