@@ -21,7 +21,7 @@ async function init(directory: string, _options: object, command: Command): Prom
   for (const name of made) printLine(`${colors.green("made")}  ${name}`);
   for (const name of kept) printLine(`kept  ${name}`);
   const away = relative(process.cwd(), path);
-  printLine(
-    `\nStart it: ${away === "" ? "" : `cd ${/^[\w./][\w./-]*$/.test(away) ? away : quoted(away)} && `}${invocation} up, then: ${invocation} run demo "hello"`,
-  );
+  const folder = /^[\w./][\w./-]*$/.test(away) ? away : quoted(away);
+  const enter = away === "" ? "" : `cd ${folder} && `;
+  printLine(`\nStart it: ${enter}${invocation} up, then: ${invocation} run demo "hello"`);
 }
