@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { expect, test } from "vitest";
 import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
@@ -62,20 +63,35 @@ test("LOOP-14 an answer over 64 MiB is an unknown outcome: the call was carried 
     find: createProviders(bus, () => mcp),
     graceMs: () => 0,
   });
-  const call = {
-    callId: "large",
+  const answer = await execute(atMostOnce("large"), { signal: new AbortController().signal, emit: () => {} });
+  expect(answer.outputJson).toMatch(/^\{"error":"outcome_unknown: .*over the limit/);
+});
+
+test("KIND-2 a third party's resource_exhausted that gives no reason says that nothing was started", async () => {
+  await using bus = await openTestBus();
+  const provider = new FakeProvider();
+  await using _ = await serveOnNats(bus, { service: "theirs", routes: provider.routes, drainTimeoutMs: 1 });
+  provider.answer = async function* () {
+    yield await Promise.reject(new ConnectError("eight calls are in flight", Code.ResourceExhausted));
+  };
+  const theirs = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "theirs" } });
+  const find = createProviders(bus, () => theirs);
+  const { execute } = createProviderExecution({ ...noQuestions, find, graceMs: () => 0 });
+  const answer = await execute(atMostOnce("full"), { signal: new AbortController().signal, emit: () => {} });
+  expect(answer.outputJson).toBe('{"error":"provider \\"mcp\\": resource_exhausted: eight calls are in flight"}');
+});
+
+function atMostOnce(callId: string) {
+  return {
+    callId,
     entry: { ...entryOf(tool("echo")), effect: Effect.AT_MOST_ONCE },
     executor: { kind: "provider", provider: "mcp", source: undefined, tool: "echo" } as const,
     deadline: { at: Date.now() + 20_000, timeoutMs: 20_000 },
-    ...{
-      scope: create(ScopeSchema),
-      argumentsJson: "{}",
-      runDeadline: undefined,
-      begun: { kind: "unrecorded" } as const,
-      answers: { forms: false, urls: false },
-      context: {},
-    },
+    scope: create(ScopeSchema),
+    argumentsJson: "{}",
+    runDeadline: undefined,
+    begun: { kind: "unrecorded" } as const,
+    answers: { forms: false, urls: false },
+    context: {},
   };
-  const answer = await execute(call, { signal: new AbortController().signal, emit: () => {} });
-  expect(answer.outputJson).toMatch(/^\{"error":"outcome_unknown: .*over the limit/);
-});
+}

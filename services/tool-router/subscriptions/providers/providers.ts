@@ -1,9 +1,11 @@
-import type { Client, Transport } from "@connectrpc/connect";
+import { type Client, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { detailOf } from "#runtime/failure/error-detail.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { clientOver } from "#runtime/rpc/bus/client-over.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
@@ -90,11 +92,12 @@ async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 function fail(error: unknown): never {
+  const said = error instanceof ConnectError ? detailOf(error)?.reason : undefined; // a failure has a reason by its code alone, too
   const failure = failureFromConnectError(error);
   const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
   if (wasNotSent) throw new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
   // an answer that is too large for its way says that the call was carried out
-  const isTooLarge = failure.reason === "MESSAGE_TOO_LARGE" || failure.message.includes("readMaxBytes");
+  const isTooLarge = said === Reason.MESSAGE_TOO_LARGE || failure.message.includes("readMaxBytes");
   const isOversized = failure.code === "resource_exhausted" && isTooLarge;
   throw isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
 }
