@@ -103,8 +103,9 @@ export class ClientCall implements AsyncIterable<Uint8Array> {
       this.#open(request.subarray(0, size), more);
       if (!more) return;
       await this.outbox.opened();
-      this.#isHeldBack = false;
-      await this.outbox.sendRest(request.subarray(size));
+      await this.outbox.sendRest(request.subarray(size), () => {
+        this.#isHeldBack = false;
+      });
       return;
     }
   }

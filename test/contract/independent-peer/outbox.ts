@@ -58,13 +58,13 @@ export class Outbox {
   }
 
   /** What an opening had no room for: it costs a message as another does, which the server's first frame has to grant. */
-  async sendRest(rest: Uint8Array): Promise<void> {
+  async sendRest(rest: Uint8Array, onLastPart: () => void): Promise<void> {
     await this.opened();
     if (this.#messages === 0) throw new PeerError("internal", "no message was granted", { delivery: "UNKNOWN" });
-    await this.#sendParts(rest, 1, true);
+    await this.#sendParts(rest, 1, true, onLastPart);
   }
 
-  async #sendParts(message: Uint8Array, price: number, end: boolean): Promise<void> {
+  async #sendParts(message: Uint8Array, price: number, end: boolean, onLastPart = () => {}): Promise<void> {
     let offset = 0;
     let messages = price;
     do {
@@ -78,6 +78,7 @@ export class Outbox {
       this.#bytes -= size;
       messages = 0;
       const more = size < left;
+      if (!more) onLastPart();
       this.#post({ body: message.subarray(offset, offset + size), more, end: end && !more });
       offset += size;
     } while (offset < message.length);

@@ -43,7 +43,7 @@ import { cancelEverywhere } from "./subjects.ts";
  * channel-8  A client that lost a server has not canceled the call: it sends no cancel, which would reach a server that can still hear it.
  *     That one finds the client gone by its silence, and may go on with what must not be begun twice.
  * H10 Frames go to inboxes alone: a peer could name a subject that it may not publish to itself, such as that of a record.
- * channel-9  A handler starts when its request is whole: what fails while the client holds back the rest was not sent.
+ * channel-9  A handler starts when its request is whole: what fails before the client has sent the last part was not sent.
  */
 
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: ConnectError };
@@ -124,12 +124,17 @@ export class Channel implements MuxCall {
   }
 
   /** Sends the rest of a request whose first part went with the opening; resolves also when the call is over before. */
-  async sendRest(rest: Uint8Array): Promise<void> {
-    this.#isHeldBack = false;
+  async sendRest(rest: Uint8Array, onLastPart: () => void): Promise<void> {
     if (this.isOpen && this.#sender.window.messages === 0)
       this.#violated("granted no message for the rest of the request");
     try {
-      await this.send(rest, { isLast: true });
+      await this.send(rest, {
+        isLast: true,
+        onLastPart: () => {
+          this.#isHeldBack = false;
+          onLastPart();
+        },
+      });
     } catch {
       // The call is over, and whoever reads its answer is told why: a server may also answer before it has read everything.
     }
@@ -231,6 +236,7 @@ export class Channel implements MuxCall {
   }
 
   #receiveData(frame: Frame, message: Msg): void {
+    this.#isHeldBack = false; // who answers has begun, whatever it has received
     const wasGranted = this.#incoming.push(frame.body, (frame.flags & FrameFlag.more) !== 0);
     if (!wasGranted) this.#violated("sent more than it was granted");
     else if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);

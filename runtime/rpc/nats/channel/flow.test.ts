@@ -106,7 +106,7 @@ describe("payloads over NATS", () => {
     await until(() => echo.connection.stats().outBytes > 2 * MIB, { intervalMs: 1 });
     controller.abort();
     const error: ConnectError = await call.then(Object, (thrown) => thrown);
-    expect([error.code, deliveryOf(error)]).toEqual([Code.Canceled, "UNKNOWN"]);
+    expect([error.code, deliveryOf(error)]).toEqual([Code.Canceled, "NOT_SENT"]);
     expect((await echo.client.unary({ value: bytesOf(10) })).value).toHaveLength(10);
   });
 });

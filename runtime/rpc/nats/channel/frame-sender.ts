@@ -17,6 +17,8 @@ export interface MessageOptions {
   readonly headers?: WireHeaders | undefined;
   /** Nothing follows the message. */
   readonly isLast?: boolean;
+  /** Called when all but its last part is sent, right before that one. */
+  readonly onLastPart?: () => void;
 }
 
 /** Numbers the frames of one side of a call and sends them to the other, once it is known where that is. */
@@ -70,6 +72,7 @@ export class FrameSender {
       const size = await this.#credit(Math.min(message.length - offset, limit), isFirst, assertOpen);
       const hasMore = offset + size < message.length;
       const flags = hasMore ? FrameFlag.more : options.isLast ? FrameFlag.end : FrameFlag.none;
+      if (!hasMore) options.onLastPart?.();
       this.send(FrameKind.data, { flags, body: message.subarray(offset, offset + size), headers });
       headers = undefined;
       offset += size;

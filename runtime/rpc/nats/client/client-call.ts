@@ -127,10 +127,11 @@ export function publishOpening(
   }
 }
 
-/** Sends the rest of a request whose first part went with the opening: from here on a handler may start. */
+/** Sends the rest of a request whose first part went with the opening: with its last part a handler may start. */
 export function sendRest({ progress }: ClientRequest, channel: Channel, rest: Uint8Array): Promise<void> {
-  progress.stage = "sent";
-  return channel.sendRest(rest);
+  return channel.sendRest(rest, () => {
+    progress.stage = "sent";
+  });
 }
 
 /**
