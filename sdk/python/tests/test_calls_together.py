@@ -111,6 +111,27 @@ class Concurrency(unittest.TestCase):
             self.assertEqual([(line["id"], line["level"]) for line in told], [(1, "warn")])
             self.assertRegex(told[0]["fields"]["at"][0], r"tool\.py:5 in block$")
 
+    def test_a_coroutine_that_stops_the_loop_or_leaves_it_by_a_task_ends_no_other_call(self):
+        text = """
+        import asyncio, sys
+        async def wait():
+            await asyncio.sleep(0.3)
+            return "waited"
+        async def stop(): asyncio.get_running_loop().stop()
+        async def leave():
+            asyncio.get_running_loop().call_soon(sys.exit, 3)
+            await asyncio.sleep(0.1)
+        """
+        with Worker(text) as worker:
+            worker.read()
+            for name in ("stop", "leave"):
+                worker.send(id=1, function="wait", kwargs={})
+                worker.send(id=2, function=name, kwargs={})
+                frames = [worker.read(), worker.read()]
+                self.assertEqual(frames[0], {"id": 2, "result": None, "error": None})
+                self.assertEqual(frames[1], {"id": 1, "result": "waited", "error": None})
+            self.assertIn("SystemExit: 3", "".join(worker.logs()))
+
     def test_a_coroutine_that_was_moved_can_be_canceled(self):
         text = """
         import asyncio, threading

@@ -82,6 +82,42 @@ class Protocol(unittest.TestCase):
             self.assertEqual([worker.call(name)["error"] for name in ("odd", "later", "odd")], [told] * 3)
             self.assertEqual(worker.call("good")["result"], 1)
 
+    def test_a_result_that_exits_when_it_is_written_is_the_error_of_its_call(self):
+        text = """
+        class Odd(dict):
+            def items(self): raise SystemExit(3)
+        def odd(): return Odd(a=1)
+        async def later(): return Odd(a=1)
+        """
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            told = "the result is not JSON: SystemExit: 3"
+            self.assertEqual([worker.call(name)["error"] for name in ("odd", "later", "odd")], [told] * 3)
+
+    def test_a_result_may_hold_what_an_argument_may(self):
+        text = """
+        import dataclasses, datetime, enum, pathlib, uuid
+        class Mode(enum.Enum):
+            FAST = "fast"
+        @dataclasses.dataclass
+        class Point:
+            when: datetime.date
+            mode: Mode
+        class Model:
+            def model_dump(self, mode): return {"mode": mode}
+        def f(): return [Point(datetime.date(2026, 1, 2), Mode.FAST), Model(), {"at": datetime.datetime(2026, 1, 2)}]
+        async def g(): return [pathlib.Path("a/b"), uuid.UUID(int=1)]
+        def h(): return b"1"
+        def i(): return Point
+        """
+        with Worker(text) as worker:
+            worker.read()
+            point = {"when": "2026-01-02", "mode": "fast"}
+            self.assertEqual(worker.call("f")["result"], [point, {"mode": "json"}, {"at": "2026-01-02T00:00:00"}])
+            self.assertEqual(worker.call("g")["result"], ["a/b", "00000000-0000-0000-0000-000000000001"])
+            told = "the result is not JSON: TypeError: Object of type %s is not JSON serializable"
+            self.assertEqual([worker.call(name)["error"] for name in "hi"], [told % "bytes", told % "type"])
+
     def test_a_result_that_has_no_room_in_memory_is_the_error_of_its_call(self):
         with Worker("def f(a): return ['x' * 1_000] * a\n", "--threads=1", "--memory-bytes=400000000") as worker:
             worker.read()
@@ -171,6 +207,24 @@ class Prints(unittest.TestCase):
             structured = [json.loads(line) for line in logs if line.startswith("{")]
             self.assertEqual([entry["message"] for entry in structured], ["printed", "to stderr", "no end"])
             self.assertEqual({entry["id"] for entry in structured}, {1})
+
+    def test_a_tool_may_write_bytes_and_wrap_or_configure_the_stream_as_scripts_do(self):
+        text = """
+        import io, sys
+        sys.stdout.reconfigure(encoding="utf-8", line_buffering=True)
+        def f():
+            sys.stdout.buffer.write(b"as bytes \\xff\\n")
+            wrapped = io.TextIOWrapper(sys.stderr.buffer, encoding="utf-8")
+            print("wrapped", file=wrapped)
+            wrapped.close()
+            print("still here")
+            return 1
+        """
+        with Worker(text) as worker:
+            self.assertEqual(worker.read()["functions"], ["f"])
+            self.assertEqual([worker.call("f")["result"], worker.call("f")["result"]], [1, 1])
+            told = [(line["message"], line["id"]) for line in map(json.loads, worker.logs())]
+            self.assertEqual(told[:3], [("as bytes \\xff", 1), ("wrapped", 1), ("still here", 1)])
 
     def test_a_step_of_the_log_ends_with_its_time_and_gives_its_fields_to_the_lines_inside(self):
         text = """

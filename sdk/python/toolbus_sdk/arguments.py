@@ -1,4 +1,4 @@
-"""Arguments as a function's type hints want them: JSON has no dataclass, date, path, set or enumeration."""
+"""Arguments as type hints want them, and results as JSON has them, which has no dataclass, date, path, set or enumeration."""
 
 import dataclasses
 import datetime
@@ -96,3 +96,19 @@ def value_from_record(hint, value):
         return hint(**{name: value_from_hint(hints.get(name), item) for name, item in value.items()})
     validate = getattr(hint, "model_validate", None)
     return validate(value) if callable(validate) else value
+
+
+def json_from_value(value):
+    """What a result says in JSON, which has no such value. A set is none: it has no order."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, (uuid.UUID, pathlib.PurePath)):
+        return str(value)
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump(mode="json")
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")

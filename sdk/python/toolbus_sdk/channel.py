@@ -8,13 +8,13 @@ from toolbus_sdk.asking import Asks
 from toolbus_sdk.descriptors import write_all
 
 
-def json_bytes(value):
+def json_bytes(value, default=None):
     """Compact JSON. NaN and Infinity are no JSON and are refused; lone surrogates travel as escapes."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default)
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=default).encode()
 
 
 def frame_from_line(line):

@@ -137,6 +137,7 @@ class PrintStream(io.TextIOBase):
 
     def __init__(self):
         self._pending = {}
+        self.buffer = PrintBuffer(self)
 
     def writable(self):
         return True
@@ -146,6 +147,9 @@ class PrintStream(io.TextIOBase):
 
     def isatty(self):
         return False
+
+    def reconfigure(self, **_):
+        """Scripts ask for UTF-8 or lines, which it has."""
 
     def write(self, text):
         if not isinstance(text, str):
@@ -168,6 +172,23 @@ class PrintStream(io.TextIOBase):
         rest = self._pending.pop(call.id, "")
         if rest.strip():
             write_log("info", rest, call=call)
+
+
+class PrintBuffer(io.BufferedIOBase):
+    """Takes the bytes that a tool writes below a PrintStream, by itself or in a stream of its own."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self._stream.write(bytes(data).decode("utf-8", "backslashreplace"))
+        return len(data)
+
+    def close(self):
+        """It is there for the next one who wraps it."""
 
 
 def redirect_prints():

@@ -38,8 +38,16 @@ class Loop:
         self.is_beginning = False
         self.asked_at = None
         self.is_blocked = False
-        self.thread = threading.Thread(target=self.asyncio_loop.run_forever, name=name, daemon=True)
+        self.thread = threading.Thread(target=self.run, name=name, daemon=True)
         self.thread.start()
+
+    def run(self):
+        """It goes on where a tool stops it, or leaves it by SystemExit in a task of its own."""
+        while True:
+            try:
+                self.asyncio_loop.run_forever()
+            except BaseException:
+                traceback.print_exc()
 
     def add(self, work):
         work.loop = self

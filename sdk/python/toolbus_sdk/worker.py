@@ -19,7 +19,7 @@ import time
 import traceback
 
 import toolbus_sdk
-from toolbus_sdk.arguments import bound_arguments
+from toolbus_sdk.arguments import bound_arguments, json_from_value
 from toolbus_sdk.call import Call, CallCanceled, current
 from toolbus_sdk.channel import Channel, json_bytes
 from toolbus_sdk.descriptors import take_protocol
@@ -159,8 +159,8 @@ class Worker:
 
     def answer_result(self, call, result):
         try:
-            line = json_bytes(result)
-        except Exception as error:
+            line = json_bytes(result, json_from_value)
+        except BaseException as error:
             self.answer_error(call, f"the result is not JSON: {text_of_error(error)}")
             return
         limit = self.channel.max_line_bytes
