@@ -3,6 +3,11 @@ import type { Timings } from "../call/timings.ts";
 import type { Credit } from "../frame/frame.ts";
 import type { CallMux } from "./mux.ts";
 
+/** How far a call has come, from which a failure's delivery follows. */
+export interface Progress {
+  stage: "unsent" | "sent" | "answered";
+}
+
 export interface ChannelOptions {
   readonly mux: CallMux;
   readonly timings: Timings;
@@ -19,6 +24,8 @@ export interface ChannelOptions {
   readonly peer?: string;
   /** An address that this call has already, for a channel that goes on with it. */
   readonly inbox?: string;
+  /** channel-9: of the call whose client this is. */
+  readonly progress?: Progress;
   /** Where the request goes, on the client. */
   readonly subject?: string;
   /** Where a cancel goes when the server has not shown itself, on the client. */

@@ -59,7 +59,6 @@ export class Channel implements MuxCall {
   readonly #sender: FrameSender;
   #state: State = { kind: "open" };
   #received = 0;
-  #isHeldBack = false;
   #heardAt = performance.now();
 
   constructor(options: ChannelOptions) {
@@ -118,23 +117,12 @@ export class Channel implements MuxCall {
     if (options.isLast) this.#endedHere();
   }
 
-  /** channel-9 */
-  holdBack(): void {
-    this.#isHeldBack = true;
-  }
-
   /** Sends the rest of a request whose first part went with the opening; resolves also when the call is over before. */
-  async sendRest(rest: Uint8Array, onLastPart: () => void): Promise<void> {
+  async sendRest(rest: Uint8Array): Promise<void> {
     if (this.isOpen && this.#sender.window.messages === 0)
       this.#violated("granted no message for the rest of the request");
     try {
-      await this.send(rest, {
-        isLast: true,
-        onLastPart: () => {
-          this.#isHeldBack = false;
-          onLastPart();
-        },
-      });
+      await this.send(rest, { isLast: true, progress: this.#options.progress });
     } catch {
       // The call is over, and whoever reads its answer is told why: a server may also answer before it has read everything.
     }
@@ -174,7 +162,7 @@ export class Channel implements MuxCall {
   fail(error: ConnectError): void {
     if (!this.isOpen) return;
     this.#incoming.drop(); // channel-3
-    const isUnbegun = this.#isHeldBack && error.code !== Code.Internal; // who breaks the rules may have begun it all the same
+    const isUnbegun = this.#options.progress?.stage === "unsent" && error.code !== Code.Internal; // who breaks the rules may have begun it all the same
     this.#refused(isUnbegun ? notSent(error.rawMessage, error.code, error.cause) : error); // channel-9
   }
 
@@ -236,7 +224,8 @@ export class Channel implements MuxCall {
   }
 
   #receiveData(frame: Frame, message: Msg): void {
-    this.#isHeldBack = false; // who answers has begun, whatever it has received
+    const { progress } = this.#options;
+    if (progress) progress.stage = "sent"; // who answers has begun, whatever it has received
     const wasGranted = this.#incoming.push(frame.body, (frame.flags & FrameFlag.more) !== 0);
     if (!wasGranted) this.#violated("sent more than it was granted");
     else if ((frame.flags & FrameFlag.end) !== 0) this.#endedThere(message);

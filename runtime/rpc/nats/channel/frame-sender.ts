@@ -1,6 +1,7 @@
 import { bytesFromFrame, FrameFlag, FrameKind } from "../frame/frame.ts";
 import type { WireHeaders } from "../frame/headers.ts";
 import { partLimit } from "../frame/parts.ts";
+import type { Progress } from "./channel-options.ts";
 import { SendWindow } from "./credit.ts";
 import type { CallMux } from "./mux.ts";
 
@@ -17,8 +18,8 @@ export interface MessageOptions {
   readonly headers?: WireHeaders | undefined;
   /** Nothing follows the message. */
   readonly isLast?: boolean;
-  /** Called when all but its last part is sent, right before that one. */
-  readonly onLastPart?: () => void;
+  /** Comes to `sent` with its last part. */
+  readonly progress?: Progress | undefined;
 }
 
 /** Numbers the frames of one side of a call and sends them to the other, once it is known where that is. */
@@ -72,7 +73,7 @@ export class FrameSender {
       const size = await this.#credit(Math.min(message.length - offset, limit), isFirst, assertOpen);
       const hasMore = offset + size < message.length;
       const flags = hasMore ? FrameFlag.more : options.isLast ? FrameFlag.end : FrameFlag.none;
-      if (!hasMore) options.onLastPart?.();
+      if (!hasMore && options.progress) options.progress.stage = "sent";
       this.send(FrameKind.data, { flags, body: message.subarray(offset, offset + size), headers });
       headers = undefined;
       offset += size;

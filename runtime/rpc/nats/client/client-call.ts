@@ -7,6 +7,7 @@ import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/deliv
 import type { ServiceSilence } from "../call/service-silence.ts";
 import type { Timings } from "../call/timings.ts";
 import { Channel } from "../channel/channel.ts";
+import type { Progress } from "../channel/channel-options.ts";
 import { SMALLEST_PART_BYTES } from "../channel/credit.ts";
 import type { CallMux } from "../channel/mux.ts";
 import { isRefusedForNow } from "../frame/error-frame.ts";
@@ -42,11 +43,6 @@ export interface ClientRequest {
   readonly abort: CallAbort;
   readonly progress: Progress;
   readonly isRead: boolean;
-}
-
-/** How far a call has come, from which a failure's delivery follows. */
-export interface Progress {
-  stage: "unsent" | "sent" | "answered";
 }
 
 const MOST_ATTEMPTS = 3;
@@ -127,13 +123,6 @@ export function publishOpening(
   }
 }
 
-/** Sends the rest of a request whose first part went with the opening: with its last part a handler may start. */
-export function sendRest({ progress }: ClientRequest, channel: Channel, rest: Uint8Array): Promise<void> {
-  return channel.sendRest(rest, () => {
-    progress.stage = "sent";
-  });
-}
-
 /**
  * How much of a request may go with its opening: less than fits when much is under way to servers of which nothing has been
  * heard, since nats-server holds it for one that does not read, and cuts that off when it is too much.
@@ -149,14 +138,14 @@ export function openChannel(
   request: ClientRequest,
   options: { window: Credit; inbox?: string; granted?: Credit },
 ): Channel {
-  const { mux, timings, cancelSubject, silence } = context;
-  const { subject } = request;
+  const { cancelSubject, silence } = context;
+  const { subject, progress } = request;
   const sender = () => claimedPrincipal(request.header ?? new Headers(), cancelSubject); // else one provider had the room of all
   const onSilence = silence && (() => silence.notice());
-  const channel = new Channel({ mux, timings, cancelSubject, role: "client", subject, sender, onSilence, ...options });
+  const channel = new Channel({ ...context, role: "client", subject, progress, sender, onSilence, ...options });
   request.abort.whenAborted((reason) => {
     if (!channel.isOpen) return;
-    const delivery = request.progress.stage === "unsent" ? "NOT_SENT" : "UNKNOWN";
+    const delivery = progress.stage === "unsent" ? "NOT_SENT" : "UNKNOWN";
     if (reason instanceof ConnectError) withDelivery(reason, delivery); // the deadline's, which Connect throws as it is
     channel.abort(withDelivery(unknownOutcome("the call was canceled", Code.Canceled, reason), delivery));
   });
@@ -178,8 +167,7 @@ export async function openChannelCall(
   const headers = openingHeaders(context, request, { credit, hasMore: true });
   const first = body.subarray(0, isConfirmed ? 0 : openingLimit(context.mux, headers));
   const isWhole = first.length === body.length && !isConfirmed;
-  if (isWhole) request.progress.stage = "sent";
-  else channel.holdBack();
+  request.progress.stage = isWhole ? "sent" : "unsent";
   const bookedBytes = openings.take(first.length, first.length);
   try {
     publishOpening(context, request, {

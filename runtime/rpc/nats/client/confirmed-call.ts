@@ -3,7 +3,7 @@ import { comesWithin } from "#runtime/time/comes-within.ts";
 import { notSent } from "../call/delivery.ts";
 import type { Channel } from "../channel/channel.ts";
 import type { Credit } from "../frame/frame.ts";
-import { type ClientContext, type ClientRequest, openChannel, openChannelCall, sendRest } from "./client-call.ts";
+import { type ClientContext, type ClientRequest, openChannel, openChannelCall } from "./client-call.ts";
 
 /*
  * A call of one request that nobody starts before its caller has heard of somebody who lives.
@@ -30,7 +30,7 @@ export async function openConfirmed(
     const channel = await attempts.taker();
     if (attempts.count === 1) context.silence?.tookAtOnce();
     else context.silence?.notice();
-    void sendRest(request, channel, body);
+    void channel.sendRest(body);
     return channel;
   } finally {
     attempts.leaveOthers();

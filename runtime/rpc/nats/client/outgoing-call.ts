@@ -12,7 +12,8 @@ import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { callPatience } from "../../../bus/link/call-patience.ts";
 import { detailOf } from "../../../failure/error-detail.ts";
 import { CallSignal, ForeignAbort } from "../../handling/call-signal.ts";
-import { type ClientRequest, errorOfCall, type MethodRoute, type Progress } from "./client-call.ts";
+import type { Progress } from "../channel/channel-options.ts";
+import { type ClientRequest, errorOfCall, type MethodRoute } from "./client-call.ts";
 
 /** One call of a generated client as it came, without what it says. */
 export interface CallInit<D extends DescMethod> {

@@ -12,7 +12,6 @@ import {
   openingHeaders,
   openingLimit,
   repeatRefused,
-  sendRest,
 } from "./client-call.ts";
 import { openConfirmed } from "./confirmed-call.ts";
 import { LightCall, type WholeAnswer } from "./light-call.ts";
@@ -47,7 +46,7 @@ async function openInParts(context: ClientContext, request: ClientRequest, body:
   const channel = openChannel(context, request, { window: UNARY_CREDIT });
   try {
     const rest = await openChannelCall(context, request, channel, { body });
-    if (rest) await sendRest(request, channel, rest);
+    if (rest) await channel.sendRest(rest);
   } catch (error) {
     if (channel.isOpen) channel.fail(error as ConnectError); // which the reader of the answer is told
   }

@@ -1,6 +1,5 @@
 import { type Client, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import type { Provider } from "#gen/toolbus/provider/v1/provider_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -92,12 +91,12 @@ async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
 }
 
 function fail(error: unknown): never {
-  const said = error instanceof ConnectError ? detailOf(error)?.reason : undefined; // a failure has a reason by its code alone, too
+  const isReasoned = error instanceof ConnectError && detailOf(error) !== undefined; // a failure has a reason by its code alone, too
   const failure = failureFromConnectError(error);
   const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
   if (wasNotSent) throw new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
   // an answer that is too large for its way says that the call was carried out
-  const isTooLarge = said === Reason.MESSAGE_TOO_LARGE || failure.message.includes("readMaxBytes");
+  const isTooLarge = (isReasoned && failure.reason === "MESSAGE_TOO_LARGE") || failure.message.includes("readMaxBytes");
   const isOversized = failure.code === "resource_exhausted" && isTooLarge;
   throw isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
 }

@@ -12,7 +12,6 @@ import {
   openingHeaders,
   openingLimit,
   repeatRefused,
-  sendRest,
 } from "../client-call.ts";
 import { openConfirmed } from "../confirmed-call.ts";
 import { LightCall, type WholeAnswer } from "../light-call.ts";
@@ -66,7 +65,7 @@ async function openInFrames(context: ClientContext, request: ClientRequest, body
   const channel = openChannel(context, request, { window: FIRST_CREDIT });
   try {
     const rest = await openChannelCall(context, request, channel, { body });
-    if (rest) void sendRest(request, channel, rest);
+    if (rest) void channel.sendRest(rest);
   } catch (error) {
     if (channel.isOpen) channel.fail(error as ConnectError);
     throw error;
