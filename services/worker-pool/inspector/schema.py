@@ -24,6 +24,18 @@ ARRAYS = {"list", "List", "Sequence", "MutableSequence", "Iterable", "Collection
 SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"}
 WRAPPERS = {"Required", "NotRequired", "ReadOnly", "Final", "InitVar"}
+NO_FIELDS = {"ClassVar", "KW_ONLY"}
+# What pydantic's Field says of a value, and what JSON Schema calls it; a length has a name by the type that it is of.
+FACTS = {
+    "description": "description",
+    "pattern": "pattern",
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+}
+LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 MAX_DEPTH = 16
 
 
@@ -150,9 +162,9 @@ class Annotations:
         schema = self.schema_from_node(items[0])
         for extra in items[1:]:
             if isinstance(extra, ast.Call):
-                extra = next((word.value for word in extra.keywords if word.arg == "description"), extra)
-            if isinstance(extra, ast.Constant) and isinstance(extra.value, str):
-                return {**schema, "description": extra.value}
+                schema = with_facts(schema, words_of(extra))
+            elif isinstance(extra, ast.Constant) and isinstance(extra.value, str):
+                schema = {**schema, "description": extra.value}
         return schema
 
     def tuple(self, items):
@@ -204,23 +216,54 @@ class Annotations:
                 continue
             name, hint = field.target.id, field.annotation
             wrapper = last_name(hint.value) if isinstance(hint, ast.Subscript) else last_name(hint)
-            if wrapper == "ClassVar":
+            words = words_of_field(field.value)
+            alias = words.get("validation_alias", words.get("alias"))
+            _, name = literal_from_node(alias) if alias is not None else (True, name)
+            if wrapper in NO_FIELDS or not isinstance(name, str) or literal_from_node(words.get("init")) == (True, False):
                 continue
-            properties[name] = self.field(field)
-            if wrapper == "Required" or (is_total and wrapper != "NotRequired" and field.value is None):
+            properties[name], has_default = self.field(field, words)
+            if wrapper == "Required" or (is_total and wrapper != "NotRequired" and not has_default):
                 required.append(name)
         schema = {"type": "object", "properties": properties}
         return {**schema, "required": list(dict.fromkeys(required))} if required else schema
 
-    def field(self, node):
-        schema = self.schema_from_node(node.annotation)
-        known, value = literal_from_node(node.value) if node.value is not None else (False, None)
-        return {**schema, "default": value} if known else schema
+    def field(self, node, words):
+        """The schema of a field, and whether it has a default, by itself or in `Field(…)`."""
+        schema, default = with_facts(self.schema_from_node(node.annotation), words), node.value
+        if is_field(default):
+            default = words.get("default_factory", default.args[0] if default.args else words.get("default"))
+            if isinstance(default, ast.Constant) and default.value is ...:
+                default = None
+        known, value = literal_from_node(default) if default is not None else (False, None)
+        return {**schema, "default": value} if known else schema, default is not None
 
     def enumeration(self, node):
         assigned = [item.value for item in node.body if isinstance(item, ast.Assign)]
         values = [value for known, value in map(literal_from_node, assigned) if known]
         return self.values(values) if values and len(values) == len(assigned) else dict(ANY)
+
+
+def is_field(node):
+    return isinstance(node, ast.Call) and last_name(node.func) in ("Field", "field")
+
+
+def words_of_field(node):
+    return words_of(node) if is_field(node) else {}
+
+
+def words_of(call):
+    return {word.arg: word.value for word in call.keywords}
+
+
+def with_facts(schema, words):
+    known = {word: value for word, node in words.items() for is_known, value in [literal_from_node(node)] if is_known}
+    facts = {FACTS[word]: value for word, value in known.items() if word in FACTS and value is not None}
+    members = [member.get("type") for member in schema.get("anyOf", [schema])]
+    for bound in ("min", "max"):
+        length = known.get(f"{bound}_length")
+        if length is not None:
+            facts.update({bound + LENGTHS[kind]: length for kind in members if kind in LENGTHS})
+    return {**schema, **facts}
 
 
 def is_total(node):

@@ -32,6 +32,22 @@ class Filter(TypedDict, total=False):
     text: t.Required[str]
     limit: int
 
+class Order(pydantic.BaseModel):
+    name: str = Field(description="whose", pattern="^[a-z]+$", min_length=1)
+    count: int = pydantic.Field(2, ge=1)
+    note: Optional[str] = Field(default=None, max_length=5)
+    tags: list[str] = Field(default_factory=list, max_length=3)
+    when: Annotated[dates.date, Field(description="the day")] = Field(...)
+    total: Decimal = Field(..., ge=Decimal(0), alias="theTotal")
+    other: int = Field(validation_alias=AliasChoices("other", "others"))
+
+@dataclass
+class Job:
+    id: int = field(metadata={"unit": "none"})
+    _: dataclasses.KW_ONLY
+    steps: list = field(default_factory=list)
+    done: bool = field(init=False)
+
 class Node(TypedDict):
     value: int
     next: "Optional[Node]"
@@ -89,6 +105,23 @@ TABLE = {
     "Node": {"type": "object", "properties": {"value": INTEGER, "next": {}}, "required": ["value", "next"]},
     'Annotated[int, "how many"]': {**INTEGER, "description": "how many"},
     'Annotated[int, Field(description="how many")]': {**INTEGER, "description": "how many"},
+    'Annotated[int, Field(ge=1, lt=9), "how many"]': {
+        **{**INTEGER, "description": "how many"},
+        **{"minimum": 1, "exclusiveMaximum": 9},
+    },
+    "Order": {
+        "type": "object",
+        "properties": {
+            "name": {**STRING, "description": "whose", "pattern": "^[a-z]+$", "minLength": 1},
+            "count": {**INTEGER, "minimum": 1, "default": 2},
+            "note": {"anyOf": [STRING, {"type": "null"}], "maxLength": 5, "default": None},
+            "tags": {"type": "array", "items": STRING, "maxItems": 3},
+            "when": {"type": "string", "format": "date", "description": "the day"},
+            "theTotal": {},
+        },
+        "required": ["name", "when", "theTotal"],
+    },
+    "Job": {"type": "object", "properties": {"id": INTEGER, "steps": {"type": "array"}}, "required": ["id"]},
     "datetime.date": {"type": "string", "format": "date"},
     "pathlib.Path": STRING,
     "numpy.ndarray": {},
