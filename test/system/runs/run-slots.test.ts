@@ -1,14 +1,20 @@
 // An orchestrator that works on few sessions at a time.
 
+import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
 import { openTestSuite } from "../../harness/suite.ts";
+
+/** A busy machine may lose its connection to the bus for a moment, as clients are told, who repeat with the same key. */
+const isUnavailable = (error: unknown) => ConnectError.from(error).code === Code.Unavailable;
 
 const scripts = fileURLToPath(new URL("../fixtures/runs", import.meta.url));
 
@@ -49,7 +55,12 @@ it("SEC-6 a principal with more runs than there are slots delays nobody, and its
   const runsOf = (key: string) => at(key).client(RunService);
   const start = async (key: string, agent: string) => {
     const message = { role: Role.USER, content: textContent("go") };
-    const { run } = await runsOf(key).createRun({ agent, input: [{ item: { case: "message", value: message } }] });
+    const input = [{ item: { case: "message", value: message } } as const];
+    const create = { agent, input, idempotencyKey: randomUUID() };
+    const { run } = await retryWhile(isUnavailable, () => runsOf(key).createRun(create), {
+      initialMs: 50,
+      maxMs: 1_000,
+    });
     return run?.id ?? "";
   };
   const idsIn = async (key: string, state: RunState) => {
