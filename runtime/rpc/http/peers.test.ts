@@ -1,4 +1,4 @@
-import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { type Client, Code, createClient, type Transport } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import {
   createConnectTransport,
@@ -9,6 +9,7 @@ import {
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { connectError } from "#runtime/failure/connect.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { bytes, echo, openServer, stack, textOf } from "./testing/echo-server.ts";
 import { createSelfSigned } from "./testing/self-signed.ts";
@@ -73,6 +74,26 @@ describe.each(Object.entries(PEERS))("%s", (_name, peer) => {
   test("reads a server's stream", async () => {
     const client = await openPeer();
     expect(await Array.fromAsync(textsOf(client.serverStream(bytes("a"))))).toEqual(["a 1", "a 2", "a 3"]);
+  });
+
+  test("gets the head of a stream that has nothing to say yet, and what comes then", async () => {
+    const begun = Promise.withResolvers<void>();
+    const long = "late".repeat(1_000);
+    const { url } = await openServer({
+      async *serverStream() {
+        await begun.promise;
+        yield bytes(long);
+        throw connectError("not_found", "no more", { reason: "RUN_NOT_FOUND" });
+      },
+    });
+    const client = openClient((sessions) => peer.transport(url, sessions), url);
+    const said: string[] = [];
+    const read = async () => {
+      for await (const text of textsOf(client.serverStream(bytes("a"), { onHeader: () => begun.resolve() })))
+        said.push(text);
+    };
+    await expect(read()).rejects.toMatchObject({ code: Code.NotFound, rawMessage: "no more" });
+    expect(said).toEqual([long]);
   });
 
   test("sends a stream", async () => {

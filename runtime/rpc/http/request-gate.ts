@@ -1,6 +1,7 @@
 import { ConnectError, type ConnectRouterOptions, type HandlerContext } from "@connectrpc/connect";
 import { headerProtocolVersion, protocolVersion } from "@connectrpc/connect/protocol-connect";
 import { connectError, refusalFromUnknown } from "../../failure/connect.ts";
+import { onBegunKey } from "./head-in-time.ts";
 
 type RequestGate = NonNullable<ConnectRouterOptions["requestGate"]>;
 
@@ -16,6 +17,7 @@ export function createRequestGate(inner: RequestGate | undefined): RequestGate {
     const explain = () => signal.reason instanceof ConnectError && refusalFromUnknown(signal.reason);
     signal.addEventListener("abort", explain, { once: true });
     requireProtocolVersion(context);
+    context.values.get(onBegunKey)(context);
     return inner?.(context);
   };
 }

@@ -21,6 +21,7 @@ import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type Admitted, type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
 import { liftLongTimeouts } from "./connect/long-timeouts.ts";
 import { signalOf } from "./connect/reply.ts";
+import { answerWithHeadInTime } from "./head-in-time.ts";
 import { countedBody, countOf } from "./large-messages/counted-messages.ts";
 import {
   type HttpRequest,
@@ -158,11 +159,13 @@ async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: E
   const left = common ? await common({ request, response, body, values }) : {};
   if (!left) return;
   const read = universalRequestOf(exchange, values);
-  const isStream = handler.method.methodKind === "bidi_streaming" || handler.method.methodKind === "client_streaming";
-  const parts = left.body ?? (isStream ? body.messages() : body);
+  const kind = handler.method.methodKind;
+  const parts = left.body ?? (kind === "bidi_streaming" || kind === "client_streaming" ? body.messages() : body);
   const count = countOf(request, handler.method.input, read.signal);
   const counted = left.isShort ? parts : countedBody(parts, request, { count, maxBytes });
-  const answer = await body.whileServed(count, () => handler({ ...read, body: counted }));
+  const call = { ...read, body: counted };
+  const isStream = kind === "bidi_streaming" || kind === "server_streaming";
+  const answer = await body.whileServed(count, () => (isStream ? answerWithHeadInTime(handler, call) : handler(call)));
   const contentType = request.headers["content-type"];
   const isServed = answer.status === 200 || answer.body !== undefined;
   const refused = () => unservedForm(handler, answer.status, { method: request.method, contentType });

@@ -4,13 +4,11 @@ import { refusalFromUnknown } from "../../../failure/connect.ts";
 import { startTimer } from "../../../time/timer.ts";
 import { invokeServerStream, leavingAtFailure } from "../../handling/invoke-server-stream.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
+import { HEAD_MS } from "../head-in-time.ts";
 import { inputOf, type ReadCall, type Writing } from "./call.ts";
 import { EnvelopeFlag, envelopeOf } from "./envelope.ts";
 import { addFields } from "./exchange.ts";
 import { type NodeHeaders, Reply, type ReplyHead } from "./reply.ts";
-
-/** Clients and proxies wait for a head for minutes at most, and what is watched may be silent for hours. */
-const headMs = 1_000;
 
 /** Runs the implementation and sends each of its messages, then its end, which says how it ended. */
 export async function answerServerStream(method: RecordedMethod, writing: Writing, call: ReadCall): Promise<void> {
@@ -20,7 +18,7 @@ export async function answerServerStream(method: RecordedMethod, writing: Writin
     const bytes = writing.serialization.getO(call.head.isBinary).serialize(answer);
     await reply.send(await envelope(EnvelopeFlag.none, bytes, { writing, call }));
   };
-  const stopWaiting = startTimer(headMs, () => reply.begin());
+  const stopWaiting = startTimer(HEAD_MS, () => reply.begin());
   const error = await sendAnswers(method, writing, { call, send }).then(() => undefined, refusalFromUnknown);
   stopWaiting();
   context.end();
