@@ -22,7 +22,7 @@ import { type Admitted, type ConnectHandler, connectHandlers } from "./connect/h
 import { liftLongTimeouts } from "./connect/long-timeouts.ts";
 import { signalOf } from "./connect/reply.ts";
 import { answerWithHeadInTime } from "./head-in-time.ts";
-import { countedBody, countOf } from "./large-messages/counted-messages.ts";
+import { countedBody, countOf, isJson } from "./large-messages/counted-messages.ts";
 import {
   type HttpRequest,
   type HttpResponse,
@@ -162,7 +162,7 @@ async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: E
   const kind = handler.method.methodKind;
   const parts = left.body ?? (kind === "bidi_streaming" || kind === "client_streaming" ? body.messages() : body);
   const count = countOf(request, handler.method.input, read.signal);
-  const counted = left.isShort ? parts : countedBody(parts, request, { count, maxBytes });
+  const counted = left.isShort && !isJson(request) ? parts : countedBody(parts, request, { count, maxBytes });
   const call = { ...read, body: counted };
   const isStream = kind === "bidi_streaming" || kind === "server_streaming";
   const answer = await body.whileServed(count, () => (isStream ? answerWithHeadInTime(handler, call) : handler(call)));

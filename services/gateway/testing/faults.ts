@@ -25,7 +25,7 @@ const isConnect = ({ timeout }: Protocol) => timeout === protocols.Connect.timeo
 const isOldHttp = (_: Protocol, version: HttpVersion) => version === "1.1";
 const ofAgents = `/${AgentService.typeName}`;
 const big = "x".repeat(70_000);
-const json = (text: string) => (protocol: Protocol) => ({
+const json = (text: string | Uint8Array) => (protocol: Protocol) => ({
   headers: { "content-type": protocol.json },
   body: framed(protocol, text),
 });
@@ -46,6 +46,25 @@ export const faults: Fault[] = [
     code: Code.InvalidArgument,
     ...unreadable,
     says: /AgentsRequest from JSON/,
+  },
+  {
+    fault: "JSON that is not UTF-8",
+    of: ({ method }) => method === "ListAgents",
+    request: json(Buffer.from('{"pageToken":"caf\xe9"}', "latin1")),
+    code: Code.InvalidArgument,
+    ...unreadable,
+    says: /not UTF-8/,
+  },
+  {
+    fault: "packed JSON that is not UTF-8",
+    of: ({ method }) => method === "ListAgents",
+    request: (protocol) => ({
+      headers: { "content-type": protocol.json, [protocol.encoding]: "gzip" },
+      body: framed(protocol, gzipSync(Buffer.from('{"pageToken":"caf\xe9"}', "latin1")), 1),
+    }),
+    code: Code.InvalidArgument,
+    ...unreadable,
+    says: /not UTF-8/,
   },
   {
     fault: "a field that there is not",

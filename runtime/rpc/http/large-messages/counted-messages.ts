@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { DescMessage } from "@bufbuild/protobuf";
 import {
   type EnvelopedMessage,
@@ -17,12 +18,17 @@ const MOST_JSON_BYTES = 8 * 1024 * 1024;
 export type Count = (message: Uint8Array) => Promise<void>;
 
 export function countOf(request: HttpRequest, desc: DescMessage, signal: AbortSignal): Count {
-  const isBinary = !/json/i.test(request.headers["content-type"] ?? "");
+  const isBinary = !isJson(request);
   const sender = senderOf(request);
   return async (message) => {
+    if (!isBinary) requireUtf8(message);
     if (!isBinary && message.length > MOST_JSON_BYTES) throw tooMuchJson();
     await turnToParse(message, { desc, isBinary, sender, signal });
   };
+}
+
+export function isJson({ headers }: HttpRequest): boolean {
+  return /json/i.test(headers["content-type"] ?? "");
 }
 
 /** The body as it came, of which each message is counted before it goes on. Those that are packed are counted where they are unpacked. */
@@ -40,6 +46,11 @@ export function countedBody(
       yield envelope;
     }
   }
+}
+
+/** Whoever parses JSON puts a mark in the place of each byte that is no text, as protobuf does not: what was meant would be lost. */
+export function requireUtf8(json: Uint8Array): void {
+  if (!isUtf8(json)) throw connectError("invalid_argument", "the JSON is not UTF-8", { reason: "REQUEST_MALFORMED" });
 }
 
 function tooMuchJson(): Error {
