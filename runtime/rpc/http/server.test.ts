@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { get as getByHttp, Agent as HttpAgent, type IncomingMessage } from "node:http";
+import { get as getByHttps, Agent as HttpsAgent } from "node:https";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -7,6 +9,7 @@ import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { connectError } from "../../failure/connect.ts";
 import { bytes, echo, openServer } from "./testing/echo-server.ts";
+import { createSelfSigned } from "./testing/self-signed.ts";
 
 test.each(["1.1", "2"] as const)("the calls of a peer that dies are aborted: HTTP/%s", async (httpVersion) => {
   const [entered, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -34,6 +37,19 @@ test.each(["1.1", "2"] as const)("the calls of a peer that dies are aborted: HTT
   await aborted.promise;
   toServer?.destroy();
   cable.close();
+});
+
+test.each([
+  ["HTTP", undefined],
+  ["HTTPS", createSelfSigned()],
+] as const)("a proxy may keep a connection idle for ten minutes: %s", async (_, tls) => {
+  const { port } = await openServer(echo, tls ? { tls } : {});
+  const agent = new (tls ? HttpsAgent : HttpAgent)({ keepAlive: true });
+  const asked = (tls ? getByHttps : getByHttp)({ port, agent, path: "/", rejectUnauthorized: false });
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  agent.destroy();
+  const [, seconds] = /timeout=(\d+)/.exec(`${answer.headers["keep-alive"]}`) ?? [];
+  expect(Number(seconds)).toBeGreaterThan(600);
 });
 
 test("a message over the limit is refused as resource_exhausted", async () => {

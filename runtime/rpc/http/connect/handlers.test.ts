@@ -116,7 +116,13 @@ async function answerOverHttp1(port: number, { path = "Unary", headers, body }: 
   request.end(body);
   const [response] = await once(request, "response");
   const chunks = await response.toArray();
-  const { date, "content-length": length, "transfer-encoding": coding, ...fields } = response.headers;
+  const {
+    date,
+    "content-length": length,
+    "transfer-encoding": coding,
+    "keep-alive": idle,
+    ...fields
+  } = response.headers;
   return { status: response.statusCode, fields, body: Buffer.concat(chunks).toString("latin1") };
 }
 

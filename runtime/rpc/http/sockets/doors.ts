@@ -30,9 +30,13 @@ const HTTP2_OPTIONS: ServerOptions = {
 };
 const CONNECTION_WINDOW_BYTES = 8 * 1024 * 1024;
 
+/** Proxies keep connections idle for up to ten minutes; on one that is closed at that moment, the next request would be lost. */
+const IDLE_MS = 620_000;
+
 /** No time limit for a whole request, since a stream of messages may go on for hours. */
 const HTTP1_OPTIONS = {
   requestTimeout: 0,
+  keepAliveTimeout: IDLE_MS,
   headersTimeout: HEAD_TIMEOUT_MS,
   shouldUpgradeCallback: asksForWebSocket,
 };
