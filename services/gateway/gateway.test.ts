@@ -165,6 +165,13 @@ describe("BUS-3 from outside, on one port", () => {
     expect(error).toMatchObject({ code: Code.Unimplemented });
   });
 
+  it.each(names)("%s tells proxies to pass on each part of a stream as it comes", async (name) => {
+    const told: (string | null)[] = [];
+    const onHeader = (header: Headers) => told.push(header.get("x-accel-buffering"));
+    for await (const _ of agentsBy(name).watchAgents({}, { onHeader })) break;
+    expect(told).toEqual(["no"]);
+  });
+
   it("a request over the limit is refused", async () => {
     const call = agentsBy("Connect over HTTP/1.1").applyAgent({
       agent: { name: "a", instructions: "x".repeat(70_000) },

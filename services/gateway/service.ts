@@ -96,7 +96,10 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       readMaxBytes: config.maxRequestBytes,
       body: { holdFor: createSenderBytes(config.maxHeldBytes, config.maxStrangerBytes) },
       connectionsOfAddress: config.shares.connections,
-      before: (request, response) => (isOpen && guardHost(request, response)) || crossOrigin(request, response),
+      before(request, response) {
+        response.setHeader("x-accel-buffering", "no"); // nginx would hold a stream back until it has ended
+        return (isOpen && guardHost(request, response)) || crossOrigin(request, response);
+      },
       admit: access.admit,
       fallback: createPlainPaths({ enter, storageFault, logins, console, metricsText, telemetry, doors }),
       logger,
