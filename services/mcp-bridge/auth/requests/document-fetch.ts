@@ -5,6 +5,8 @@ import { openOriginFetch } from "../../transport/http/origin-fetch.ts";
 
 /** No metadata, registration or answer with tokens is longer. */
 const MAX_BYTES = 256 * 1024;
+/** FETCH4 */
+const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403]);
 
 /**
  * Requests of OAuth to the places that documents of servers name, which may be meant to mislead:
@@ -13,6 +15,8 @@ const MAX_BYTES = 256 * 1024;
  * FETCH2  At public addresses and what the operator allows; for a server that no run has brought, also at its own host and port, and on
  *     loopback if it is there itself.
  * FETCH3  256 KiB each, all together within the time of what asks; redirects only within an origin.
+ * FETCH4  A POST is answered by what was asked for, or by a refusal of OAuth (400, 401, 403 at some). Any other status is a fault of the
+ *     moment, whatever its body says: many a framework puts a member `error` into each.
  */
 export function openDocumentFetch(
   serverUrl: URL,
@@ -24,7 +28,10 @@ export function openDocumentFetch(
   return {
     async fetch(input, init = {}) {
       const url = requireSafe(new URL(input), serverUrl);
-      return origin.request(url, { ...init, signal: over });
+      const response = await origin.request(url, { ...init, signal: over });
+      if (init.method !== "POST" || response.ok || REFUSALS.has(response.status)) return response;
+      await response.body?.cancel();
+      throw new Error(`${url.origin} answers with HTTP ${response.status}`);
     },
     [Symbol.asyncDispose]: () => origin[Symbol.asyncDispose](),
   };

@@ -121,10 +121,10 @@ function whereOf({ metadata, resource }: Origin) {
 }
 
 function grantFrom(origin: Origin, tokens: OAuthTokens, asked: string | undefined): Grant {
-  const { access_token, refresh_token, scope = asked, expires_in, token_type } = tokens;
+  const { access_token, refresh_token, scope = asked, expires_in = 0, token_type } = tokens;
   if (token_type.toLowerCase() !== "bearer") throw new Error(`it gives tokens of the type ${token_type}, not Bearer`);
-  const renewAtMs =
-    expires_in === undefined ? undefined : Date.now() + Math.max(expires_in * 0.8, expires_in - EARLY_S) * 1_000;
+  // no time, 0 and null say that no end is known
+  const renewAtMs = expires_in > 0 ? Date.now() + Math.max(expires_in * 0.8, expires_in - EARLY_S) * 1_000 : undefined;
   return { origin, accessToken: access_token, refreshToken: refresh_token, scope, renewAtMs };
 }
 

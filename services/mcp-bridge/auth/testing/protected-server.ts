@@ -73,17 +73,17 @@ export async function openProtectedServer(
 
   async function forward(request: IncomingMessage, response: ServerResponse, body: string) {
     const { host: _, connection: _c, "content-length": _l, ...headers } = request.headers;
-    const answer = await fetch(inner.url, {
-      method: request.method ?? "GET",
-      headers: headers as Record<string, string>,
-      ...(body !== "" && { body }),
-    });
-    response.writeHead(answer.status, Object.fromEntries(answer.headers));
-    const gone = () => void answer.body?.cancel().catch(() => {});
-    response.on("close", gone);
     try {
+      const answer = await fetch(inner.url, {
+        method: request.method ?? "GET",
+        headers: headers as Record<string, string>,
+        ...(body !== "" && { body }),
+      });
+      response.writeHead(answer.status, Object.fromEntries(answer.headers));
+      const gone = () => void answer.body?.cancel().catch(() => {});
+      response.on("close", gone);
       for await (const chunk of answer.body ?? []) response.write(chunk);
-    } catch {} // who asked is gone
+    } catch {} // who asked is gone, or the server behind
     response.end();
   }
 

@@ -1,0 +1,83 @@
+// Logins at authorization servers that do what their specifications do not foresee.
+
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import { asPrincipal } from "../../../../test/harness/callers.ts";
+import { type Bridge, call, openBridge } from "../../testing/bridge.ts";
+import { type MisbehavingServer, openMisbehavingServer } from "./misbehaving-server.ts";
+import { plain } from "./protected-server.ts";
+
+const redirectUri = "http://127.0.0.1:9/callback";
+const ada = asPrincipal("ada");
+
+let bus: TestBus;
+let bridge: Bridge;
+
+beforeAll(async () => {
+  bus = await openTestBus();
+  bridge = await openBridge(bus, { TOOLBUS_MCP_LOGIN_KEY: randomBytes(32).toString("base64") });
+});
+afterAll(async () => {
+  await bridge[Symbol.asyncDispose]();
+  await bus[Symbol.asyncDispose]();
+});
+
+let servers = 0;
+
+/** A server that has asked ada for a token, by a name of its own. */
+async function asked({ mcp }: MisbehavingServer) {
+  servers += 1;
+  const scope = { sessionId: `s-${servers}`, agent: "a1", principal: "ada" };
+  const source = { name: `notes-${servers}`, config: { url: mcp.url } };
+  await bridge.provider.getProvidedTools({ scope, sources: [source] });
+  const echo = async () => (await call(bridge, source, "echo", { text: "mine" }, { scope })).output;
+  return { name: source.name, echo };
+}
+
+async function begin(server: string) {
+  const { authorizationUrl, state } = await bridge.servers.beginLogin({ server, redirectUri }, ada);
+  return { state, clientId: new URL(authorizationUrl).searchParams.get("client_id") };
+}
+
+async function logIn(server: string): Promise<void> {
+  const { state } = await begin(server);
+  await bridge.servers.completeLogin({ state, code: "any" }, ada);
+}
+
+test.for([
+  [500, { statusCode: 500, error: "Internal Server Error", message: "as Spring and Fastify say it" }],
+  [503, { error: "service_unavailable" }],
+  [429, { statusCode: 429, error: "Too Many Requests" }],
+  [404, { statusCode: 404, error: "Not Found" }],
+] as const)("a login outlives a renewal that is answered with HTTP %i", async ([status, body]) => {
+  await using server = await openMisbehavingServer();
+  const { name, echo } = await asked(server);
+  await logIn(name);
+  server.valid.clear();
+  server.misbehaviour = { refusal: { status, body } };
+  await expect(echo()).rejects.toThrow(`HTTP ${status}`);
+  server.misbehaviour = {};
+  expect(await echo()).toBe("mine");
+  expect(server.tokenRequests.at(-1)?.get("refresh_token")).toBe("refresh-2");
+});
+
+test.for([400, 401, 403])("a login is over by a refusal of OAuth with HTTP %i", async (status) => {
+  await using server = await openMisbehavingServer();
+  const { name, echo } = await asked(server);
+  await logIn(name);
+  server.valid.clear();
+  server.misbehaviour = { refusal: { status, body: { error: "invalid_grant" } } };
+  await expect(echo()).rejects.toThrow("needs login");
+});
+
+test.for([0, -1, null, ""])(
+  "tokens that are said to hold %j seconds are not renewed by each request",
+  async (expires_in) => {
+    await using server = await openMisbehavingServer({ tokens: { expires_in } });
+    const { name, echo } = await asked(server);
+    await logIn(name);
+    for (let count = 0; count < 3; count++) expect(await echo()).toBe("mine");
+    expect(server.tokenRequests.map((one) => one.get("grant_type"))).toEqual(["authorization_code"]);
+  },
+);
