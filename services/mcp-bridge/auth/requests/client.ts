@@ -7,6 +7,7 @@ import {
   type OAuthClientInformationFull,
   type OAuthClientInformationMixed,
   registerClient,
+  selectClientAuthMethod,
 } from "@modelcontextprotocol/client";
 import type { ClientAuth } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { clientDocument } from "#runtime/config/public-url.ts";
@@ -16,22 +17,43 @@ import type { Discovered } from "./discovery.ts";
 /** Who the suite is to an authorization server. */
 export interface Client {
   readonly information: OAuthClientInformationMixed;
-  /** Beside what the information itself has. */
-  readonly addClientAuthentication?: AddClientAuthentication;
+  readonly addClientAuthentication: AddClientAuthentication;
 }
 
 /** What the entry of the server says, with its secrets resolved, else what was found out. */
 export async function clientOf({ client }: Origin, auth: ClientAuth | undefined): Promise<Client> {
   if (!auth?.clientId) {
     if (client === undefined) throw new Error("no client is known there");
-    return { information: client };
+    return clientFrom(client);
   }
   const { clientId, clientSecret, privateKey } = auth;
   if (privateKey === "")
-    return { information: { client_id: clientId, ...(clientSecret !== "" && { client_secret: clientSecret }) } };
+    return clientFrom({ client_id: clientId, ...(clientSecret !== "" && { client_secret: clientSecret }) });
   const key = createPrivateKey(privateKey).export({ format: "jwk" });
   const options = { issuer: clientId, subject: clientId, privateKey: { ...key }, alg: algorithmOf(key) };
   return { information: { client_id: clientId }, addClientAuthentication: createPrivateKeyJwtAuth(options) };
+}
+
+/** As the SDK (2.4.0) does it, which knows no requests but those for tokens and leaves parts of HTTP Basic as they are (RFC 6749, 2.3.1). */
+function clientFrom(information: OAuthClientInformationMixed): Client {
+  const { client_id, client_secret = "" } = information;
+  return {
+    information,
+    addClientAuthentication(headers, body, _, metadata) {
+      const method = selectClientAuthMethod(information, metadata?.token_endpoint_auth_methods_supported ?? []);
+      if (method === "client_secret_basic") {
+        const basic = [client_id, client_secret].map(partOfBasic).join(":");
+        return headers.set("authorization", `Basic ${btoa(basic)}`);
+      }
+      body.set("client_id", client_id);
+      if (method === "client_secret_post") body.set("client_secret", client_secret);
+    },
+  };
+}
+
+/** What means the same to servers that do not decode it, as far as possible. */
+function partOfBasic(text: string): string {
+  return text.replace(/[^\x21-\x7e]|[%+:]/gu, encodeURIComponent);
 }
 
 function algorithmOf({ kty, crv }: { kty?: string; crv?: string }): string {

@@ -106,12 +106,10 @@ async function tokensBy(
 export async function revokeTokens({ origin, refreshToken, accessToken }: Grant, asking: Asking): Promise<void> {
   const endpoint = revocationEndpoint(origin.metadata);
   if (endpoint === undefined) return;
-  const { information, addClientAuthentication } = await clientOf(origin, asking.auth);
-  const { client_id, client_secret } = information;
-  const body = new URLSearchParams({ token: refreshToken ?? accessToken, client_id });
-  if (client_secret !== undefined) body.set("client_secret", client_secret);
+  const { addClientAuthentication } = await clientOf(origin, asking.auth);
+  const body = new URLSearchParams({ token: refreshToken ?? accessToken });
   const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
-  await addClientAuthentication?.(headers, body, endpoint, origin.metadata);
+  await addClientAuthentication(headers, body, endpoint, origin.metadata);
   const response = await asking.fetch(endpoint, { method: "POST", headers, body });
   await response.body?.cancel();
 }

@@ -242,7 +242,7 @@ describe("what servers and authorization servers may say of themselves", () => {
 });
 
 describe("clients that an operator has registered", () => {
-  const secret = "a secret of at least 32 characters";
+  const secret = "a secret: 100% of 32+ characters, and umlauts in none";
 
   test("a code is exchanged with the client's secret, which goes to its own issuer alone", async () => {
     const client = {

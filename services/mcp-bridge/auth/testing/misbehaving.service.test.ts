@@ -81,3 +81,15 @@ test.for([0, -1, null, ""])(
     expect(server.tokenRequests.map((one) => one.get("grant_type"))).toEqual(["authorization_code"]);
   },
 );
+
+test("a client that proves itself by HTTP Basic has its tokens revoked by that", async () => {
+  const client = { client_secret: "secret", token_endpoint_auth_method: "client_secret_basic" };
+  const metadata = { token_endpoint_auth_methods_supported: ["client_secret_basic"] };
+  await using server = await openMisbehavingServer({ client, metadata });
+  const { name } = await asked(server);
+  await logIn(name);
+  await bridge.servers.deleteLogin({ server: name }, ada);
+  const [revocation] = server.revocations;
+  expect(revocation?.authorization).toBe(`Basic ${btoa("client-1:secret")}`);
+  expect(Object.fromEntries(revocation?.form ?? [])).toEqual({ token: "refresh-2" });
+});
