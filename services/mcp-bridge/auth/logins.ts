@@ -115,25 +115,28 @@ export class Logins {
     const place = this.#placeOf(name, caller);
     const { principal = "" } = caller;
     if (isUnasked(place.server.auth)) await this.#parts.subjects.forget(principal);
-    await this.#parts.records.update(place.key, (standing) =>
-      standing?.grant === undefined
-        ? undefined
-        : { ...standing, grant: undefined, pending: undefined, wanted: { atMs: Date.now() } },
-    );
-    const grant = place.record?.grant;
+    const { before } = await this.#parts.records.update(place.key, (standing) => {
+      if (standing?.grant === undefined && standing?.pending === undefined) return undefined;
+      const { resourceMetadataUrl } = standing.grant?.origin ?? {};
+      const wanted = standing.grant ? { resourceMetadataUrl, atMs: Date.now() } : standing.wanted;
+      return { ...standing, grant: undefined, pending: undefined, wanted };
+    });
+    const grant = before?.grant;
     if (grant) await this.#ask(place, (asking) => revokeTokens(grant, asking)).catch(() => {}); // it is forgotten here all the same
   }
 
   async #prepare(place: Place, redirectUri: string, asking: Asking) {
     const { auth } = asking;
     const { record, server } = place;
-    const challenge = record?.wanted;
-    const options = { challenge, issuer: auth?.issuer ?? "", fetch: asking.fetch };
+    const { wanted, grant, pending } = record ?? {};
+    const named = wanted?.resourceMetadataUrl ?? grant?.origin.resourceMetadataUrl;
+    const options = { named, issuer: auth?.issuer ?? "", fetch: asking.fetch };
     const { scopes, ...found }: Discovered = await discover(urlOfServer(server), options);
     requirePkce(found);
-    const granted = record?.grant?.scope;
-    const scope = scopeFor(challenge?.scope, granted, { ...found, scopes }, auth);
-    const known = [record?.grant?.origin, record?.pending?.origin].filter((one) => one !== undefined);
+    const scope = scopeFor(wanted?.scope, grant?.scope, { ...found, scopes }, auth);
+    // where a client is known no more, no login comes back to say so
+    const isPending = pending !== undefined && pending.expiresAtMs > Date.now();
+    const known = [grant?.origin, isPending ? pending.origin : undefined].filter((one) => one !== undefined);
     const finding = { redirectUri, scope, known, metadataUrl: this.#metadataUrl, fetch: asking.fetch };
     const client = auth?.clientId ? undefined : await findClient({ ...found, scopes }, finding);
     const origin = { ...found, redirectUri, ...(client && { client }) };

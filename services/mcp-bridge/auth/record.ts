@@ -30,6 +30,8 @@ export interface Origin {
   /** Absent where the server publishes none, which only servers of revision 2025-03-26 may. */
   metadata?: AuthorizationServerMetadata | undefined;
   resource: string;
+  /** Where the server said that its metadata is; absent where it is at a well-known place. */
+  resourceMetadataUrl?: string | undefined;
   /** Absent where the entry of the server says it. */
   client?: OAuthClientInformationMixed | undefined;
   redirectUri?: string | undefined;

@@ -63,7 +63,7 @@ export class LoginRecords {
   async update(
     key: string,
     decide: (record: LoginRecord | undefined) => LoginRecord | undefined,
-  ): Promise<KeptRecord & { hasChanged: boolean }> {
+  ): Promise<KeptRecord & { hasChanged: boolean; before: LoginRecord | undefined }> {
     const sealing = this.#parts.sealing ?? refuseUnkept();
     if (this.#parts.view.get(key) === undefined && decide(undefined) !== undefined) await this.#makeRoom(key);
     const result = await this.#parts.bucket.update(key, (standing) => {
@@ -72,7 +72,8 @@ export class LoginRecords {
     });
     if (result.hasChanged) await this.#parts.view.reached(result.revision);
     const record = (result.value && this.#open(result.value, key)) ?? { server: null };
-    return { key, record, revision: result.revision, hasChanged: result.hasChanged };
+    const before = result.before && this.#open(result.before, key);
+    return { key, record, before, revision: result.revision, hasChanged: result.hasChanged };
   }
 
   /** False when the record is not any more what it was at the revision. */

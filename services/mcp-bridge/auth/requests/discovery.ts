@@ -5,7 +5,7 @@ import {
   type FetchLike,
   resourceUrlFromServerUrl,
 } from "@modelcontextprotocol/client";
-import type { Challenge, Origin } from "../record.ts";
+import type { Origin } from "../record.ts";
 import { requireSafe } from "./document-fetch.ts";
 
 /** What servers say of the tokens that they take. */
@@ -36,11 +36,11 @@ const KEPT = [
  */
 export async function discover(
   serverUrl: URL,
-  { challenge, issuer, fetch }: { challenge: Challenge | undefined; issuer: string; fetch: FetchLike },
+  { named, issuer, fetch }: { named: string | undefined; issuer: string; fetch: FetchLike },
 ): Promise<Discovered> {
-  const resourceMetadata = await readResourceMetadata(serverUrl, challenge?.resourceMetadataUrl, fetch);
-  const named = resourceMetadata?.authorization_servers ?? [];
-  const authorizationServer = chooseServer(named, issuer) ?? new URL("/", serverUrl).href;
+  const resourceMetadata = await readResourceMetadata(serverUrl, named, fetch);
+  const servers = resourceMetadata?.authorization_servers ?? [];
+  const authorizationServer = chooseServer(servers, issuer) ?? new URL("/", serverUrl).href;
   requireSafe(new URL(authorizationServer));
   const metadata = await discoverAuthorizationServerMetadata(authorizationServer, { fetchFn: fetch });
   if (metadata === undefined && resourceMetadata !== undefined)
@@ -51,6 +51,7 @@ export async function discover(
   return {
     authorizationServer,
     ...(metadata && { metadata: keptOf(metadata) }),
+    resourceMetadataUrl: named,
     resource: resourceMetadata?.resource ?? resourceUrlFromServerUrl(serverUrl).href,
     scopes: resourceMetadata?.scopes_supported?.join(" "),
   };

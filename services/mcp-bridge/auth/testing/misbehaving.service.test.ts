@@ -1,7 +1,7 @@
 // Logins at authorization servers that do what their specifications do not foresee.
 
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { asPrincipal } from "../../../../test/harness/callers.ts";
 import { type Bridge, call, openBridge } from "../../testing/bridge.ts";
@@ -82,6 +82,30 @@ test.for([0, -1, null, ""])(
   },
 );
 
+test("a client that its authorization server has forgotten is registered anew: after a logout, or when its login has expired", async () => {
+  await using server = await openMisbehavingServer();
+  const { name } = await asked(server);
+  const first = await begin(name);
+  expect((await begin(name)).clientId, "one that is on its way").toBe(first.clientId);
+  await bridge.servers.deleteLogin({ server: name }, ada);
+  const second = await begin(name);
+  expect(second.clientId).not.toBe(first.clientId);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 11 * 60_000 });
+  try {
+    expect((await begin(name)).clientId).not.toBe(second.clientId);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a login that was begun before a logout cannot be completed after it", async () => {
+  await using server = await openMisbehavingServer();
+  const { name } = await asked(server);
+  const { state } = await begin(name);
+  await bridge.servers.deleteLogin({ server: name }, ada);
+  await expect(bridge.servers.completeLogin({ state, code: "any" }, ada)).rejects.toThrow("no such login");
+});
+
 test("a client that proves itself by HTTP Basic has its tokens revoked by that", async () => {
   const client = { client_secret: "secret", token_endpoint_auth_method: "client_secret_basic" };
   const metadata = { token_endpoint_auth_methods_supported: ["client_secret_basic"] };
@@ -92,4 +116,15 @@ test("a client that proves itself by HTTP Basic has its tokens revoked by that",
   const [revocation] = server.revocations;
   expect(revocation?.authorization).toBe(`Basic ${btoa("client-1:secret")}`);
   expect(Object.fromEntries(revocation?.form ?? [])).toEqual({ token: "refresh-2" });
+});
+
+test("a server whose metadata is where it says itself is logged in to again, also after a logout", async () => {
+  await using server = await openMisbehavingServer();
+  server.mcp.variant = { ...plain, metadataPath: "/elsewhere.json" };
+  const { name, echo } = await asked(server);
+  await logIn(name);
+  await logIn(name);
+  await bridge.servers.deleteLogin({ server: name }, ada);
+  await logIn(name);
+  expect(await echo()).toBe("mine");
 });
