@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -86,6 +87,30 @@ it("logs in by the pages of the gateway, in the browser that began", async () =>
     redirect_uris: [back.origin + back.pathname, expect.anything(), expect.anything()],
   });
   await toolbus("mcp", "logout", "notes");
+});
+
+it("completes two logins that one browser began side by side", async () => {
+  await using other = await openProtectedServer(authorizationServer);
+  await suite.connection
+    .client(McpServerService)
+    .applyMcpServer({ server: { name: "tasks", transport: { case: "http", value: { url: other.url } } } });
+  const begun = await Promise.all(
+    ["notes", "tasks"].map(async (server) => {
+      const body = new URLSearchParams({ server, key: suite.apiKey ?? "" });
+      const response = await fetch(`${publicUrl}/oauth/login`, { method: "POST", body });
+      const [, link = ""] = /href="([^"]*)"/.exec(await response.text()) ?? [];
+      return { server, cookies: response.headers.getSetCookie(), link: link.replaceAll("&amp;", "&") };
+    }),
+  );
+  const jar = new Map(
+    begun.flatMap(({ cookies }) => cookies.map((line) => line.split(";")[0]!.split("=", 2) as [string, string])),
+  );
+  const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
+  for (const { server, link } of begun) {
+    const back = await fetch(await agree(link, `${publicUrl}/oauth/callback`), { headers: { cookie } });
+    expect(await back.text()).toContain(`Logged in to ${server}`);
+    await toolbus("mcp", "logout", server);
+  }
 });
 
 it("a call that needs a login asks for it in the space, and goes on when somebody has agreed", async () => {

@@ -16,8 +16,9 @@ import { loginPage, type Page, resultPage } from "./login-pages.ts";
  *   GET  /oauth/callback            where the authorization server sends the browser
  *   GET  /client-metadata.json      what the suite is as a client (Client ID Metadata Document)
  *
- * login-1  A login is completed in the browser that it was begun in, which a cookie with its state shows: nobody can send his own link to
- *     somebody else and get that person's right. Who it is for, mcp-bridge knows by the state, and takes no other's.
+ * login-1  A login is completed in the browser that it was begun in, which a cookie named by its state shows: nobody can send his own link to
+ *     somebody else and get that person's right. Who it is for, mcp-bridge knows by the state, and takes no other's. A browser may have begun
+ *     several.
  */
 
 export interface LoginPaths {
@@ -28,7 +29,6 @@ export interface LoginPaths {
   isOpen: boolean;
 }
 
-const COOKIE = "toolbus_login";
 const MOST_COMPLETING = 16;
 const MAX_FORM_BYTES = 16 * 1024;
 /** Browsers come back to a port of their own machine, too, and authorization servers take any. */
@@ -80,22 +80,23 @@ async function begin(paths: Given & { redirectUri: string }, exchange: Exchange)
   const begun = await servers.beginLogin({ server, redirectUri }, { contextValues: valuesOf(caller) });
   const { principal = "" } = caller;
   const page = resultPage(`Log in to ${server}`, `You go to ${begun.issuer}, and come back.`, begun.authorizationUrl);
-  return { page, cookie: cookieText(publicUrl, `${begun.state}~${Buffer.from(principal).toString("base64url")}`, 600) };
+  return { page, cookie: cookieText(publicUrl, begun.state, Buffer.from(principal).toString("base64url"), 600) };
 }
 
 /** login-1 */
 async function complete({ servers, publicUrl }: Given, request: HttpRequest, query: URLSearchParams): Promise<Answer> {
   const given = (name: string) => query.get(name) ?? "";
-  const [, held = ""] = new RegExp(`(?:^|; *)${COOKIE}=([^;]*)`).exec(request.headers.cookie ?? "") ?? [];
-  const [state = "", named = ""] = held.split("~");
-  if (state === "" || state !== given("state"))
-    refuse("not_found", "no such login was begun in this browser", { reason: "MCP_LOGIN_NOT_FOUND" });
+  const state = given("state");
+  const cookies = (request.headers.cookie ?? "").split(/; */).map((cookie) => cookie.split("=", 2));
+  const [, named] = cookies.find(([name]) => name === nameOfCookie(state)) ?? [];
+  if (state === "" || named === undefined)
+    return refuse("not_found", "no such login was begun in this browser", { reason: "MCP_LOGIN_NOT_FOUND" });
   const principal = Buffer.from(named, "base64url").toString("utf8");
   const contextValues = valuesOf({ ...(principal !== "" && { principal }), isOperator: false });
   const answer = { state, code: given("code"), issuer: given("iss"), error: given("error") };
   const { server } = await inTurn(() => servers.completeLogin(answer, { contextValues }));
   const page = resultPage(`Logged in to ${server}`, "You can close this page, and go back to toolbus.");
-  return { page, cookie: cookieText(publicUrl, "", 0) };
+  return { page, cookie: cookieText(publicUrl, state, "", 0) };
 }
 
 let completing = 0;
@@ -112,9 +113,13 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function cookieText({ protocol }: URL, value: string, maxAgeS: number): string {
+function nameOfCookie(state: string): string {
+  return `toolbus_login~${state}`;
+}
+
+function cookieText({ protocol }: URL, state: string, value: string, maxAgeS: number): string {
   const secure = protocol === "https:" ? "; Secure" : "";
-  return `${COOKIE}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure}`;
+  return `${nameOfCookie(state)}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 async function readForm({ body }: Pick<Exchange, "body">): Promise<URLSearchParams> {
