@@ -33,6 +33,8 @@ import { SubjectMissing, type Subjects } from "./subjects.ts";
 const ATTEMPT_MS = 30_000;
 /** How long a request waits for another token while it has one, and when that is tried again. */
 const PATIENCE_MS = 5_000;
+/** And while it has none: then it has not begun, which nobody can say once its own time is over. What is obtained later is for the next. */
+const REFUSED_MS = 10_000;
 const RENEW_AGAIN_MS = 60_000;
 const MOST_STRUCK = 8;
 
@@ -163,8 +165,10 @@ export class ServerAuthorization implements Authorization {
     { isScope, refusal }: { isScope: boolean; refusal: string },
   ): Promise<string | undefined> {
     try {
-      const isRenewed = isUnasked(this.#server.auth) || (!isScope && grant !== undefined);
-      return isRenewed && (await this.#renew(grant, challenge)) !== undefined ? undefined : refusal;
+      if (!isUnasked(this.#server.auth) && (isScope || grant === undefined)) return refusal;
+      const renewal = this.#renew(grant, challenge);
+      if (await comesWithin(REFUSED_MS, renewal)) return (await renewal) === undefined ? refusal : undefined;
+      throw new Error("its authorization server has given none yet");
     } catch (error) {
       if (error instanceof SubjectMissing) return error.message;
       if (isGrantOver(error) && this.#isExchanged)

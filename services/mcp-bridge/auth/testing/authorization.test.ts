@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
+import { outcomeOf } from "../../link/outcome/outcome.ts";
 import { serverFrom } from "../../testing/connection.ts";
 import { type AuthorizationParts, createAuthorizations } from "../authorization.ts";
 import { recordKey } from "../record.ts";
@@ -41,6 +42,22 @@ test("a request does not wait long for an authorization server that says nothing
     await vi.advanceTimersByTimeAsync(60_000);
     void authorization.token();
     expect(renewals).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a request that was refused does not wait for its own end when no other token comes, and is told as not begun", async () => {
+  const authorization = await openAuthorization(() => new Promise(() => {}));
+  vi.useFakeTimers();
+  try {
+    const refused = authorization.refused(new Response(null, { status: 401 }), "access 1", false);
+    const failure = refused.catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(10_000);
+    const told = await Promise.race([failure, Promise.resolve("nothing yet")]);
+    expect(told).toMatchObject({ code: "unavailable", reason: "MCP_SERVER_UNAVAILABLE" });
+    const text = "it asks for a token: its authorization server has given none yet";
+    expect(outcomeOf(told, true)).toEqual({ kind: "refused", text });
   } finally {
     vi.useRealTimers();
   }
