@@ -106,8 +106,10 @@ async function tokensBy(
 export async function revokeTokens({ origin, refreshToken, accessToken }: Grant, asking: Asking): Promise<void> {
   const endpoint = revocationEndpoint(origin.metadata);
   if (endpoint === undefined) return;
-  const { addClientAuthentication } = await clientOf(origin, asking.auth);
-  const body = new URLSearchParams({ token: refreshToken ?? accessToken });
+  const { information, addClientAuthentication } = await clientOf(origin, asking.auth);
+  const { client_id } = information;
+  // a parameter without a value is none (RFC 6749, 3.2); servers by the Python SDK of MCP (2.3) refuse a revocation without it
+  const body = new URLSearchParams({ token: refreshToken ?? accessToken, client_id, client_secret: "" });
   const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
   await addClientAuthentication(headers, body, endpoint, origin.metadata);
   const response = await asking.fetch(endpoint, { method: "POST", headers, body });

@@ -115,7 +115,21 @@ test("a client that proves itself by HTTP Basic has its tokens revoked by that",
   await bridge.servers.deleteLogin({ server: name }, ada);
   const [revocation] = server.revocations;
   expect(revocation?.authorization).toBe(`Basic ${btoa("client-1:secret")}`);
-  expect(Object.fromEntries(revocation?.form ?? [])).toEqual({ token: "refresh-2" });
+  expect(Object.fromEntries(revocation?.form ?? [])).toEqual({
+    token: "refresh-2",
+    client_id: "client-1",
+    client_secret: "",
+  });
+});
+
+test("a client without a secret has its tokens revoked also where that parameter must be there, as by the Python SDK", async () => {
+  await using server = await openMisbehavingServer();
+  const { name } = await asked(server);
+  await logIn(name);
+  await bridge.servers.deleteLogin({ server: name }, ada);
+  expect(server.revocations.map(({ form }) => Object.fromEntries(form))).toEqual([
+    { token: "refresh-2", client_id: "client-1", client_secret: "" },
+  ]);
 });
 
 test("a server whose metadata is where it says itself is logged in to again, also after a logout", async () => {
