@@ -31,7 +31,7 @@ export function createResourceMetadata({ publicUrl, tokens }: ResourceMetadataOp
     challenge: `Bearer resource_metadata="${urlBelow(publicUrl, WELL_KNOWN + RESOURCE_PATH)}"`,
     paths(request, response) {
       const path = (request.url ?? "/").split("?", 1)[0] ?? "";
-      if (request.method !== "GET" || !/^\/\.well-known\/oauth-protected-resource(\/mcp(\/[\w~-]+)?)?$/.test(path))
+      if (request.method !== "GET" || !/^\/\.well-known\/oauth-protected-resource(\/mcp(\/[\w~-]+)?\/?)?$/.test(path))
         return false;
       response.setHeader("access-control-allow-origin", "*"); // everybody may know it
       answerJson(response, 200, document);

@@ -56,6 +56,10 @@ it("DOOR-3 says who issues its tokens, where a client looks for it", async () =>
   expect(refused.headers.get("www-authenticate")).toBe(`Bearer resource_metadata="${metadata}"`);
   const found = await discoverOAuthProtectedResourceMetadata(`${suite.url}/mcp/clerk`);
   expect(found).toMatchObject({ resource, authorization_servers: [issuer] });
+  for (const path of ["/mcp/", "/mcp/clerk/", "/mcp/~suite/"])
+    expect(await (await fetch(`${suite.url}/.well-known/oauth-protected-resource${path}`)).json()).toMatchObject({
+      resource,
+    });
   expect((await fetch(`${door.suite.url}/.well-known/oauth-protected-resource`)).status).toBe(404);
 });
 
