@@ -2,7 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { extractWWWAuthenticateParams, isStrictScopeSuperset } from "@modelcontextprotocol/client";
 import { AuthGrant, LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Holder } from "../servers/key.ts";
@@ -250,7 +250,7 @@ export class ServerAuthorization implements Authorization {
     this.#needed = this.#loginNeeded(why);
     if (this.#key === undefined || !records.isKept) return this.#needed;
     const server = toJson(McpServerSchema, this.#server);
-    await records.update(this.#key, (record) => {
+    const decide = (record: LoginRecord | undefined) => {
       const isOther = record?.grant?.accessToken !== token; // somebody has logged in just now
       if (record && isOther && record.grant) return undefined;
       const grant = keepsGrant ? record?.grant : undefined;
@@ -258,7 +258,8 @@ export class ServerAuthorization implements Authorization {
       const isSame = wanted?.scope === challenge.scope && wanted?.resourceMetadataUrl === challenge.resourceMetadataUrl;
       if (record && wanted && isSame && record.grant === grant) return undefined;
       return { ...record, server, isOfRun: this.#isOfRun, wanted: challenge, grant };
-    });
+    };
+    await records.update(this.#key, decide).catch((error) => this.#refuseUnhad(messageFromUnknown(error)));
     return this.#needed;
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test, vi } from "vitest";
 import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { outcomeOf } from "../../link/outcome/outcome.ts";
 import { serverFrom } from "../../testing/connection.ts";
 import { type AuthorizationParts, createAuthorizations } from "../authorization.ts";
@@ -13,9 +14,9 @@ const server = serverFrom({ name: "notes", url: "https://notes.example/mcp" });
 const origin = { authorizationServer: "https://login.example", resource: "https://notes.example/mcp" };
 
 /** What the requests of one connection get of a login that is to be renewed. */
-async function openAuthorization(renew: () => Promise<undefined>) {
+async function openAuthorization(renew: () => Promise<undefined>, change = (store: () => void) => store()) {
   const view = new BucketView<Uint8Array>();
-  const bucket = createMemoryBucket<Uint8Array>({ onWrite: (one) => view.apply({ kind: "set", ...one }) });
+  const bucket = createMemoryBucket<Uint8Array>({ change, onWrite: (one) => view.apply({ kind: "set", ...one }) });
   const records = new LoginRecords({ bucket, view, sealing: createSealing([randomBytes(32)]) });
   const grant = { origin, accessToken: "access 1", refreshToken: "refresh 1", renewAtMs: Date.now() - 1 };
   await records.update(recordKey("principal:ada", server), () => ({ server: {}, grant }));
@@ -61,4 +62,19 @@ test("a request that was refused does not wait for its own end when no other tok
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("a request that was refused while the store is away is told as not begun", async () => {
+  let isAway = false;
+  const authorization = await openAuthorization(
+    async () => undefined,
+    (store) => {
+      if (isAway) throw new Failure("unavailable", "the store is away", { reason: "BUS_UNAVAILABLE" });
+      store();
+    },
+  );
+  isAway = true;
+  const refused = authorization.refused(new Response(null, { status: 401 }), "access 1", false);
+  const told = await refused.catch((error: unknown) => error);
+  expect(outcomeOf(told, true)).toEqual({ kind: "refused", text: "it asks for a token: the store is away" });
 });
