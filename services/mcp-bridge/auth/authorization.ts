@@ -1,5 +1,5 @@
 import { toJson } from "@bufbuild/protobuf";
-import { extractWWWAuthenticateParams, isStrictScopeSuperset } from "@modelcontextprotocol/client";
+import { isStrictScopeSuperset } from "@modelcontextprotocol/client";
 import { AuthGrant, LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
@@ -8,6 +8,7 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Holder } from "../servers/key.ts";
 import { LoginNeeded } from "../servers/login-needed.ts";
 import { withSecrets } from "../servers/secrets.ts";
+import { challengeIn } from "../transport/http/authorized.ts";
 import type { Authorization } from "../transport/module.ts";
 import { urlOfServer } from "../transport/url.ts";
 import { type Challenge, type Grant, type LoginRecord, type Owner, ownerOf, recordKey } from "./record.ts";
@@ -112,7 +113,7 @@ export class ServerAuthorization implements Authorization {
   }
 
   async refused(response: Response, token: string | undefined, isAgain: boolean): Promise<void> {
-    const { scope, resourceMetadataUrl } = extractWWWAuthenticateParams(response);
+    const { scope, resourceMetadataUrl } = challengeIn(response);
     const challenge = { scope, resourceMetadataUrl: resourceMetadataUrl?.href, atMs: Date.now() };
     const isScope = response.status === 403;
     const grant = this.#grant;

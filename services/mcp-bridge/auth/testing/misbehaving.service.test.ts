@@ -37,7 +37,8 @@ async function asked({ mcp }: MisbehavingServer) {
 
 async function begin(server: string) {
   const { authorizationUrl, state } = await bridge.servers.beginLogin({ server, redirectUri }, ada);
-  return { state, clientId: new URL(authorizationUrl).searchParams.get("client_id") };
+  const { searchParams } = new URL(authorizationUrl);
+  return { state, clientId: searchParams.get("client_id"), scope: searchParams.get("scope") };
 }
 
 async function logIn(server: string): Promise<void> {
@@ -141,4 +142,12 @@ test("a server whose metadata is where it says itself is logged in to again, als
   await bridge.servers.deleteLogin({ server: name }, ada);
   await logIn(name);
   expect(await echo()).toBe("mine");
+});
+
+test.for(["", 'Basic realm="notes", ', "Negotiate, "])("a challenge is found behind others: %j", async (others) => {
+  await using server = await openMisbehavingServer();
+  const challenge = `${others}Bearer resource_metadata="METADATA", scope="admin"`;
+  server.mcp.variant = { metadataPath: "/elsewhere.json", challenge };
+  const { name } = await asked(server);
+  expect((await begin(name)).scope).toBe("admin");
 });

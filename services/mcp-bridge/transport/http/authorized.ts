@@ -21,5 +21,11 @@ export function authorized(request: Request, authorization: Authorization | unde
 
 function isRefusal(response: Response): boolean {
   if (response.status !== 403) return response.status === 401;
-  return extractWWWAuthenticateParams(response).error === "insufficient_scope";
+  return challengeIn(response).error === "insufficient_scope";
+}
+
+/** What a refusal says of tokens, among challenges of other kinds: the SDK (2.4.0) looks at the first one alone. */
+export function challengeIn({ headers }: Response) {
+  const [, challenge = ""] = /(?:^|,\s*)((?:Bearer|DPoP)\s.*)$/i.exec(headers.get("www-authenticate") ?? "") ?? [];
+  return extractWWWAuthenticateParams(new Response(null, { headers: { "www-authenticate": challenge } }));
 }
