@@ -96,6 +96,11 @@ describe("what a provider says by the way", () => {
   });
 });
 
+test.each(["", " \n"])("LOOP-11 a call with %j as its arguments is one with an empty object", (input) => {
+  const { parts } = collect([{ type: "tool-call", toolCallId: "c", toolName: "now", input }]);
+  expect(parts).toMatchObject([{ kind: "call", id: "c", argumentsJson: "{}" }]);
+});
+
 describe("tools that a provider executes itself", () => {
   const called = { toolCallId: "p", toolName: "double", providerExecuted: true };
   const refusal =

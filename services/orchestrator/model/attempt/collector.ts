@@ -92,10 +92,10 @@ export function createCollector(
         onPiece({ kind: "arguments", callId: part.id, name: namesByCallId.get(part.id) ?? "", text: part.delta });
         return;
       case "tool-call": {
-        const { toolCallId, toolName, input, providerMetadata } = part;
-        const [id, name, argumentsJson] = [toolCallId, toolName, input].map(textFrom) as [string, string, string];
+        const [id, name, text] = [part.toolCallId, part.toolName, part.input].map(textFrom) as [string, string, string];
+        const argumentsJson = text.trim() === "" ? "{}" : text; // some models write nothing
         count(unstreamedBytes(id, name, argumentsJson));
-        parts.push({ kind: "call", id, name, argumentsJson, metadataJson: jsonFrom(providerMetadata) });
+        parts.push({ kind: "call", id, name, argumentsJson, metadataJson: jsonFrom(part.providerMetadata) });
         return;
       }
       case "response-metadata":

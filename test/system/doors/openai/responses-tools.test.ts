@@ -144,6 +144,14 @@ describe("LOOP-18 a function of the client", () => {
       expect(JSON.parse(textOf(told))).toEqual({ error: text });
     }
   });
+
+  it("has an object as its arguments where the model gave none, as clients read them as JSON", async () => {
+    const given = { type: "function", name: "get_time", parameters: { type: "object", properties: {} } };
+    const { output } = await create({ model: "bare", input, tools: [given] });
+    expect(output.map((item: { arguments: string }) => item.arguments)).toEqual(["{}", "{}"]);
+    const executed = await create({ model: "bare", input });
+    expect(executed.output).toMatchObject([{ type: "mcp_call", arguments: "{}" }, { arguments: "{}" }, {}]);
+  });
 });
 
 it("LOOP-18 an MCP server of the request is called for it, and for no other", async () => {
