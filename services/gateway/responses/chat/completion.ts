@@ -24,12 +24,12 @@ export function headOf({ id, created_at: created, model }: ResponseResource, obj
 /** Why there is no completion. */
 export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ResponseError | undefined {
   const common = { type: "server_error", param: "" };
-  if (status === "cancelled") return { ...common, message: "the run was canceled", code: (details as Why).reason };
-  return status === "failed" ? { ...common, ...(error as Pick<ResponseError, "code" | "message">) } : undefined;
+  if (status === "cancelled") return { ...common, message: "the run was canceled", code: details?.reason ?? "" };
+  return status === "failed" ? (error as ResponseError) : undefined;
 }
 
 export function finishReasonOf({ output, incomplete_details: details }: ResponseResource): string {
-  if (details) return (details as Why).reason === "content_filter" ? "content_filter" : "length";
+  if (details) return details.reason === "content_filter" ? "content_filter" : "length";
   return output.some(({ type }) => type === "function_call") ? "tool_calls" : "stop";
 }
 
@@ -42,10 +42,6 @@ export function usageOf({ usage }: ResponseResource) {
     completion_tokens_details: used.output_tokens_details,
     total_tokens: used.total_tokens,
   };
-}
-
-interface Why {
-  readonly reason: string;
 }
 
 function textOf({ content }: OutputItem): string {

@@ -29,6 +29,7 @@ export interface ResponseResource {
   readonly id: string;
   readonly status: string;
   readonly output: readonly OutputItem[];
+  readonly incomplete_details: { readonly reason: string } | null;
   readonly [field: string]: unknown;
 }
 
@@ -48,7 +49,7 @@ export function responseFrom(run: RenderedRun): ResponseResource {
     completed_at: status === "completed" ? secondsOf(ended?.time) : null,
     status,
     background: notes.background ?? false,
-    error: status === "failed" && ended ? { code: codeOf(ended.event), message: ended.event.error } : null,
+    error: status === "failed" && ended ? errorFrom(ended.event) : null,
     incomplete_details: isCutShort(status) && ended ? { reason: codeOf(ended.event) } : null,
     instructions: notes.instructions ?? null,
     max_output_tokens: settings?.maxOutputTokens ?? null,
@@ -101,6 +102,9 @@ const isCutShort = (status: string) => status === "incomplete" || status === "ca
 
 /** Why the run ended, in the contract's words. */
 const codeOf = ({ endReason }: RunEnded) => enumWord(RunEndReasonSchema, endReason);
+
+/** In the form of errors of requests, which the AI SDK asks for. */
+const errorFrom = (ended: RunEnded) => ({ type: "server_error", code: codeOf(ended), message: ended.error, param: "" });
 
 function secondsOf(time: Timestamp | undefined): number {
   return Number(time?.seconds ?? 0n);

@@ -91,6 +91,17 @@ describe("LOOP-18 the AI SDK", () => {
     await until(async () => (await retrieve()).status === "completed");
   });
 
+  it("has why a run failed as its own error, by either provider, and asks once", async () => {
+    const openAi = createOpenAI({ baseURL: `${url}/v1`, apiKey: keys.alice });
+    for (const model of [openClient()("mute"), openAi("mute")]) {
+      const error = await generateText({ model, prompt }).catch((failure) => failure);
+      expect(error).toMatchObject({
+        message: expect.stringContaining("the model answered without"),
+        isRetryable: false,
+      });
+    }
+  });
+
   it("has its own error for a refusal, with the reason in it", async () => {
     const refusal = (key: string, model: string) =>
       generateText({ model: openClient({ apiKey: key })(model), prompt, maxRetries: 0 }).catch((error) => error);
