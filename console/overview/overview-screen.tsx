@@ -1,6 +1,7 @@
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { waitingForPeople } from "../inbox/waiting-calls.ts";
 import { useClock } from "../parts/clock.ts";
+import { lazily } from "../parts/lazily.tsx";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { Screen, Section } from "../parts/screen.tsx";
@@ -8,7 +9,9 @@ import { clockOf, durationOf, msOf } from "../parts/words.ts";
 import { RunBadge, waitingText, waitsSinceMs } from "../runs/states.tsx";
 import { useFollowed } from "../suite/live.ts";
 import { countedRuns, followOverview } from "./followed-overview.ts";
-import { McpServers, Services } from "./suite-health.tsx";
+import { Services } from "./suite-health.tsx";
+
+const ServerCount = lazily(async () => (await import("../tools/server-count.tsx")).ServerCount);
 
 /** What goes on, what waits, what failed, and whether the suite is well. */
 export function OverviewScreen() {
@@ -54,7 +57,7 @@ export function OverviewScreen() {
       <Section title="The suite">
         <div class="toolbar">
           <Services />
-          <McpServers />
+          <ServerCount />
         </div>
       </Section>
     </Screen>

@@ -1,8 +1,5 @@
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
-import { HealthState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { Badge, Fault } from "../parts/notice.tsx";
-import { linkTo } from "../parts/place.ts";
 import { counted } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { usePolled } from "../suite/polled.ts";
@@ -41,30 +38,4 @@ export function Services() {
       )}
     </>
   );
-}
-
-/** How many MCP servers are well, which leads to each. */
-export function McpServers() {
-  const { value, fault } = usePolled(
-    "connections",
-    async (signal) => (await clientOf(McpServerService).listConnections({ pageSize: 1_000 }, { signal })).connections,
-    healthMs,
-  );
-  return (
-    <>
-      <Fault text={fault} />
-      {value && <a href={linkTo("tools")}>{mcpText(value)}</a>}
-    </>
-  );
-}
-
-function mcpText(connections: readonly McpConnection[]): string {
-  if (connections.length === 0) return "no MCP server in use";
-  const count = (isMeant: (health: HealthState) => boolean) =>
-    connections.filter(({ health }) => isMeant(health)).length;
-  const healthy = count((health) => health === HealthState.HEALTHY);
-  const starting = count((health) => health === HealthState.UNSPECIFIED);
-  const unwell = connections.length - healthy - starting;
-  const parts = [`${healthy} healthy`, starting > 0 && `${starting} starting`, unwell > 0 && `${unwell} not well`];
-  return `MCP servers: ${parts.filter(Boolean).join(", ")}`;
 }

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { type MemoryEntry, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
+import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { Fault } from "../parts/notice.tsx";
 import { clockOf, msOf } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
@@ -33,8 +34,11 @@ export function AgentMemory({ name, keeper }: { name: string; keeper: Keeper }) 
 function Entries({ sessionId, agent }: Keeper) {
   const { value, fault } = usePolled(
     `${sessionId} ${agent}`,
-    async (signal) =>
-      (await clientOf(MemoryService).listEntries({ sessionId, agent, pageSize: 1_000 }, { signal })).entries,
+    async (signal) => {
+      const page = (pageToken: string) =>
+        clientOf(MemoryService).listEntries({ sessionId, agent, pageSize: 1_000, pageToken }, { signal });
+      return (await allPages(page)).flatMap(({ entries }) => entries);
+    },
     refreshMs,
   );
   return (
@@ -52,7 +56,7 @@ function Entries({ sessionId, agent }: Keeper) {
                 <div key={entry.key}>
                   <dt>{entry.key}</dt>
                   <dd>
-                    {entry.text} <span class="quiet">{whenOf(entry)}</span>
+                    <span class="answer">{entry.text}</span> <span class="quiet">{whenOf(entry)}</span>
                   </dd>
                 </div>
               ))}

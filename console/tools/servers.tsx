@@ -9,6 +9,7 @@ import { clockOf, durationOf, msOf, wordFrom } from "../parts/words.ts";
 import { clientOf } from "../suite/connection.ts";
 import { type Followed, useFollowed } from "../suite/live.ts";
 import { usePolled } from "../suite/polled.ts";
+import { listConnections } from "./connections.ts";
 
 const lights: Readonly<Record<number, Tone>> = {
   [HealthState.HEALTHY]: "good",
@@ -100,7 +101,9 @@ function LastLines({ connection: { id } }: { connection: McpConnection }) {
 }
 
 function Lines({ id }: { id: string }) {
-  const { value, fault } = usePolled(id, async (signal) => (await connectionOf(id, signal))?.lastLines ?? [], 2_000);
+  const lastLines = async (signal: AbortSignal) =>
+    (await listConnections(signal)).find((connection) => connection.id === id)?.lastLines ?? [];
+  const { value, fault } = usePolled(id, lastLines, 2_000);
   return (
     <>
       <Fault text={fault} />
@@ -108,9 +111,4 @@ function Lines({ id }: { id: string }) {
       {value && value.length > 0 && <TextBlock label="standard error" text={value.join("\n")} />}
     </>
   );
-}
-
-async function connectionOf(id: string, signal: AbortSignal): Promise<McpConnection | undefined> {
-  const { connections } = await clientOf(McpServerService).listConnections({ pageSize: 1_000 }, { signal });
-  return connections.find((connection) => connection.id === id);
 }

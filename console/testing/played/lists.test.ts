@@ -2,8 +2,13 @@
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
+import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
+import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { left, pageOfRuns } from "../../../bench/console/played-suite.ts";
 import { noCalls, openPlayedStage, quietRuns, setHidden } from "./stage.ts";
@@ -155,4 +160,59 @@ it("a list of spaces has those of all pages, and counts them", async () => {
   const page = await stage.open("spaces");
   await page.getByRole("link", { name: "yard" }).waitFor();
   await page.locator(".screen-head").getByText("3", { exact: true }).waitFor();
+});
+
+it("servers are counted on all pages, and one of the second shows what it wrote last", async () => {
+  const connections = [0, 1, 2].map((index) => ({
+    id: `c${index}`,
+    server: `server-${index}`,
+    health: HealthState.HEALTHY,
+    lastLines: [`line of ${index}`],
+  }));
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(RunService, { watchRuns: quietRuns, listRuns: () => ({}) });
+    router.service(AgentService, { listAgents: () => ({}) });
+    router.service(McpServerService, {
+      listConnections: ({ pageToken }) =>
+        pageToken === ""
+          ? { connections: connections.slice(0, 2), nextPageToken: "more" }
+          : { connections: connections.slice(2) },
+      async *watchConnections(_request, { signal }) {
+        yield { connections };
+        await left(signal);
+      },
+    });
+  });
+  const page = await stage.open("overview");
+  await page.getByRole("link", { name: "MCP servers: 3 healthy" }).click({ timeout: 10_000 });
+  await page.locator("li", { hasText: "server-2" }).getByText("what it wrote last").click();
+  await page.getByText("line of 2").waitFor({ timeout: 10_000 });
+});
+
+it("a memory is shown whole, line by line", async () => {
+  const entry = (key: string, text = "kept") => ({ key, text, kind: MemoryKind.MEMORY });
+  const member = { id: "session:s:keeper", name: "keeper" };
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(SpaceService, {
+      listSpaces: () => ({ spaces: [{ id: "desk" }] }),
+      async *watchSpace(_request, { signal }) {
+        const event = { case: "memberJoined", value: member } as const;
+        yield { update: { case: "event" as const, value: { spaceId: "desk", sequence: 1n, event } } };
+        await left(signal);
+      },
+    });
+    router.service(MemoryService, {
+      listEntries: ({ pageToken }) =>
+        pageToken === ""
+          ? { entries: [entry("first", "one line\nanother line")], nextPageToken: "more" }
+          : { entries: [entry("last")] },
+    });
+  });
+  const page = await stage.open("spaces/desk");
+  await page.getByText("Goals, plans and memory of keeper").click();
+  await page.getByText("last", { exact: true }).waitFor({ timeout: 10_000 });
+  const lines = page.getByText("one line another line");
+  expect(await lines.evaluate((text) => text.getClientRects().length), "each stands on its own").toBeGreaterThan(1);
 });
