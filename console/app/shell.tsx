@@ -10,6 +10,7 @@ import { clockOf } from "../parts/words.ts";
 import { hasCallKey, heldKey, refusedKey, unreachableSince } from "../suite/connection.ts";
 import { leave } from "../suite/login/login.ts";
 import { usePolled } from "../suite/polled.ts";
+import { Guarded } from "./guarded.tsx";
 import { KeyForm } from "./key-form.tsx";
 
 const RunsScreen = lazily(async () => (await import("../runs/runs-screen.tsx")).RunsScreen);
@@ -40,7 +41,9 @@ function OneQuestionPage() {
   return (
     <div>
       <Unreachable />
-      <OneQuestion />
+      <Guarded title="A question">
+        <OneQuestion />
+      </Guarded>
     </div>
   );
 }
@@ -73,7 +76,9 @@ function Page() {
         )}
       </nav>
       <Unreachable />
-      <Chosen />
+      <Guarded key={current} title={screens[current]?.title ?? "toolbus"}>
+        <Chosen />
+      </Guarded>
     </div>
   );
 }
