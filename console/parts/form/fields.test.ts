@@ -81,4 +81,46 @@ describe("a form from a schema (ORCH-12)", () => {
     expect(answer('{"type":"string"}', { "": "yes" })).toBe("yes");
     expect(answer("", { "": '{"a":1}' })).toEqual({ a: 1 });
   });
+
+  const heroes = [
+    { const: "h1", title: "Superman" },
+    { const: "h2", title: "Batman" },
+  ];
+  const elicited = JSON.stringify({
+    properties: {
+      one: { type: "string", oneOf: heroes, default: "h2" },
+      named: { type: "string", enum: ["a", "b"], enumNames: ["Apple", "Pear"] },
+      several: { type: "array", items: { type: "string", enum: ["Guitar", "Piano"] }, default: ["Piano"] },
+      titled: { type: "array", items: { anyOf: heroes } },
+      mail: { type: "string", format: "email" },
+    },
+    required: ["one"],
+  });
+
+  it("offers what a server lets choose by its titles, one or several", () => {
+    expect(fieldsFrom(elicited).map(({ kind, labels }) => [kind, labels])).toEqual([
+      ["choice", ["Superman", "Batman"]],
+      ["choice", ["Apple", "Pear"]],
+      ["choices", ["Guitar", "Piano"]],
+      ["choices", ["Superman", "Batman"]],
+      ["text", []],
+    ]);
+    expect(answer(elicited, {})).toEqual({ one: "h2", several: ["Piano"] });
+    expect(answer(elicited, { one: "0", named: "1", several: "", titled: "0,1" })).toEqual({
+      one: "h1",
+      named: "b",
+      titled: ["h1", "h2"],
+    });
+  });
+
+  it("of several that are required, none may be chosen; a default that is no choice chooses nothing", () => {
+    const schema = (more: object) =>
+      JSON.stringify({
+        properties: { some: { type: "array", items: { enum: ["a", "b"] }, ...more } },
+        required: ["some"],
+      });
+    expect(answer(schema({}), {})).toEqual({ some: [] });
+    for (const bent of ["a", ["c"], [0], { 0: "a" }])
+      expect(answer(schema({ default: bent }), {})).toEqual({ some: [] });
+  });
 });

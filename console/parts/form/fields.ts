@@ -8,10 +8,12 @@ export interface Field {
   readonly name: string;
   readonly title: string;
   readonly help: string;
-  readonly kind: "text" | "long-text" | "number" | "integer" | "yes-no" | "choice" | "json";
+  readonly kind: "text" | "long-text" | "number" | "integer" | "yes-no" | "choice" | "choices" | "json";
   readonly isRequired: boolean;
-  /** Of a choice: the values, in the schema's order. */
+  /** Of one choice, or several: the values, in the schema's order. */
   readonly choices: readonly unknown[];
+  /** What each of them is called. */
+  readonly labels: readonly string[];
   readonly initial: unknown;
   readonly schema: Schema;
 }
@@ -43,27 +45,45 @@ function isSchema(value: unknown): value is Schema {
 
 function fieldFrom(name: string, schema: Schema, isRequired: boolean): Field {
   const { title, description, default: initial } = schema;
-  const choices = Array.isArray(schema.enum) ? schema.enum : "const" in schema ? [schema.const] : [];
+  const isList = schema.type === "array" && isSchema(schema.items);
+  const { choices, labels } = choicesFrom(isList ? (schema.items as Schema) : schema);
   return {
     name,
     title: typeof title === "string" ? title : name,
     help: typeof description === "string" ? description : "",
-    kind: choices.length > 0 ? "choice" : kindFrom(schema),
+    kind: choices.length === 0 ? kindFrom(schema) : isList ? "choices" : "choice",
     isRequired,
     choices,
+    labels,
     initial,
     schema,
   };
 }
 
-function kindFrom({ type, maxLength }: Schema): Field["kind"] {
+/** Values to choose from: listed, or each a schema of its own with a title. */
+function choicesFrom(schema: Schema): Pick<Field, "choices" | "labels"> {
+  const { oneOf, anyOf, enumNames } = schema;
+  const titled = [oneOf, anyOf].find(
+    (list) => Array.isArray(list) && list.length > 0 && list.every((one) => isSchema(one) && "const" in one),
+  );
+  const members = titled as readonly Schema[] | undefined;
+  const listed = Array.isArray(schema.enum) ? schema.enum : "const" in schema ? [schema.const] : [];
+  const choices = members?.map((member) => member.const) ?? listed;
+  const titles: readonly unknown[] = members?.map(({ title }) => title) ?? (Array.isArray(enumNames) ? enumNames : []);
+  const labels = choices.map(
+    (choice, index) => [titles[index], choice].find((text) => typeof text === "string") ?? JSON.stringify(choice),
+  );
+  return { choices, labels };
+}
+
+function kindFrom({ type, maxLength, format }: Schema): Field["kind"] {
   if (type === "boolean") return "yes-no";
   if (type === "number" || type === "integer") return type;
   if (type !== "string") return "json";
-  return typeof maxLength === "number" && maxLength <= 100 ? "text" : "long-text";
+  return typeof format === "string" || (typeof maxLength === "number" && maxLength <= 100) ? "text" : "long-text";
 }
 
-/** What a field holds, as the form has it: text, or the number of a choice. */
+/** What a field holds, as the form has it: text, or the number of a choice, or of several as `0,2`. */
 export type Entries = Readonly<Record<string, string>>;
 
 export function initialEntries(fields: readonly Field[]): Entries {
@@ -71,9 +91,14 @@ export function initialEntries(fields: readonly Field[]): Entries {
 }
 
 function entryFrom({ kind, choices, initial, isRequired }: Field): string {
+  const indexOf = (value: unknown) => choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(value));
   if (kind === "choice") {
-    const index = choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(initial));
+    const index = indexOf(initial);
     return index >= 0 ? `${index}` : isRequired && choices.length === 1 ? "0" : "";
+  }
+  if (kind === "choices") {
+    const chosen = Array.isArray(initial) ? initial.map(indexOf) : [];
+    return chosen.includes(-1) ? "" : chosen.join();
   }
   if (initial === undefined || (kind === "yes-no" && typeof initial !== "boolean")) return "";
   return typeof initial === "string" && kind !== "json" ? initial : JSON.stringify(initial);
@@ -94,6 +119,8 @@ export function answerFrom(fields: readonly Field[], entries: Entries): string {
 function jsonFrom({ name, title, kind, choices, isRequired }: Field, entry: string): string | undefined {
   const called = title || "the answer";
   if (kind === "text" || kind === "long-text") return entry === "" && !isRequired ? undefined : JSON.stringify(entry);
+  if (kind === "choices" && (entry !== "" || isRequired))
+    return JSON.stringify(chosenIn(entry).map((at) => choices[at]));
   if (entry.trim() === "") {
     if (isRequired && name !== "") throw new Error(`${called} is missing`);
     return undefined;
@@ -103,6 +130,11 @@ function jsonFrom({ name, title, kind, choices, isRequired }: Field, entry: stri
   if (kind === "json" && !isJson(entry)) throw new Error(`${called} is no JSON: a text stands in quotes, as "yes"`);
   if (kind !== "json" && !Number.isFinite(Number(entry))) throw new Error(`${called} is no number`);
   return isJson(entry) ? entry : `${Number(entry)}`;
+}
+
+/** The numbers of the choices that an entry holds. */
+export function chosenIn(entry: string): number[] {
+  return entry === "" ? [] : entry.split(",").map(Number);
 }
 
 function isJson(text: string): boolean {

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useMemo } from "preact/hooks";
 import { Fault } from "../notice.tsx";
-import { answerFrom, type Field, fieldsFrom, initialEntries } from "./fields.ts";
+import { answerFrom, chosenIn, type Field, fieldsFrom, initialEntries } from "./fields.ts";
 
 interface SchemaFormProps {
   schemaJson: string;
@@ -61,6 +61,7 @@ function FieldInput(props: FieldInputProps) {
   const { field, value, onInput } = props;
   const id = useId();
   if (field.kind === "yes-no") return <YesNo {...props} />;
+  if (field.kind === "choices") return <Several {...props} />;
   const common = {
     id,
     value,
@@ -83,11 +84,31 @@ function YesNo({ field, value, onInput }: FieldInputProps) {
   const id = useId();
   return (
     <fieldset class="field">
-      <legend>{field.title}</legend>
+      <legend>{field.title || "Answer"}</legend>
       {["true", "false"].map((entry) => (
         <label key={entry}>
           <input type="radio" name={id} checked={value === entry} onChange={() => onInput(entry)} />{" "}
           {entry === "true" ? "yes" : "no"}
+        </label>
+      ))}
+      {field.help && <small>{field.help}</small>}
+    </fieldset>
+  );
+}
+
+function Several({ field, value, onInput }: FieldInputProps) {
+  const chosen = chosenIn(value);
+  const toggle = (at: number) =>
+    onInput(field.choices.flatMap((_, index) => (chosen.includes(index) !== (index === at) ? [index] : [])).join());
+  return (
+    <fieldset class="field">
+      <legend>
+        {field.title || "Answer"}
+        {!field.isRequired && <span class="quiet"> (may be left out)</span>}
+      </legend>
+      {field.labels.map((label, index) => (
+        <label key={String(index)}>
+          <input type="checkbox" checked={chosen.includes(index)} onChange={() => toggle(index)} /> {label}
         </label>
       ))}
       {field.help && <small>{field.help}</small>}
@@ -101,9 +122,9 @@ function Input({ field, common }: { field: Field; common: Record<string, unknown
       return (
         <select {...common}>
           <option value="">…</option>
-          {field.choices.map((choice, index) => (
+          {field.labels.map((label, index) => (
             <option key={String(index)} value={`${index}`}>
-              {typeof choice === "string" ? choice : JSON.stringify(choice)}
+              {label}
             </option>
           ))}
         </select>

@@ -81,3 +81,43 @@ it("what is asked once is asked again when the suite was not reached", async () 
   const page = await stage.open("inbox");
   await page.getByRole("link", { name: "The desk" }).waitFor();
 });
+
+it("what a server lets choose is chosen by its titles", async () => {
+  const heroes = [
+    { const: "h1", title: "Superman" },
+    { const: "h2", title: "Batman" },
+  ];
+  const properties = {
+    hero: { type: "string", title: "Hero", oneOf: heroes },
+    fish: {
+      type: "array",
+      title: "Fish",
+      items: {
+        anyOf: [
+          { const: "f1", title: "Tuna" },
+          { const: "f2", title: "Trout" },
+        ],
+      },
+    },
+  };
+  const answers: unknown[] = [];
+  await using stage = await openPlayedStage((router) => {
+    const call = { callId: "c", tool: "elicitation/create", state: ToolCallState.WAITING, question: { callId: "a" } };
+    const argumentsJson = JSON.stringify({ message: "Which?", requestedSchema: { type: "object", properties } });
+    router.service(ToolCallService, {
+      listToolCalls: () => ({ calls: answers.length > 0 ? [] : [{ ...call, argumentsJson }] }),
+      submitToolResult({ outcome }) {
+        answers.push(JSON.parse(String(outcome.value)));
+        return {};
+      },
+    });
+  });
+  const page = await stage.open("inbox");
+  await page.getByLabel("Hero").selectOption({ label: "Batman" });
+  const fish = page.getByRole("group", { name: "Fish" });
+  for (const name of ["Trout", "Tuna"]) await fish.getByLabel(name).check();
+  await fish.getByLabel("Tuna").uncheck();
+  await page.getByRole("button", { name: "answer" }).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  expect(answers).toEqual([{ action: "accept", content: { hero: "h2", fish: ["f2"] } }]);
+});
