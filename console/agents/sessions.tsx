@@ -60,7 +60,7 @@ function SessionLine({ session, agents, onDone }: SessionLineProps) {
       <a class="grow clip" href={linkTo("runs", "", { session: id })}>
         {id}
       </a>
-      <span>
+      <span class="clip">
         {agent}
         {nextAgent && ` → ${nextAgent}`}
       </span>

@@ -30,6 +30,7 @@ export function Waterfall({ timeline, nowMs, chosen, onChoose }: WaterfallProps)
         label="Turns, model requests, calls and waits"
         rows={timeline.spans}
         rowHeight={30}
+        narrowRowHeight={48}
         isFollowing={timeline.draft !== undefined}
         keyOf={(span) => span.id}
         render={(span) => (
@@ -66,7 +67,7 @@ function SpanRow({ span, from, to, tookMs, isChosen, onChoose }: SpanRowProps) {
       aria-pressed={isChosen}
       onClick={onChoose}
     >
-      <span class="span-label clip">
+      <span class="span-label clip" title={span.label}>
         {span.isFault ? "✕ " : ""}
         {span.label}
         {span.progress && <em> {span.progress}</em>}
