@@ -8,6 +8,7 @@ import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { isAt, linkTo } from "../parts/place.ts";
+import { LongText } from "../parts/text-block.tsx";
 import { clockOf, msOf } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf, hasCallKey, sameUser } from "../suite/connection.ts";
@@ -109,7 +110,7 @@ function PlainQuestion({ call, answering, isBusy }: PlainQuestionProps) {
   const isQuestion = call.question !== undefined;
   return (
     <>
-      {message && <p>{message}</p>}
+      {message && <LongText text={message} />}
       {url && <OpenUrl url={url} />}
       {!isQuestion && call.argumentsJson !== "{}" && <AskedArguments json={call.argumentsJson} />}
       {isForPeople(call) ? (

@@ -4,11 +4,37 @@ import { useEffect } from "preact/hooks";
 /** Characters that are shown unless one asks for all. */
 const shownCharacters = 20_000;
 
+/** What is shown of a text, and the button for all of a large one. */
+function useBeginning(text: string) {
+  const isWhole = useSignal(false);
+  const isShort = isWhole.value || text.length <= shownCharacters;
+  const rest = (
+    <button
+      type="button"
+      onClick={() => {
+        isWhole.value = true;
+      }}
+    >
+      show all {text.length.toLocaleString()} characters
+    </button>
+  );
+  return { shown: isShort ? text : text.slice(0, shownCharacters), rest: isShort ? null : rest };
+}
+
+/** What somebody said, line by line; a large one is shown in part first. */
+export function LongText({ text }: { text: string }) {
+  const { shown, rest } = useBeginning(text);
+  return (
+    <>
+      <p class="answer">{shown}</p>
+      {rest}
+    </>
+  );
+}
+
 /** Text as it is, such as JSON or what a model wrote: it scrolls, is copied whole, and a large one is shown in part first. */
 export function TextBlock({ label, text }: { label: string; text: string }) {
-  const isWhole = useSignal(false);
-  const isLong = text.length > shownCharacters;
-  const shown = isLong && !isWhole.value ? text.slice(0, shownCharacters) : text;
+  const { shown, rest } = useBeginning(text);
   return (
     <figure class="text-block">
       <figcaption>
@@ -17,16 +43,7 @@ export function TextBlock({ label, text }: { label: string; text: string }) {
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
       <pre tabIndex={0}>{shown}</pre>
-      {isLong && !isWhole.value && (
-        <button
-          type="button"
-          onClick={() => {
-            isWhole.value = true;
-          }}
-        >
-          show all {text.length.toLocaleString()} characters
-        </button>
-      )}
+      {rest}
     </figure>
   );
 }

@@ -9,6 +9,7 @@ import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
 import { Facts, Screen } from "../parts/screen.tsx";
 import { usageText } from "../parts/text/usage-text.ts";
+import { LongText } from "../parts/text-block.tsx";
 import { clockOf, durationOf, wordFrom } from "../parts/words.ts";
 import { useActing } from "../suite/acting.ts";
 import { clientOf } from "../suite/connection.ts";
@@ -117,6 +118,9 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
         of={{
           run: runId === OPENED ? "" : runId,
           session: whole.sessionId && <a href={linkTo("runs", "", { session: whole.sessionId })}>{whole.sessionId}</a>,
+          "called by": whole.parent?.runId && (
+            <a href={linkTo("runs", whole.parent.runId, { span: whole.parent.callId })}>{whole.parent.runId}</a>
+          ),
           "forked from": whole.fork && <ForkedFrom fork={whole.fork} />,
           "started by": whole.principal,
           at: clockOf(timeline.startMs),
@@ -149,7 +153,9 @@ function RunView({ runId, events, whole, nowMs }: RunViewProps) {
           onChoose={(span) => choose({ span: span === chosen?.id ? "" : span })}
         />
         <div class="run-side">
-          {chosen && <SpanDetail span={chosen} nowMs={untilMs} decision={decisions.value?.get(chosen.id) ?? ""} />}
+          {chosen && (
+            <SpanDetail runId={runId} span={chosen} nowMs={untilMs} decision={decisions.value?.get(chosen.id) ?? ""} />
+          )}
           {!chosen && timeline.draft && <DraftView draft={timeline.draft} />}
           {!chosen && !timeline.draft && <Answer timeline={timeline} />}
           {runId !== OPENED && <ForkForm runId={runId} atSequence={chosen?.sequence ?? timeline.lastSequence} />}
@@ -182,7 +188,7 @@ function Answer({ timeline: { outputText, error, state } }: { timeline: Timeline
     <div class="detail">
       <Fault text={error} />
       <h2>{state === RunState.COMPLETED ? "answer" : "last said"}</h2>
-      <p class="answer">{outputText}</p>
+      <LongText text={outputText} />
     </div>
   );
 }

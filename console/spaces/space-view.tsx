@@ -7,7 +7,7 @@ import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Badge, Fault, type Tone } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { prettyJson } from "../parts/text/pretty-json.ts";
-import { TextBlock } from "../parts/text-block.tsx";
+import { LongText, TextBlock } from "../parts/text-block.tsx";
 import { clockOf, msOf, textOf, wordFrom } from "../parts/words.ts";
 import { resultText } from "../runs/timeline/item-text.ts";
 import { useActing } from "../suite/acting.ts";
@@ -40,7 +40,7 @@ export function SpaceView({ spaceId }: { spaceId: string }) {
             <header>
               <strong>{message.author?.name}</strong> <time class="quiet">{clockOf(msOf(message.createTime))}</time>
             </header>
-            {message.content.case === "text" && <p class="answer">{textOf(message.content.value.content)}</p>}
+            {message.content.case === "text" && <LongText text={textOf(message.content.value.content)} />}
             {message.content.case === "tool" && <ToolCard message={message} tool={message.content.value} />}
           </li>
         ))}

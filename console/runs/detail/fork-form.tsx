@@ -12,7 +12,7 @@ import { clientOf } from "../../suite/connection.ts";
 export function ForkForm({ runId, atSequence }: { runId: string; atSequence: number }) {
   const { isBusy, fault, run } = useActing();
   const text = useSignal("");
-  const idempotencyKey = useMemo(randomName, [text.value]); // what is asked again is the same fork
+  const idempotencyKey = useMemo(randomName, [text.value, atSequence]); // what is asked again is the same fork
   const fork = async (event: Event) => {
     event.preventDefault();
     await run(async () => {

@@ -4,9 +4,17 @@ import { usageText } from "../../parts/text/usage-text.ts";
 import { TextBlock } from "../../parts/text-block.tsx";
 import { clockOf, durationOf } from "../../parts/words.ts";
 import type { Span } from "../timeline/spans.ts";
+import { CalledRun } from "./called-run.tsx";
+
+interface SpanDetailProps {
+  runId: string;
+  span: Span;
+  nowMs: number;
+  decision: string;
+}
 
 /** What one span was given, what came of it, what it took. */
-export function SpanDetail({ span, nowMs, decision }: { span: Span; nowMs: number; decision: string }) {
+export function SpanDetail({ runId, span, nowMs, decision }: SpanDetailProps) {
   const { facts, usage, input, output, logs, startMs, endMs } = span;
   return (
     <div class="detail">
@@ -21,6 +29,7 @@ export function SpanDetail({ span, nowMs, decision }: { span: Span; nowMs: numbe
           "stored as event": `${span.sequence}`,
         }}
       />
+      {span.kind === "call" && <CalledRun key={span.id} runId={runId} span={span} />}
       {input && <TextBlock label={span.kind === "call" ? "arguments" : "given"} text={prettyJson(input)} />}
       {output && <TextBlock label={span.kind === "call" ? "result" : "said"} text={prettyJson(output)} />}
       {logs.length > 0 && <TextBlock label="log" text={logs.join("\n")} />}

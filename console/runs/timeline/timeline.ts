@@ -17,7 +17,7 @@ import type {
   RunTextReplaced,
   TurnCommitted,
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type FunctionCall, RunEndReason, type RunFork, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCall, RunEndReason, type RunFork, type RunParent, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type CallExecution, Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { attemptText } from "#runtime/content/attempts.ts";
@@ -48,6 +48,8 @@ export interface Timeline {
   askedText: string;
   /** The run that it goes on from, and after which event. */
   fork: RunFork | undefined;
+  /** The call that it answers, of an agent that called it. */
+  parent: RunParent | undefined;
   agent: string;
   sessionId: string;
   principal: string;
@@ -147,10 +149,10 @@ export class TimelineReader {
     }
   }
 
-  #accepted({ agent, sessionId, principal, input, traceparent, fork }: RunAccepted): void {
+  #accepted({ agent, sessionId, principal, input, traceparent, fork, parent }: RunAccepted): void {
     const traceId = traceparent.split("-")[1] ?? "";
-    Object.assign(this.timeline, { agent, sessionId, principal, traceId, fork, askedText: askedTextOf(input) });
-    Object.assign(this.timeline, { startMs: this.#spans.nowMs, state: RunState.QUEUED });
+    Object.assign(this.timeline, { agent, sessionId, principal, traceId, fork, parent });
+    Object.assign(this.timeline, { askedText: askedTextOf(input), startMs: this.#spans.nowMs, state: RunState.QUEUED });
     this.#spans.add("queued", "queued", "queued").input = itemsText(input);
   }
 
@@ -238,6 +240,7 @@ function emptyTimeline(spans: Span[]): Timeline {
     outputText: "",
     askedText: "",
     fork: undefined,
+    parent: undefined,
     agent: "",
     sessionId: "",
     principal: "",

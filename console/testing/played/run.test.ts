@@ -1,0 +1,109 @@
+// One run: what leads from it and to it, and what of it is shown when it is much (ORCH-12).
+
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { expect, it } from "vitest";
+import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { left } from "../../../bench/console/played-suite.ts";
+import { noCalls, openPlayedStage } from "./stage.ts";
+
+const createTime = timestampFromMs(Date.now());
+const eventOf = (runId: string, sequence: number, event: object) => ({
+  update: { case: "event" as const, value: { runId, sequence, createTime, event: event as never } },
+});
+
+function serveNothingElse(router: ConnectRouter): void {
+  noCalls(router);
+  router.service(AuditService, { listAuditEvents: () => ({}) });
+}
+
+it("leads to the run of a sub-agent that it called, and back", async () => {
+  const parent = { runId: "run_up", callId: "call_1", depth: 1 };
+  const asked: object[] = [];
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      listRuns({ agent, pageToken }) {
+        asked.push({ agent });
+        if (pageToken === "")
+          return { runs: [{ id: "run_other", parent: { ...parent, callId: "x" } }], nextPageToken: "more" };
+        return { runs: [{ id: "run_down", parent }] };
+      },
+      async *watchRun({ runId }, { signal }) {
+        const isUp = runId === "run_up";
+        yield eventOf(runId, 0, { case: "accepted", value: isUp ? { agent: "chief" } : { agent: "lead", parent } });
+        yield eventOf(runId, 1, { case: "claimed", value: {} });
+        const value = { callId: "call_1", name: "agent_lead" };
+        if (isUp)
+          yield eventOf(runId, 2, {
+            case: "turnCommitted",
+            value: { turn: 1, items: [{ item: { case: "functionCall", value } }] },
+          });
+        await left(signal);
+      },
+    });
+  });
+  const page = await stage.open("runs/run_up");
+  await page.getByRole("button", { name: "agent_lead" }).click();
+  await page.getByRole("link", { name: "run_down" }).click({ timeout: 10_000 });
+  await page.getByRole("heading", { name: "Run of lead" }).waitFor();
+  await page.getByRole("link", { name: "run_up" }).click({ timeout: 10_000 });
+  await page.getByRole("heading", { name: "agent_lead" }).waitFor();
+  expect(asked).toContainEqual({ agent: "lead" });
+});
+
+it("is forked under another key after another event", async () => {
+  const forks: { atSequence: number; idempotencyKey: string }[] = [];
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      async *watchRun({ runId }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "clerk" } });
+        yield eventOf(runId, 1, { case: "claimed", value: {} });
+        yield eventOf(runId, 2, { case: "ended", value: { state: RunState.COMPLETED } });
+      },
+      forkRun({ atSequence, idempotencyKey }) {
+        forks.push({ atSequence, idempotencyKey });
+        throw new ConnectError("cut off after it was stored", Code.Internal);
+      },
+    });
+  });
+  const page = await stage.open("runs/run_0");
+  const fork = async () => {
+    const count = forks.length;
+    await page.getByRole("button", { name: "fork" }).click();
+    await expect.poll(() => forks.length).toBe(count + 1);
+    await page.getByRole("alert").getByText("cut off").waitFor();
+  };
+  await fork();
+  await fork();
+  await page.getByRole("button", { name: "queued" }).click();
+  await fork();
+  expect(forks.map(({ atSequence }) => atSequence)).toEqual([2, 2, 1]);
+  const [first, again, other] = forks.map(({ idempotencyKey }) => idempotencyKey);
+  expect(again).toBe(first);
+  expect(other, "the key of one request is refused for another").not.toBe(first);
+});
+
+it("shows the beginning of an answer that is large, and all of it when asked", async () => {
+  const outputText = "All of it. ".repeat(200_000);
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      async *watchRun({ runId }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "clerk" } });
+        yield eventOf(runId, 1, { case: "claimed", value: {} });
+        const end = { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER, outputText };
+        yield eventOf(runId, 2, { case: "ended", value: end });
+      },
+    });
+  });
+  const page = await stage.open("runs/run_0");
+  const answer = page.locator(".answer");
+  await answer.waitFor();
+  expect((await answer.textContent())?.length).toBeLessThan(50_000);
+  await page.getByRole("button", { name: "show all 2,200,000 characters" }).click();
+  await expect.poll(async () => (await answer.textContent())?.length).toBe(outputText.length);
+});

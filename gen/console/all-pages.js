@@ -1,1 +1,0 @@
-async function e(e){let t=[await e(``)];for(let n=t[0];n.nextPageToken!==``;t.push(n))n=await e(n.nextPageToken);return t}export{e as t};
