@@ -51,7 +51,7 @@ export function useFollowed<T, M extends Followed<T>>(
 }
 
 /** A share of the gateway that is used up has room again a little later. */
-function isResumed(error: unknown): boolean {
+export function isResumed(error: unknown): boolean {
   return isPassing(error) || errorOf(error).reason === "SHARE_EXCEEDED";
 }
 

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { awaitAnswer, noteAnswer, noteFailure, untilSilence } from "./connection.ts";
+import { isResumed } from "./live.ts";
 
-/** How long what is asked once waits for a suite that was not reached, in ms. */
+/** How long what is asked once waits for a suite that was not reached, or had no room, in ms. */
 const missedMs = 2_000;
 
 export interface Polled<T> {
@@ -42,7 +43,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
         fault.value = undefined;
       } catch (error) {
         if (!signal.aborted) fault.value = noteFailure(error);
-        isMissed = fault.value === undefined;
+        isMissed = fault.value === undefined || isResumed(error);
       } finally {
         endWait();
         isAsking = false;

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { HealthState, LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService, type WatchConnectionsResponse } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import { LOGIN_PATH } from "#runtime/config/public-url.ts";
 import { Badge, Empty, Fault, type Tone } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { Section } from "../parts/screen.tsx";
@@ -75,14 +76,20 @@ function ServerLine({ connection }: { connection: McpConnection }) {
       {runId !== "" && <a href={linkTo("runs", runId)}>its run</a>}
       {sessionId !== "" && <a href={linkTo("runs", "", { session: sessionId })}>its session</a>}
       {reason && <span class={isStarting ? "hint" : "fault"}>{reason}</span>}
-      {login === LoginState.NEEDED && (
-        <a class="button" href={`/oauth/login?server=${encodeURIComponent(server)}`}>
-          log in
-        </a>
-      )}
+      {login === LoginState.NEEDED && <LoginLink server={server} />}
       <LastLines connection={connection} />
     </>
   );
+}
+
+/** There is no such page where the gateway knows no address that browsers come back to: the reason names a command, too. */
+function LoginLink({ server }: { server: string }) {
+  const { value } = usePolled("login page", async (signal) => (await fetch(LOGIN_PATH, { signal })).ok, 0);
+  return value ? (
+    <a class="button" href={`${LOGIN_PATH}?server=${encodeURIComponent(server)}`}>
+      log in
+    </a>
+  ) : null;
 }
 
 /** What the server wrote to its standard error, asked for while one looks. */
