@@ -26,9 +26,10 @@ function followAgents(): Agents {
 /** Agents with what is wrong with their files, and the sessions that they are in. */
 export function AgentsScreen() {
   const { model, fault } = useFollowed("agents", followAgents);
+  const { id } = place.value;
   const agents = [...(model.known?.agents ?? [])].sort(byName);
   const names = agents.map(({ agent }) => agent?.name ?? "");
-  const chosen = agents.find(({ agent }) => agent?.name === place.value.id);
+  const chosen = agents.find(({ agent }) => agent?.name === id);
   return (
     <Screen title="Agents" aside={model.known && <span class="quiet">{agents.length}</span>}>
       <Fault text={fault} />
@@ -49,7 +50,10 @@ export function AgentsScreen() {
             <AgentLine key={stored.agent?.name} stored={stored} isChosen={stored === chosen} />
           ))}
         </ul>
-        <div class="run-side">{chosen ? <AgentDetail stored={chosen} /> : <p class="quiet">Choose an agent.</p>}</div>
+        <div class="run-side">
+          {chosen && <AgentDetail stored={chosen} />}
+          {!chosen && model.known && <p class="quiet">{id && `There is no agent “${id}”. `}Choose an agent.</p>}
+        </div>
       </div>
       <Sessions agents={names} />
     </Screen>

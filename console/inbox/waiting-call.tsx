@@ -46,6 +46,7 @@ export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: 
           </a>
         )}
         <span class="quiet">
+          {askedBy(call)}
           {call.agent} · since {clockOf(msOf(call.createTime))}
           {expiryText(call)}
         </span>
@@ -70,6 +71,12 @@ export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: 
       )}
     </article>
   );
+}
+
+/** The tool whose server asks, as the suite has it: a name that the server gives itself is none. */
+function askedBy({ question, argumentsJson }: ToolCall): string {
+  const { tool } = (question && (parsed(argumentsJson) as Record<string, unknown> | undefined)) ?? {};
+  return typeof tool === "string" ? `asked by ${tool} · ` : "";
 }
 
 type AnswerCall = (outcome: Outcome, kind: AnswerKind) => Promise<boolean>;

@@ -85,7 +85,16 @@ export function RunsScreen() {
       {!listed.isWhole && shown.length === 0 && !fault && <p class="quiet">The runs are being looked through …</p>}
       {listed.isWhole && shown.length === 0 && (
         <Empty>
-          No runs here. Start one: <code>toolbus run AGENT "…"</code>
+          No runs here{" "}
+          {query.size > 0 ? (
+            <>
+              fit this choice. See <a href={linkTo("runs")}>all runs</a>.
+            </>
+          ) : (
+            <>
+              yet. Start one: <code>toolbus run AGENT "…"</code>
+            </>
+          )}
         </Empty>
       )}
       <Rows

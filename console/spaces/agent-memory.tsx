@@ -51,7 +51,7 @@ function Entries({ sessionId, agent }: Keeper) {
         return (
           <section key={kind}>
             <h3>{title}</h3>
-            <dl class="entries">
+            <dl class="entries" tabIndex={0}>
               {entries.map((entry) => (
                 <div key={entry.key}>
                   <dt>{entry.key}</dt>

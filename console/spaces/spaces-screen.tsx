@@ -22,7 +22,11 @@ export function SpacesScreen() {
   return (
     <Screen title="Spaces" aside={value && <span class="quiet">{value.length}</span>}>
       <Fault text={fault} />
-      {value?.length === 0 && <Empty>No space yet: an agent or a person creates one.</Empty>}
+      {value?.length === 0 && (
+        <Empty>
+          No space yet. Make one: <code>toolbus spaces create ID</code>
+        </Empty>
+      )}
       <div class="two">
         <ul class="list">
           {value?.map((space) => (

@@ -46,7 +46,7 @@ it("who started a run sees it", async () => {
 
 it.each(["bob", "olga"] as const)("%s, who did not, sees nothing of it at any place", async (name) => {
   const page = await stage.open("#/runs", { key: keys[name] });
-  await page.getByText("No runs here.", { exact: false }).waitFor();
+  await page.getByText("No runs here", { exact: false }).waitFor();
   for (const place of ["overview", "inbox", "agents/clerk", "spaces/desk", "audit", "tools/clerk", `runs/${runId}`]) {
     await go(page, place);
     // streams stay open, so that the network is never idle: a fresh answer of the suite has come when the screen is drawn

@@ -103,7 +103,11 @@ it("what a server lets choose is chosen by its titles", async () => {
   const answers: unknown[] = [];
   await using stage = await openPlayedStage((router) => {
     const call = { callId: "c", tool: "elicitation/create", state: ToolCallState.WAITING, question: { callId: "a" } };
-    const argumentsJson = JSON.stringify({ message: "Which?", requestedSchema: { type: "object", properties } });
+    const argumentsJson = JSON.stringify({
+      tool: "@shop/order",
+      message: "Which?",
+      requestedSchema: { type: "object", properties },
+    });
     router.service(ToolCallService, {
       listToolCalls: () => ({ calls: answers.length > 0 ? [] : [{ ...call, argumentsJson }] }),
       submitToolResult({ outcome }) {
@@ -113,6 +117,7 @@ it("what a server lets choose is chosen by its titles", async () => {
     });
   });
   const page = await stage.open("inbox");
+  await page.getByText("asked by @shop/order").waitFor({ timeout: 10_000 });
   await page.getByLabel("Hero").selectOption({ label: "Batman" });
   const fish = page.getByRole("group", { name: "Fish" });
   for (const name of ["Trout", "Tuna"]) await fish.getByLabel(name).check();

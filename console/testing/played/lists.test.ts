@@ -7,6 +7,7 @@ import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
@@ -215,4 +216,30 @@ it("a memory is shown whole, line by line", async () => {
   await page.getByText("last", { exact: true }).waitFor({ timeout: 10_000 });
   const lines = page.getByText("one line another line");
   expect(await lines.evaluate((text) => text.getClientRects().length), "each stands on its own").toBeGreaterThan(1);
+});
+
+it("a list that is empty says what makes it so, and what to do next", async () => {
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(RunService, {
+      watchRuns: quietRuns,
+      listRuns: ({ agent }) => (agent === "" ? pageOfRuns(1, 10, "") : {}),
+    });
+    router.service(SpaceService, { listSpaces: () => ({}) });
+    router.service(SessionService, { listSessions: () => ({}) });
+    router.service(AgentService, {
+      async *watchAgents(_request, { signal }) {
+        yield { agents: [{ agent: { name: "clerk" } }] };
+        await left(signal);
+      },
+    });
+  });
+  const page = await stage.open("runs?agent=nobody&words=gone");
+  page.setDefaultTimeout(10_000);
+  await page.getByRole("link", { name: "all runs" }).click();
+  await page.locator(".run-row", { hasText: "Question 0," }).waitFor();
+  await page.goto(page.url().replace(/#.*/, "#/spaces"));
+  await page.getByText("toolbus spaces create").waitFor();
+  await page.goto(page.url().replace(/#.*/, "#/agents/gone"));
+  await page.getByText("There is no agent “gone”").waitFor();
 });
