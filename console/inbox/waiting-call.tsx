@@ -79,7 +79,7 @@ function askedBy({ question, argumentsJson }: ToolCall): string {
   return typeof tool === "string" ? `asked by ${tool} · ` : "";
 }
 
-type AnswerCall = (outcome: Outcome, kind: AnswerKind) => Promise<boolean>;
+export type AnswerCall = (outcome: Outcome, kind: AnswerKind) => Promise<boolean>;
 
 interface Answering {
   /** With the answer as JSON text. */
@@ -88,7 +88,7 @@ interface Answering {
 }
 
 /** What a server asks is answered with what became of it beside the content. */
-function answeringOf(call: ToolCall, answer: AnswerCall): Answering {
+export function answeringOf(call: ToolCall, answer: AnswerCall): Answering {
   const result = (value: string, kind: AnswerKind = "answered") => answer({ case: "resultJson", value }, kind);
   if (call.question !== undefined)
     return {
@@ -112,7 +112,7 @@ interface PlainQuestionProps {
 }
 
 /** What is asked, in words and as JSON, with a form from the schema. */
-function PlainQuestion({ call, answering, isBusy }: PlainQuestionProps) {
+export function PlainQuestion({ call, answering, isBusy }: PlainQuestionProps) {
   const { message, url, schemaJson } = questionOf(call);
   const isQuestion = call.question !== undefined;
   return (

@@ -1,9 +1,12 @@
+import { create } from "@bufbuild/protobuf";
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { type SpaceMessage, type ToolMessage, ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { type ToolCall, ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
-import { SchemaForm } from "../parts/form/schema-form.tsx";
+import { type AnswerCall, answeringOf, PlainQuestion } from "../inbox/waiting-call.tsx";
 import { Badge, Fault, type Tone } from "../parts/notice.tsx";
 import { linkTo } from "../parts/place.ts";
 import { prettyJson } from "../parts/text/pretty-json.ts";
@@ -61,15 +64,16 @@ function ToolCard({ message, tool }: { message: SpaceMessage; tool: ToolMessage 
   const { isBusy, fault, run } = useActing();
   const submissionId = useSignal(randomName());
   const isAsking = tool.state === ToolMessageState.REQUIRES_ACTION;
-  const answer = (json: string) =>
+  const answer: AnswerCall = (outcome) =>
     run(() =>
       clientOf(SpaceService).answerToolCall({
         spaceId: message.spaceId,
         callId: tool.callId,
         submissionId: submissionId.value,
-        outcome: { case: "resultJson", value: json },
+        outcome,
       }),
     );
+  const call = callOf(tool);
   const result = resultText(tool.result);
   return (
     <article class="card" aria-label={`${tool.tool} in the space`}>
@@ -82,19 +86,24 @@ function ToolCard({ message, tool }: { message: SpaceMessage; tool: ToolMessage 
           </a>
         )}
       </header>
-      {tool.argumentsJson !== "" && tool.argumentsJson !== "{}" && (
+      {!isAsking && tool.argumentsJson !== "" && tool.argumentsJson !== "{}" && (
         <TextBlock
           label={tool.argumentsIncomplete ? "is being written" : "asked"}
           text={prettyJson(tool.argumentsJson)}
         />
       )}
-      {isAsking && (
-        <SchemaForm schemaJson={tool.outputSchemaJson} submitLabel="answer" isBusy={isBusy} onAnswer={answer} />
-      )}
+      {isAsking && <PlainQuestion call={call} answering={answeringOf(call, answer)} isBusy={isBusy} />}
       {result && <TextBlock label="answered" text={prettyJson(result)} />}
       <Fault text={fault} />
     </article>
   );
+}
+
+/** What a space tells of a call, as the call that waits: servers ask under the name that MCP has for it. */
+function callOf({ tool, argumentsJson, outputSchemaJson }: ToolMessage): ToolCall {
+  const question = tool === "elicitation/create" ? { question: {} } : {};
+  const asked = { tool, argumentsJson: argumentsJson || "{}", outputSchemaJson };
+  return create(ToolCallSchema, { ...asked, ...question, executionType: ExecutionType.SPACE });
 }
 
 function SendForm({ spaceId }: { spaceId: string }) {

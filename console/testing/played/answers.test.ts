@@ -126,3 +126,41 @@ it("what a server lets choose is chosen by its titles", async () => {
   await page.getByText("Nothing waits for you").waitFor();
   expect(answers).toEqual([{ action: "accept", content: { hero: "h2", fish: ["f2"] } }]);
 });
+
+it("a question in a space is asked in its words there, and declined", async () => {
+  const properties = { size: { type: "string", title: "Size", enum: ["small", "large"] } };
+  const argumentsJson = JSON.stringify({
+    tool: "@shop/order",
+    message: "Which size?",
+    requestedSchema: { properties },
+  });
+  const content = {
+    case: "tool",
+    value: { callId: "c", tool: "elicitation/create", state: 2, argumentsJson },
+  } as const;
+  const answers: unknown[] = [];
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(SpaceService, {
+      listSpaces: () => ({ spaces: [{ id: "desk" }] }),
+      async *watchSpace(_request, { signal }) {
+        const event = { case: "toolStarted", value: { id: "m", spaceId: "desk", content } } as const;
+        yield { update: { case: "event" as const, value: { spaceId: "desk", sequence: 1n, event } } };
+        await left(signal);
+      },
+      answerToolCall({ outcome }) {
+        answers.push(JSON.parse(String(outcome.value)));
+        return {};
+      },
+    });
+  });
+  const page = await stage.open("spaces/desk");
+  page.setDefaultTimeout(10_000);
+  await page.getByText("Which size?", { exact: true }).waitFor();
+  await page.getByLabel("Size").selectOption("large");
+  await page.getByRole("button", { name: "answer" }).click();
+  await expect.poll(() => answers).toEqual([{ action: "accept", content: { size: "large" } }]);
+  await page.getByRole("button", { name: "decline…" }).click();
+  await page.getByRole("button", { name: "decline", exact: true }).click();
+  await expect.poll(() => answers.at(-1)).toEqual({ action: "decline" });
+});
