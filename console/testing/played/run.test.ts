@@ -7,7 +7,7 @@ import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { left } from "../../../bench/console/played-suite.ts";
-import { noCalls, openPlayedStage } from "./stage.ts";
+import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
 
 const createTime = timestampFromMs(Date.now());
 const eventOf = (runId: string, sequence: number, event: object) => ({
@@ -106,4 +106,24 @@ it("shows the beginning of an answer that is large, and all of it when asked", a
   expect((await answer.textContent())?.length).toBeLessThan(50_000);
   await page.getByRole("button", { name: "show all 2,200,000 characters" }).click();
   await expect.poll(async () => (await answer.textContent())?.length).toBe(outputText.length);
+});
+
+it("is not exported in part when its stream is cut off", async () => {
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      watchRuns: quietRuns,
+      listRuns: () => ({
+        runs: [{ id: "run_0", agent: "clerk", state: RunState.COMPLETED, lastSequence: 2, createTime }],
+      }),
+      async *watchRun({ runId }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "clerk" } });
+      },
+    });
+  });
+  const page = await stage.open("runs");
+  page.setDefaultTimeout(10_000);
+  await page.getByLabel("choose run run_0").check();
+  await page.getByRole("button", { name: "export" }).click();
+  await page.getByRole("alert").getByText("the log of run_0 was cut off").waitFor();
 });
