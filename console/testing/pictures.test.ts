@@ -13,7 +13,7 @@ let places: Record<string, string> = {};
 
 beforeAll(async () => {
   stage = stack.use(await openStage());
-  const runId = await stage.run("shop", "order 4711");
+  const runId = await stage.run("shop", "4711");
   for (const text of ["Where is my parcel?", "Thank you", "And the other one?"]) await stage.run("clerk", text);
   places = {
     overview: "overview",
