@@ -57,7 +57,6 @@ export async function openService(
   const onFault = (fault: string) => logger.error(fault);
   stack.use(await openFollowing({ records, declared, attachments, changes, turns, changesOfDeclarations, onFault }));
   stack.use(openVerifying({ attachments, records, onError: report }));
-  stack.use(openUpkeep({ attachments, declared, records, clock, onError: report }));
 
   const carry: SendingParts["carry"] = async (stream, request, by) =>
     stream.instance === instance
@@ -71,6 +70,7 @@ export async function openService(
     stream.instance === instance
       ? attachments.find(stream.attachmentId) !== undefined
       : peers.isAttachedAt(stream, sessionId);
+  stack.use(openUpkeep({ attachments, declared, records, clock, isAttachedAt, onError: report }));
   const stopping = createStopping();
   const sending = { carry, cancel, records, changes, turns, answered, results, clock, stopping: stopping.signal };
   const held = { ...sending, requests, holders, late };

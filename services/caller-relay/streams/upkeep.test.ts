@@ -8,6 +8,7 @@ import { createAttachments } from "./attachments.ts";
 import { upkeep } from "./upkeep.ts";
 
 const dayMs = 24 * 3_600_000;
+const nowhere = async () => false;
 
 test("CTR-1 an attached caller's declaration is written again before it is forgotten, and no other's", async () => {
   await using bus = await openTestBus();
@@ -19,7 +20,7 @@ test("CTR-1 an attached caller's declaration is written again before it is forgo
   for (const id of ["attached", "gone"]) first.set(id, await declared.put(id, declaration));
   const after = async (ms: number) => {
     const clock = { ...systemClock, now: () => Date.now() + ms };
-    await upkeep({ attachments, declared, records, clock }, new AbortController().signal);
+    await upkeep({ attachments, declared, records, clock, isAttachedAt: nowhere }, new AbortController().signal);
     return Promise.all([...first].map(async ([id, revision]) => (await declared.read(id))?.revision !== revision));
   };
   expect(await after(dayMs / 2)).toEqual([false, false]);
@@ -36,6 +37,25 @@ test("CTR-7 what is remembered of a caller goes when its grace is over, and that
   const stream = { streamId: "", graceMs: 0, instance: "one", attachmentId: "1" };
   await records.put("here", { kind: "open", sessionId: "here", streams: [stream] });
   const clock = { ...systemClock, now: () => Date.now() + dayMs / 2 };
-  await upkeep({ attachments: createAttachments(), declared, records, clock }, new AbortController().signal);
+  const parts = { attachments: createAttachments(), declared, records, clock, isAttachedAt: async () => true };
+  await upkeep(parts, new AbortController().signal);
   expect([...(await records.keys())].sort()).toEqual(["here", "waits"]);
+});
+
+test("CTR-7 callers whose instance was killed leave no record of their streams, though nobody calls their tools again", async () => {
+  await using bus = await openTestBus();
+  const { declared, records } = createStores(bus, "one");
+  const open = (sessionId: string, ...streams: { attachmentId: string; graceMs: number }[]) => {
+    const of = streams.map((stream) => ({ streamId: "", instance: "killed", ...stream }));
+    return records.put(sessionId, { kind: "open", sessionId, streams: of });
+  };
+  await open("lost", { attachmentId: "1", graceMs: 0 });
+  await open("awaited", { attachmentId: "2", graceMs: dayMs });
+  await open("half", { attachmentId: "3", graceMs: 0 }, { attachmentId: "stands", graceMs: 0 });
+  const isAttachedAt = async ({ attachmentId }: { attachmentId: string }) => attachmentId === "stands";
+  const parts = { attachments: createAttachments(), declared, records, clock: systemClock, isAttachedAt };
+  await upkeep(parts, new AbortController().signal);
+  expect(await records.read("lost")).toBeUndefined();
+  expect((await records.read("awaited"))?.value).toMatchObject({ kind: "away", graceMs: dayMs });
+  expect((await records.read("half"))?.value).toMatchObject({ streams: [{ attachmentId: "stands" }] });
 });

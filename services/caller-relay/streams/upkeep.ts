@@ -2,8 +2,8 @@ import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { type AttachingParts, endLost } from "./attaching.ts";
 import type { Attachments } from "./attachments.ts";
-import type { StreamRecords } from "./stream-record.ts";
 
 const pauseMs = 3_600_000;
 /** A declaration is forgotten 7 days after it was written: one whose caller is attached is written again each day. */
@@ -11,16 +11,14 @@ const renewAfterMs = 24 * 3_600_000;
 /** A grace that is over is kept a little longer, for clocks that differ. */
 const skewMs = 60_000;
 
-export interface UpkeepParts {
+export interface UpkeepParts extends Pick<AttachingParts, "records" | "clock" | "isAttachedAt"> {
   attachments: Pick<Attachments, "all">;
   declared: Bucket<CallerDeclaration>;
-  records: StreamRecords;
-  clock: Clock;
 }
 
-/** Keeps what attached callers have declared, and removes what is remembered of callers whose grace is over. */
+/** Keeps what attached callers have declared, and removes what is remembered of lost streams, and of callers whose grace is over. */
 export async function upkeep(
-  { attachments, declared, records, clock }: UpkeepParts,
+  { attachments, declared, records, clock, isAttachedAt }: UpkeepParts,
   signal: AbortSignal,
 ): Promise<void> {
   for (const { sessionId } of attachments.all()) {
@@ -29,8 +27,8 @@ export async function upkeep(
     await declared.replace(sessionId, found.value, found.revision); // unless a newer one was written meanwhile
   }
   for await (const { key, value, revision } of records.list({ signal })) {
-    if (value.kind !== "away" || value.endedAtMs + value.graceMs + skewMs > clock.now()) continue;
-    await records.remove(key, revision);
+    if (value.kind === "open") await endLost({ records, clock, isAttachedAt }, key);
+    else if (value.endedAtMs + value.graceMs + skewMs <= clock.now()) await records.remove(key, revision);
   }
 }
 
