@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
+import { orAborted } from "../../../time/unless-aborted.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/messages/assembly.ts";
 import { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import type { Count } from "../large-messages/counted-messages.ts";
@@ -153,15 +154,14 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   }
 
   async *#parts(isEndless: boolean): AsyncGenerator<Uint8Array> {
-    const slow = Promise.withResolvers<never>();
-    slow.promise.catch(() => {}); // told to whoever waits
-    const pace = new Pace(this.#limits, isEndless, () => slow.reject(tooSlow()));
+    const slow = new AbortController();
+    const pace = new Pace(this.#limits, isEndless, () => slow.abort(tooSlow()));
     // Whoever stops in between may still answer, so the stream is left as it is.
     const source = bodyOfRequest(this.#request);
     const parts = source.iterator({ destroyOnReturn: false });
     try {
       for (;;) {
-        const part = await Promise.race([parts.next().catch(throwGone), slow.promise]);
+        const part = await orAborted(parts.next().catch(throwGone), slow.signal);
         if (part.done && isCutOff(source)) throwGone();
         if (part.done) this.#assembly.whole();
         if (part.done) return;
