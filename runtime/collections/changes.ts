@@ -1,18 +1,26 @@
 /** Tells whoever waits that something is different; what it is, they look up themselves. */
 export interface Changes {
   tell(): void;
-  /** Resolves at the next change. Take it before looking, so that no change falls between. */
-  next(): Promise<void>;
+  /** Take it before looking, so that no change falls between. */
+  next(): NextChange;
+}
+
+/** Disposing ends the waiting: a promise that many wait for would hold each of them until it is resolved. */
+export interface NextChange extends Disposable {
+  readonly happened: Promise<void>;
 }
 
 export function createChanges(): Changes {
-  let coming = Promise.withResolvers<void>();
+  const waiting = new Set<() => void>();
   return {
     tell() {
-      const { resolve } = coming;
-      coming = Promise.withResolvers<void>();
-      resolve();
+      for (const resolve of waiting) resolve();
+      waiting.clear();
     },
-    next: () => coming.promise,
+    next() {
+      const { promise: happened, resolve } = Promise.withResolvers<void>();
+      waiting.add(resolve);
+      return { happened, [Symbol.dispose]: () => void waiting.delete(resolve) };
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { unlessAborted } from "../time/unless-aborted.ts";
+import type { NextChange } from "./changes.ts";
 import { TransientMap } from "./maps/transient-map.ts";
 
 /** Listeners, each for the changes of one key. */
@@ -30,7 +31,7 @@ export class KeyedListeners<Told extends unknown[] = []> {
   }
 
   /** Resolves at the next change after this call. Disposing ends the waiting. */
-  next(key: string): Disposable & { readonly happened: Promise<void> } {
+  next(key: string): NextChange {
     const { promise: happened, resolve } = Promise.withResolvers<void>();
     const listening = this.add(key, () => resolve());
     return { happened, [Symbol.dispose]: () => listening[Symbol.dispose]() };

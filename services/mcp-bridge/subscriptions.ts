@@ -23,7 +23,7 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
   const followed = await openBucketView(bucket, (fault) => logger.error(fault));
   const { view } = followed;
   return {
-    changes: { next: () => view.changed },
+    changes: view.changes,
     caughtUp: (signal) => unlessStalled(bus.link.storage, () => followed.caughtUp(signal)),
     list: () => view.entries.map(([, { value, revision }]) => storedFrom(value, revision)),
     find: (name) => view.get(keyOf(name))?.value,

@@ -68,7 +68,7 @@ export class JoinedCall {
     this.#readers += 1;
     try {
       for (let seen = fromNow ? this.#forgotten + this.#events.length : 0; ; ) {
-        const changed = this.#changes.next();
+        using change = this.#changes.next();
         for (seen = Math.max(seen, this.#forgotten); seen < this.#forgotten + this.#events.length; seen++) {
           const event = this.#events[seen - this.#forgotten];
           if (event) yield event;
@@ -79,7 +79,7 @@ export class JoinedCall {
           yield outcome.last;
           return;
         }
-        await orAborted(changed, signal);
+        await orAborted(change.happened, signal);
       }
     } finally {
       this.#readers -= 1;

@@ -1,7 +1,6 @@
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { openPeriodic } from "#runtime/lifecycle/background.ts";
-import type { Clock } from "#runtime/time/clock.ts";
 import { type AttachingParts, endLost } from "./attaching.ts";
 import type { Attachments } from "./attachments.ts";
 

@@ -131,11 +131,12 @@ export class ServerAuthorization implements Authorization {
     const before = this.#refused;
     const { records, subjects } = this.#parts;
     for (;;) {
-      const changed = this.#isExchanged ? Promise.race([records.changed, subjects.changed]) : records.changed;
+      using granted = records.changes.next();
+      using handed = subjects.changes.next();
       const now = this.#grant?.accessToken;
       if (now !== undefined && now !== before) return;
       if (this.#isExchanged && subjects.endOf(this.#principal) > Math.max(this.#triedUntilMs, Date.now())) return;
-      await unlessAborted(changed, signal);
+      await unlessAborted(Promise.race([granted.happened, handed.happened]), signal);
     }
   }
 

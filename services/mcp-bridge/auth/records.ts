@@ -1,5 +1,6 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
+import type { Changes } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { digest, type LoginRecord, type Owner } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
@@ -34,9 +35,9 @@ export class LoginRecords {
     return this.#parts.sealing !== undefined;
   }
 
-  /** Resolves at the next change of any. */
-  get changed(): Promise<void> {
-    return this.#parts.view.changed;
+  /** Of any. */
+  get changes(): Pick<Changes, "next"> {
+    return this.#parts.view.changes;
   }
 
   /** As far as this instance has followed. */

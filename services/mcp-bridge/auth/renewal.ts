@@ -38,7 +38,7 @@ export class Renewals {
   async #renew(key: string, stale: string | undefined, work: RenewalWork): Promise<Grant | undefined> {
     let awaited: { name: string; untilMs: number } | undefined;
     for (;;) {
-      const changed = this.#records.changed;
+      using change = this.#records.changes.next();
       const name = crypto.randomUUID();
       const isGiven = (other: string) => other === awaited?.name && performance.now() > awaited.untilMs;
       const claim = await this.#records.update(key, (standing) => {
@@ -55,7 +55,7 @@ export class Renewals {
       } else if (renewing === undefined) return undefined;
       else if (awaited?.name !== renewing) awaited = { name: renewing, untilMs: performance.now() + RENEWAL_MS };
       const over = new AbortController();
-      await Promise.race([changed, delay(1_000, over.signal).catch(() => {})]);
+      await Promise.race([change.happened, delay(1_000, over.signal).catch(() => {})]);
       over.abort();
     }
   }

@@ -1,5 +1,6 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
+import type { Changes } from "#runtime/collections/changes.ts";
 import {
   endOfSealed,
   keyOfSubject,
@@ -16,7 +17,7 @@ const HANDED_MS = 1_000;
 export interface SubjectsParts {
   tokens: Pick<Bucket<string>, "read" | "remove">;
   /** Follows the bucket of the tokens. */
-  view: Pick<BucketView<string>, "get" | "changed">;
+  view: Pick<BucketView<string>, "get" | "changes">;
   wanted: Pick<Bucket<string>, "update" | "remove">;
   /** The first is what is sealed for, each opens. */
   keys: readonly SubjectKeys[];
@@ -33,9 +34,9 @@ export class Subjects {
     this.#parts = parts;
   }
 
-  /** Resolves at the next change of any. */
-  get changed(): Promise<void> {
-    return this.#parts.view.changed;
+  /** Of any. */
+  get changes(): Pick<Changes, "next"> {
+    return this.#parts.view.changes;
   }
 
   /** When the token ends that is there, as far as this instance has followed; 0 when there is none. */
@@ -54,8 +55,10 @@ export class Subjects {
     const decide = (standing: string | undefined) => (standing === publicKey ? undefined : publicKey);
     if ((await this.#parts.wanted.update(key, decide)).hasChanged) {
       using limit = timeoutSignal(HANDED_MS);
-      while (this.#parts.view.get(key) === before && !limit.aborted)
-        await unlessAborted(this.changed, limit).catch(() => {}); // the loop looks at the signal itself
+      while (this.#parts.view.get(key) === before && !limit.aborted) {
+        using change = this.changes.next();
+        await unlessAborted(change.happened, limit).catch(() => {}); // the loop looks at the signal itself
+      }
       found = await this.#read(principal);
     }
     return "token" in found ? found.token : Promise.reject(new SubjectMissing(found.why));

@@ -20,13 +20,13 @@ export async function closeDeleted({ applied, connections, signal, onError }: De
   const standing = () =>
     new Map(applied.list().flatMap(({ server }) => (server ? [[server.name, server] as const] : [])));
   for (let known = standing(); !signal.aborted; ) {
-    const changed = applied.changes.next();
+    using change = applied.changes.next();
     const now = standing();
     for (const [name, server] of known) {
       if (!isSame(server, now.get(name))) await connections.releaseServer(server).catch(onError);
     }
     known = now;
-    await orAborted(changed, signal).catch(() => {}); // the loop looks at the signal itself
+    await orAborted(change.happened, signal).catch(() => {}); // the loop looks at the signal itself
   }
 }
 

@@ -56,9 +56,9 @@ export function createFleet(own: Part, others: OtherInstances<Part>): Part {
         await Promise.all([here, others.follow(ending.signal, follow)]);
         signal.throwIfAborted();
         for (;;) {
-          const changed = changes.next();
+          using change = changes.next();
           yield [...standing.values()].flat();
-          await orAborted(changed, signal);
+          await orAborted(change.happened, signal);
         }
       } finally {
         ending.end();

@@ -14,14 +14,14 @@ export function createOwnPart(connections: Connections): Part {
     list: async (sessionId) => list(sessionId),
     async *watch(sessionId, signal) {
       for (let told: string | undefined; ; ) {
-        const changed = connections.changes.next();
+        using change = connections.changes.next();
         const standing = list(sessionId);
         const text = JSON.stringify(
           standing.map((one) => [one.id, one.health, one.reason, one.toolCount, one.protocolVersion, one.attemptCount]),
         );
         if (told !== text) yield standing;
         told = text;
-        await orAborted(changed, signal);
+        await orAborted(change.happened, signal);
       }
     },
     release: (holder) => connections.releaseScope(holder),

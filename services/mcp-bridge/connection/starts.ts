@@ -69,7 +69,7 @@ export class Starts implements AsyncDisposable {
   async #takeOrBegin(server: McpServer, events: OpeningEvents, begin: Begin, signal: AbortSignal): Promise<Start> {
     const program = programOf(server);
     for (;;) {
-      const changed = this.#changes.next();
+      using change = this.#changes.next();
       const going = [...this.#going].filter((start) => start.program === program);
       const isLeft = ({ events, over }: Start) => events === undefined && !over.signal.aborted;
       const left = going.find((start) => isLeft(start) && equals(McpServerSchema, start.server, server));
@@ -79,7 +79,7 @@ export class Starts implements AsyncDisposable {
       }
       if (going.length === 0 || this.#known.get(program)) return this.#begin(server, program, events, begin);
       events.onWords("another session fetches it");
-      await orAborted(changed, signal);
+      await orAborted(change.happened, signal);
     }
   }
 

@@ -4,7 +4,7 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { createChanges } from "#runtime/collections/changes.ts";
+import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
@@ -37,10 +37,10 @@ export async function* watchTools(
     return;
   }
   for (;;) {
-    const changed = parts.applied.changes.next();
+    using change = parts.applied.changes.next();
     const sources = sourcesOf(parts.applied);
     using ending = openEnding(asker.signal);
-    void changed.then(() => ending.end());
+    void change.happened.then(() => ending.end());
     const { signal } = ending;
     try {
       yield* watchSources(sources, request.scope, { ...asker, signal }, parts);
@@ -72,7 +72,7 @@ async function* watchSources(
   try {
     await untilAllTold(offers, sources.length, changes, signal);
     for (let told = ""; ; ) {
-      const changed = changes.next();
+      using change = changes.next();
       const all = sources.map((source) => offers.get(source) ?? startingOffer(source.name));
       const snapshot = withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
@@ -80,7 +80,7 @@ async function* watchSources(
       });
       if (snapshot.etag !== told) yield snapshot;
       told = snapshot.etag;
-      await orAborted(changed, signal);
+      await orAborted(change.happened, signal);
     }
   } finally {
     ending.end();
@@ -91,14 +91,16 @@ async function* watchSources(
 async function untilAllTold(
   offers: ReadonlyMap<AskedSource, SourceOffer>,
   count: number,
-  changes: { next(): Promise<void> },
+  changes: Pick<Changes, "next">,
   signal: AbortSignal,
 ): Promise<void> {
   using limit = timeoutSignal(FIRST_SNAPSHOT_MS);
   using ending = openEnding(signal, limit);
   const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
-  while (settled() < count && !limit.aborted)
-    await orAborted(changes.next(), ending.signal).catch(() => signal.throwIfAborted());
+  while (settled() < count && !limit.aborted) {
+    using change = changes.next();
+    await orAborted(change.happened, ending.signal).catch(() => signal.throwIfAborted());
+  }
 }
 
 /** Tells what a source offers, wherever its connection is, until the signal aborts or the scope is released. Never rejects. */
@@ -150,9 +152,9 @@ async function followOnce(
   const { connection, hold } = located;
   using _ = hold;
   while (!connection.isClosed) {
-    const changed = connection.changes.next();
+    using change = connection.changes.next();
     tell(connection.offer());
-    await orAborted(changed, asker.signal);
+    await orAborted(change.happened, asker.signal);
   }
   if (!connections.isReleased(connection)) return "moved";
   tell(connection.offer());

@@ -96,11 +96,11 @@ export class SessionResources {
     };
     try {
       for (;;) {
-        const changed = changes.next();
+        using change = changes.next();
         follow(feeds, named.length > 0 ? named : subscriptions.of(sessionId), begin);
         const news = newsOf(feeds.values());
         if (news !== undefined) yield news;
-        else await orAborted(changed, signal);
+        else await orAborted(change.happened, signal);
       }
     } finally {
       ending.end();

@@ -132,12 +132,6 @@ export class Catalogue {
     return [...new Set(names)].sort().map((name) => this.storedProvider(name));
   }
 
-  /** Resolves when an agent changes, or what its warnings depend on. */
-  get agentsChanged(): Promise<void> {
-    const { agents, tools, providers } = this.#parts;
-    return Promise.race([agents.view.changed, tools.view.changed, providers.view.changed]);
-  }
-
   /** Calls the listener whenever an agent changes, or what its warnings depend on, until it is disposed. */
   onAgentsChange(listener: () => void): Disposable {
     const stack = new DisposableStack();

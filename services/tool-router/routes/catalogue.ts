@@ -11,11 +11,13 @@ import {
   CatalogToolSchema,
   ToolCatalogService,
 } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
 import type { CatalogueFiles } from "../catalogue/files/files.ts";
@@ -24,7 +26,7 @@ import { publicAgent, publicProvider, publicTool } from "../catalogue/public-vie
 export interface CatalogueRoutes {
   catalogue: Catalogue;
   editor: CatalogueEditor;
-  files: Pick<CatalogueFiles, "refused" | "loaded">;
+  files: Pick<CatalogueFiles, "refused" | "loads">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
@@ -63,14 +65,16 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     async *watchAgents(_, context) {
       using ending = openEnding(context.signal, stopping);
       const ends = ending.signal;
-      const ended = new Promise<void>((resolve) => ends.addEventListener("abort", () => resolve(), { once: true }));
+      const changes = createChanges();
+      using _listening = catalogue.onAgentsChange(changes.tell);
       await catalogue.known("agents");
       while (!ends.aborted) {
-        const changed = Promise.race([catalogue.agentsChanged, files.loaded, ended]);
+        using change = changes.next();
+        using load = files.loads.next();
         const agents = catalogue.agents.map(shownTo(context, publicAgent));
         const told = { agents, refusedFiles: refusedFor(context, "agents", "tools") };
         yield withEtag(WatchAgentsResponseSchema, told);
-        await changed;
+        await unlessAborted(Promise.race([change.happened, load.happened]), ends).catch(() => {}); // the loop looks at the signal itself
       }
     },
   });

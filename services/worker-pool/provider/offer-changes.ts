@@ -11,9 +11,9 @@ export async function* watchOffers<T>(
   const stopListening = onChange(changes.tell);
   try {
     while (!signal.aborted) {
-      const changed = changes.next();
+      using change = changes.next();
       yield await offer();
-      await unlessAborted(changed, signal).catch(() => {}); // it ends
+      await unlessAborted(change.happened, signal).catch(() => {}); // it ends
     }
   } finally {
     stopListening();

@@ -31,7 +31,7 @@ test("a view holds what stood when it was opened, and every acknowledged write o
   const elsewhere = createBucket(await bus.connect(), placeOf("one."));
   const [version, changes] = [view.version, { count: 0 }];
   using _ = view.listen(() => void changes.count++);
-  const changed = view.changed;
+  const changed = view.changes.next().happened;
   await elsewhere.put("a", 1);
   await elsewhere.remove("b");
   await followed.caughtUp();

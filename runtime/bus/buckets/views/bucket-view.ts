@@ -1,3 +1,4 @@
+import { createChanges } from "../../../collections/changes.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
 import { retryWhile } from "../../../time/retry/retry.ts";
@@ -15,7 +16,7 @@ export class BucketView<T> {
   readonly #entries = new Map<string, { value: T; revision: number }>();
   #version = 0;
   #reached = 0;
-  #changed = Promise.withResolvers<void>();
+  readonly changes = createChanges();
   readonly #listeners = new Set<() => void>();
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
 
@@ -61,11 +62,6 @@ export class BucketView<T> {
     return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
   }
 
-  /** Resolves at the next change. */
-  get changed(): Promise<void> {
-    return this.#changed.promise;
-  }
-
   /** Waits until everything up to a revision is seen here. */
   async reached(revision: number, signal?: AbortSignal): Promise<void> {
     if (this.#reached >= revision) return;
@@ -77,9 +73,7 @@ export class BucketView<T> {
 
   #notify(): void {
     this.#version += 1;
-    const waiting = this.#changed;
-    this.#changed = Promise.withResolvers<void>();
-    waiting.resolve();
+    this.changes.tell();
     for (const { revision, resolve } of this.#waiting) if (revision <= this.#reached) resolve();
     for (const listener of [...this.#listeners]) listener();
   }

@@ -57,9 +57,9 @@ export class CurrentPhase {
   /** Resolves when there is something to say about the server. */
   async settled(signal: AbortSignal): Promise<void> {
     for (;;) {
-      const changed = this.changes.next();
+      using change = this.changes.next();
       if (isSettled(this.#value)) return;
-      await orAborted(changed, signal);
+      await orAborted(change.happened, signal);
     }
   }
 
@@ -72,13 +72,13 @@ export class CurrentPhase {
     using time = timeoutSignal(timeoutMs);
     using ending = openEnding(signal, closing, time);
     for (;;) {
-      const changed = this.changes.next();
+      using change = this.changes.next();
       const phase = this.#value;
       if (phase.kind === "ready") return phase;
       const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
       if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore) return undefined;
       try {
-        await orAborted(changed, ending.signal);
+        await orAborted(change.happened, ending.signal);
       } catch (error) {
         if (signal.aborted) throw error;
         return undefined;

@@ -89,7 +89,7 @@ export class ResourceWatches {
     let isTold = false;
     try {
       while (!this.#isClosed) {
-        const changed = this.#changes.next();
+        using change = this.#changes.next();
         const reason = this.#refused.get(uri);
         if (reason !== undefined) refuseWatch(this.#server, uri, reason);
         if (this.#standing.has(uri)) {
@@ -99,7 +99,7 @@ export class ResourceWatches {
           if (version > toldVersion) yield "updated";
           toldVersion = version;
         }
-        await orAborted(changed, signal);
+        await orAborted(change.happened, signal);
       }
     } finally {
       this.#detach(uri, watched, toldVersion);

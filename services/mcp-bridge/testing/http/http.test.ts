@@ -20,7 +20,7 @@ function followOffers(connection: Connection) {
   const offered: ReturnType<Connection["offer"]>[] = [];
   void (async () => {
     while (!connection.isClosed) {
-      await connection.changes.next();
+      await connection.changes.next().happened;
       if (!connection.isClosed) offered.push(connection.offer());
     }
   })();

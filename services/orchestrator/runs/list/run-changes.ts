@@ -13,6 +13,7 @@
 
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -116,16 +117,11 @@ function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
   const recent = createRecentChanges(start, bounds);
   const read = createReader(log);
   const closing = new AbortController();
-  let news = Promise.withResolvers<void>();
-
-  function announce(): void {
-    news.resolve();
-    news = Promise.withResolvers();
-  }
+  const news = createChanges();
 
   function add(change: RunChange): void {
     recent.add(change);
-    announce();
+    news.tell();
   }
 
   /** changes-4 */
@@ -146,7 +142,7 @@ function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
       if (closing.signal.aborted) return;
       onTrouble(`those who watch runs are told of a gap: the log of run ${stored.event.runId} cannot be read`, error);
       recent.passOver(stored.position);
-      announce();
+      news.tell();
     }
   }
 
@@ -164,7 +160,10 @@ function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
 
   return {
     recent,
-    more: (signal: AbortSignal) => unlessAborted(news.promise, signal),
+    async more(signal: AbortSignal) {
+      using change = news.next();
+      await unlessAborted(change.happened, signal);
+    },
     close() {
       deletions[Symbol.dispose]();
       closing.abort();

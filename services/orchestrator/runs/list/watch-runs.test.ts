@@ -6,6 +6,7 @@ import { WatchRunsRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { type Caller, callerNamed, SELF } from "#runtime/rpc/identity.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
+import { keptBytes } from "../../../../test/harness/kept-bytes.ts";
 import type { EventBody } from "../../log/journal.ts";
 import type { StoredEvent } from "../../log/state/log-record.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
@@ -82,9 +83,9 @@ function openStore(bounds?: Bounds) {
         await write(runId, { case: "claimed", value: {} });
       }
     },
-    watch(request: MessageInitShape<typeof WatchRunsRequestSchema> = {}, caller: Caller = SELF) {
+    watch(request: MessageInitShape<typeof WatchRunsRequestSchema> = {}, caller: Caller = SELF, ends = signal) {
       const asked = create(WatchRunsRequestSchema, request);
-      return watchRuns({ log, queues, changes }, asked, caller, signal);
+      return watchRuns({ log, queues, changes }, asked, caller, ends);
     },
   };
 }
@@ -104,6 +105,19 @@ async function next(watch: Watch): Promise<string> {
   const { sequence, runId, run } = update.value;
   return `${sequence} ${runId} ${run ? enumWord(RunStateSchema, run.state) : "gone"}`;
 }
+
+test("SEC-5 a watch of runs that has ended leaves nothing, though no run changes", async () => {
+  const { watch } = openStore();
+  const watchOnce = async () => {
+    const leaving = new AbortController();
+    const watching = watch({}, SELF, leaving.signal);
+    await watching.next();
+    const more = watching.next();
+    leaving.abort();
+    await more.catch(() => {}); // ended by the test
+  };
+  expect(await keptBytes(watchOnce)).toBeLessThan(400);
+});
 
 test("ORCH-12 10,000 runs that stand cost a watcher nothing, and a change of one costs one read of its log at most", async () => {
   const { begin, write, watch, counts } = openStore();

@@ -18,7 +18,7 @@ function createAbsentee() {
   const catalogue = {
     caughtUp: async () => {},
     version: 0,
-    agentsChanged: new Promise(() => {}),
+    onAgentsChange: () => ({ [Symbol.dispose]() {} }),
     catalogTools: [],
     get agents() {
       return absentee.agents;
@@ -75,7 +75,7 @@ test("ORCH-5 a file that found no room in its store is stored once there is some
   expect([names(), absentee.refused]).toEqual([[], [expect.stringContaining("one.json: the store is full")]]);
   vi.advanceTimersByTime(10_000);
   await until(() => absentee.fails === 0);
-  await files.loaded;
+  await files.loads.next().happened;
   vi.advanceTimersByTime(10_000);
   await until(() => names().length === 1 && files.refused("agents").length === 0);
 });

@@ -7,6 +7,7 @@ import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { PAUSE_MS } from "#runtime/bus/quota/watermarks.ts";
+import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { unlessAbsent } from "#runtime/failure/errno.ts";
 import { isFailure, messageFromUnknown, unlessMissing } from "#runtime/failure/failure.ts";
 import { inParallel } from "#runtime/time/in-parallel.ts";
@@ -27,8 +28,8 @@ type Kind = "tools" | "agents";
 export interface CatalogueFiles extends AsyncDisposable {
   /** The files that are refused, by name, with what is wrong with them. The last good content of a faulty file stays in force. */
   refused(...kinds: Kind[]): RefusedFile[];
-  /** Resolves when the files have been loaded the next time. */
-  readonly loaded: Promise<void>;
+  /** Told whenever the files have been loaded. */
+  readonly loads: Pick<Changes, "next">;
 }
 
 export interface FilesOptions {
@@ -88,7 +89,7 @@ export async function openCatalogueFiles(
   };
   let refused: readonly RefusedFile[] = [];
   let refusedByKind: Record<Kind, readonly RefusedFile[]> = { tools: [], agents: [] };
-  let loaded = Promise.withResolvers<void>();
+  const loads = createChanges();
 
   /** Tools stand before the agents that name them, and go after them. */
   async function load(): Promise<void> {
@@ -108,8 +109,7 @@ export async function openCatalogueFiles(
     refused = found;
     refusedByKind = foundByKind;
     if (isNews) options.onFaults(linesFrom(refused));
-    loaded.resolve();
-    loaded = Promise.withResolvers();
+    loads.tell();
   }
 
   const closing = new AbortController();
@@ -134,9 +134,11 @@ export async function openCatalogueFiles(
 
   /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
   async function retryFaulty(): Promise<void> {
+    const changes = createChanges();
+    using _ = catalogue.onAgentsChange(changes.tell);
     while (!closing.signal.aborted) {
       const { version } = catalogue;
-      await catalogue.agentsChanged;
+      await changes.next().happened;
       if (catalogue.version !== version && refused.length > 0 && !closing.signal.aborted) reload();
     }
   }
@@ -144,9 +146,7 @@ export async function openCatalogueFiles(
   return {
     refused: (...kinds) =>
       kinds.flatMap((kind) => refusedByKind[kind]).sort((one, other) => (one.file < other.file ? -1 : 1)),
-    get loaded() {
-      return loaded.promise;
-    },
+    loads,
     async [Symbol.asyncDispose]() {
       closing.abort();
       clearInterval(retryingFull);
