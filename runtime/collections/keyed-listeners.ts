@@ -1,5 +1,4 @@
 import { unlessAborted } from "../time/unless-aborted.ts";
-import type { NextChange } from "./changes.ts";
 import { TransientMap } from "./maps/transient-map.ts";
 
 /** Listeners, each for the changes of one key. */
@@ -31,7 +30,7 @@ export class KeyedListeners<Told extends unknown[] = []> {
   }
 
   /** Resolves at the next change after this call. Disposing ends the waiting. */
-  next(key: string): NextChange {
+  next(key: string): Disposable & { readonly happened: Promise<void> } {
     const { promise: happened, resolve } = Promise.withResolvers<void>();
     const listening = this.add(key, () => resolve());
     return { happened, [Symbol.dispose]: () => listening[Symbol.dispose]() };

@@ -16,7 +16,6 @@ import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
-import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { BY_RPC, type CatalogueEditor, type Terms } from "../catalogue/editor.ts";
@@ -63,18 +62,17 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       return {};
     },
     async *watchAgents(_, context) {
-      using ending = openEnding(context.signal, stopping);
-      const ends = ending.signal;
+      const { signal } = context;
       const changes = createChanges();
       using _listening = catalogue.onAgentsChange(changes.tell);
       await catalogue.known("agents");
-      while (!ends.aborted) {
+      while (!signal.aborted && !stopping.aborted) {
         using change = changes.next();
         using load = files.loads.next();
         const agents = catalogue.agents.map(shownTo(context, publicAgent));
         const told = { agents, refusedFiles: refusedFor(context, "agents", "tools") };
         yield withEtag(WatchAgentsResponseSchema, told);
-        await unlessAborted(Promise.race([change.happened, load.happened]), ends).catch(() => {}); // the loop looks at the signal itself
+        await unlessAborted(Promise.race([change.happened, load.happened]), signal, stopping).catch(() => {}); // the loop looks at both
       }
     },
   });
