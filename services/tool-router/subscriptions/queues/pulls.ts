@@ -28,6 +28,8 @@ export interface Queue {
   consumer: string;
   filter: string;
   description: string;
+  /** Whether anything may come; asked again and again until it does, and its consumer is made then. Unless told, it does. */
+  isNeeded?: () => Promise<boolean>;
 }
 
 export interface PullsOptions {
@@ -46,7 +48,7 @@ export function openPulls(bus: Bus, options: PullsOptions) {
     for (const pull of pulls.values()) void pull.prepare();
   });
 
-  function open({ consumer: name, filter: filterSubject, description }: Queue): Pull {
+  function open({ consumer: name, filter: filterSubject, description, isNeeded }: Queue): Pull {
     const { stream, ackWaitMs, onMessage, onFault } = options;
     const more = {
       description,
@@ -54,8 +56,8 @@ export function openPulls(bus: Bus, options: PullsOptions) {
       max_ack_pending: 100_000,
       inactive_threshold: nanosFromMs(INACTIVE_MS),
     } as const;
-    const what = `calls of ${description} cannot be watched`;
-    const pull = openPull(bus, { stream, name, filterSubject, ackWaitMs, more }, { what, onMessage, onFault });
+    const told = { what: `calls of ${description} cannot be watched`, isNeeded, onMessage, onFault };
+    const pull = openPull(bus, { stream, name, filterSubject, ackWaitMs, more }, told);
     pulls.set(name, pull);
     void callPatience.exit(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
@@ -83,12 +85,13 @@ export function openPulls(bus: Bus, options: PullsOptions) {
 export interface PullOptions extends Pick<PullsOptions, "onMessage" | "onFault"> {
   /** What cannot be done while there is no consumer, as the operator is told. */
   what: string;
+  isNeeded?: Queue["isNeeded"];
   /** For a consumer that is polled (pulls-4): how many more messages can be taken. */
   room?: () => number;
 }
 
 /** What is asked of one consumer. */
-export function openPull(bus: Bus, consumer: WorkConsumer, { what, room, onMessage, onFault }: PullOptions) {
+export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, room, onMessage, onFault }: PullOptions) {
   const { stream, name } = consumer;
   const closing = new AbortController();
   const { signal } = closing;
@@ -101,6 +104,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, room, onMessa
   let requestedAt = 0;
   /** Of the consumer, as far as is known. */
   let state: "missing" | "preparing" | "ready" = "missing";
+  let isMade = false;
   /** What was told of a consumer that cannot be made. */
   let told = "";
 
@@ -109,6 +113,10 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, room, onMessa
     if (state === "preparing") return; // as long as it takes
     state = "preparing";
     try {
+      if (!isMade && (await isNeeded?.()) === false) {
+        state = "missing";
+        return;
+      }
       await ensureWorkConsumer(bus, { ...consumer, signal });
     } catch (error) {
       state = "missing";
@@ -118,6 +126,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, room, onMessa
       return;
     }
     state = "ready";
+    isMade = true;
     told = "";
     outstanding = 0;
     refill();

@@ -19,6 +19,8 @@ import { tokenFrom } from "./subject-token.ts";
  * watcher-queue-3  A router renews each second what it holds. If it has renewed nothing for three seconds it has lost the call, and sends
  *     no acknowledgement for it.
  * watcher-queue-4  A header marks a call that another watcher may have held: its receiver reads the record first.
+ * watcher-queue-5  Who watches names of no tool makes no consumer, of which the stream takes a thousand for all. It is made when the tool is
+ *     added, and for calls that wait though their tool was removed.
  */
 
 const RENEW_MS = 1_000;
@@ -30,6 +32,8 @@ const AGAIN = "Toolbus-Again";
 const stream = "TOOLBUS_OFFERS";
 
 export interface WorkQueueOptions {
+  /** Whether there is such a tool, as far as this router knows. */
+  hasTool(tool: string): boolean;
   onQueued(queued: QueuedCall): void;
   onFault(fault: string): void;
 }
@@ -39,7 +43,7 @@ export interface WorkQueue extends Omit<CallQueue, "deliver">, Disposable {
   areWaiting(tool: string): boolean;
 }
 
-export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions): WorkQueue {
+export function openWorkQueue(bus: Bus, { hasTool, onQueued, onFault }: WorkQueueOptions): WorkQueue {
   const held = new Set<HeldMessage>();
   /** Until when this router believes that calls wait in the queue, by tool. */
   const waiting = new Map<string, number>();
@@ -63,6 +67,20 @@ export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions)
     });
   }
 
+  /** watcher-queue-5 */
+  function queueOf(tool: string) {
+    const queue = nameOf(tool);
+    let mayWait = true;
+    const isNeeded = async () => {
+      if (hasTool(tool) || !mayWait) return hasTool(tool);
+      const look = () => bus.manager.streams.info(stream, { subjects_filter: queue.filter });
+      const { state } = await retryOnBus(bus.link, look, { what: `looking for calls of ${queue.description}` });
+      mayWait = false;
+      return Object.keys(state.subjects ?? {}).length > 0;
+    };
+    return { ...queue, isNeeded };
+  }
+
   const pulls = openPulls(bus, { stream, ackWaitMs: ACK_WAIT_MS, onFault, onMessage: receive });
 
   return {
@@ -81,7 +99,7 @@ export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions)
       await retryOnBus(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000 });
     },
     demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
-    stop: (tool) => pulls.leave(queueOf(tool)),
+    stop: (tool) => pulls.leave(nameOf(tool)),
     [Symbol.dispose]() {
       clearInterval(renewing);
       pulls[Symbol.dispose]();
@@ -121,7 +139,7 @@ function isOld({ deliveries, storedAtMs }: DeliveryInfo): boolean {
   return deliveries > 1 || Date.now() - storedAtMs > OLD_MS;
 }
 
-function queueOf(tool: string) {
+function nameOf(tool: string) {
   const token = tokenFrom(tool);
   return { consumer: `tool_${token}`, filter: `toolbus.offer.${token}.*`, description: tool.slice(0, 1_024) };
 }
