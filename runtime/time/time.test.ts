@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { delay } from "./delay.ts";
 import { createBackoff } from "./retry/backoff.ts";
 import { createManualClock } from "./testing/manual-clock.ts";
+import { orAborted } from "./unless-aborted.ts";
 import { until } from "./until.ts";
 
 describe("until", () => {
@@ -84,4 +85,10 @@ describe("createManualClock", () => {
     await expect(waiting).rejects.toThrow("stop");
     expect(clock.sleeping).toBe(0);
   });
+});
+
+test("orAborted takes no notice of a promise that fails after the signal had aborted: unhandled, that would end the run", async () => {
+  const signal = AbortSignal.abort(new Error("before"));
+  await expect(orAborted(Promise.reject(new Error("late")), signal)).rejects.toThrow("before");
+  await delay(5);
 });

@@ -20,5 +20,6 @@ export async function unlessAborted<T>(
 
 /** As `unlessAborted`; a signal that had aborted before goes before a promise that had resolved. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  promise.catch(() => {}); // as above
   return signal.aborted ? Promise.reject(signal.reason) : unlessAborted(promise, signal);
 }
