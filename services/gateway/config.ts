@@ -75,7 +75,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     streams: share("TOOLBUS_SHARE_STREAMS", "Streams that one principal has open at one gateway.", 10_000),
     connections: share(
       "TOOLBUS_SHARE_CONNECTIONS",
-      "Connections that one address has open at one gateway. All that come through a proxy are of one address.",
+      "Connections that one address has open at one gateway. From half of them on, those of HTTP/1.1 end with their answer. All that come through a proxy are of one address.",
       10_000,
     ),
   };

@@ -36,3 +36,19 @@ test.each([false, true])(
     expect(text()).toBe("");
   },
 );
+
+test("SEC-6 from half of the share on, a connection of HTTP/1.1 ends with its answer, and idle ones keep nobody out", async () => {
+  await using server = await openServer(echo, { connectionsOfAddress: 4 });
+  const said = async () => {
+    const { socket, text } = await openRaw(server);
+    socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await until(() => /\r\n\r\n/.test(text()));
+    return /^connection: (.*)\r$/im.exec(text())?.[1];
+  };
+  expect([await said(), await said(), await said(), await said()]).toEqual([
+    "keep-alive",
+    "keep-alive",
+    "close",
+    "close",
+  ]);
+});

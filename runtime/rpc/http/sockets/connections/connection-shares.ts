@@ -36,6 +36,11 @@ export class ConnectionShares {
     if (count > 2 * this.#limit) socket.destroy();
   }
 
+  /** From half of the share on, a connection of HTTP/1.1 ends with its answer: idle ones would keep others of the address out. */
+  isCrowded(socket: Peer): boolean {
+    return this.#countOf(addressOf(socket)) > this.#limit / 2;
+  }
+
   /** Says with `true` that it has answered, after which the connection ends. */
   refuses(request: HttpRequest, response: HttpResponse): boolean {
     if (this.#surplus.size === 0 || !this.#surplus.has(peerOf(request.socket))) return false;

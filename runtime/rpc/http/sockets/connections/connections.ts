@@ -19,10 +19,10 @@ export class Connections {
   readonly #speechBySocket = new Map<Socket, Speech>();
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #broken = new BrokenSessions();
-  readonly #shares: Pick<ConnectionShares, "track">;
+  readonly #shares: Pick<ConnectionShares, "track" | "isCrowded">;
   #isClosing = false;
 
-  constructor(shares: Pick<ConnectionShares, "track">) {
+  constructor(shares: Pick<ConnectionShares, "track" | "isCrowded">) {
     this.#shares = shares;
   }
 
@@ -59,7 +59,7 @@ export class Connections {
     const speech = this.#speechBySocket.get(socket);
     if (speech?.version !== "http1" || !(response instanceof ServerResponse)) return;
     speech.answers.add(response);
-    if (this.#isClosing) response.shouldKeepAlive = false;
+    if (this.#isClosing || this.#shares.isCrowded(socket)) response.shouldKeepAlive = false;
     response.once("close", () => {
       speech.answers.delete(response);
       if (this.#isClosing && speech.answers.size === 0) socket.destroySoon();
