@@ -54,10 +54,7 @@ export async function attachCaller(
 }
 
 /** Ends what the record names and is no more, as its instance was killed or could not write; gives whether there was such a stream. */
-export async function endLost(
-  parts: Pick<AttachingParts, "records" | "clock" | "isAttachedAt">,
-  sessionId: string,
-): Promise<boolean> {
+async function endLost(parts: AttachingParts, sessionId: string): Promise<boolean> {
   const named = streamsOf((await parts.records.read(sessionId))?.value);
   const areThere = await Promise.all(named.map((stream) => parts.isAttachedAt(stream, sessionId)));
   const lost = named.filter((_, index) => !areThere[index]);

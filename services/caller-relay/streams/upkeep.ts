@@ -1,23 +1,30 @@
 import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { openPeriodic } from "#runtime/lifecycle/background.ts";
-import { type AttachingParts, endLost } from "./attaching.ts";
+import type { Clock } from "#runtime/time/clock.ts";
 import type { Attachments } from "./attachments.ts";
+import { type CallerStream, endStream, type StreamRecords } from "./stream-record.ts";
 
 const pauseMs = 3_600_000;
 /** A declaration is forgotten 7 days after it was written: one whose caller is attached is written again each day. */
 const renewAfterMs = 24 * 3_600_000;
 /** A grace that is over is kept a little longer, for clocks that differ. */
 const skewMs = 60_000;
+/** An instance that nobody finds may be on its way back to the bus. */
+const returnMs = 10_000;
 
-export interface UpkeepParts extends Pick<AttachingParts, "records" | "clock" | "isAttachedAt"> {
+export interface UpkeepParts {
   attachments: Pick<Attachments, "all">;
   declared: Bucket<CallerDeclaration>;
+  records: StreamRecords;
+  clock: Clock;
+  /** `unknown` while its instance does not answer, which may live. */
+  stateOf: (stream: CallerStream, sessionId: string) => Promise<"attached" | "lost" | "unknown">;
 }
 
 /** Keeps what attached callers have declared, and removes what is remembered of lost streams, and of callers whose grace is over. */
 export async function upkeep(
-  { attachments, declared, records, clock, isAttachedAt }: UpkeepParts,
+  { attachments, declared, records, clock, stateOf }: UpkeepParts,
   signal: AbortSignal,
 ): Promise<void> {
   for (const { sessionId } of attachments.all()) {
@@ -25,10 +32,22 @@ export async function upkeep(
     if (found === undefined || clock.now() - found.writtenAt.getTime() < renewAfterMs) continue;
     await declared.replace(sessionId, found.value, found.revision); // unless a newer one was written meanwhile
   }
-  for await (const { key, value, revision } of records.list({ signal })) {
-    if (value.kind === "open") await endLost({ records, clock, isAttachedAt }, key);
-    else if (value.endedAtMs + value.graceMs + skewMs <= clock.now()) await records.remove(key, revision);
+  const silent = new Set<string>();
+  const isLost = async ({ sessionId, stream }: { sessionId: string; stream: CallerStream }) => {
+    if (silent.has(stream.instance)) return false;
+    const state = await stateOf(stream, sessionId);
+    if (state === "unknown") silent.add(stream.instance);
+    return state === "lost";
+  };
+  const lost: Parameters<typeof isLost>[0][] = [];
+  for await (const { key: sessionId, value, revision } of records.list({ signal })) {
+    if (value.kind === "open")
+      for (const stream of value.streams) if (await isLost({ sessionId, stream })) lost.push({ sessionId, stream });
+    if (value.kind === "away" && value.endedAtMs + value.graceMs + skewMs <= clock.now())
+      await records.remove(sessionId, revision);
   }
+  if (lost.length > 0) await clock.delay(returnMs, signal);
+  for (const one of lost) if (await isLost(one)) await endStream({ records, clock }, one.sessionId, one.stream);
 }
 
 /** Does that again and again, each instance at moments of its own. */

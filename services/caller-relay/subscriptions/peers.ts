@@ -101,6 +101,19 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       const headers = { [attachmentHeader]: stream.attachmentId };
       return isKnownTo(relayAt(stream.instance).respond({ sessionId, requestId, ...submission }, { headers }));
     },
+    /** `lost` only as it says so itself, or where no such instance is there; `isAttachedAt` takes one that is silent for dead. */
+    async stateOf(
+      { instance, attachmentId }: CallerStream,
+      sessionId: string,
+    ): Promise<"attached" | "lost" | "unknown"> {
+      try {
+        const headers = { [attachmentHeader]: attachmentId };
+        return (await relayAt(instance).getDeclaration({ sessionId }, { headers })).attached ? "attached" : "lost";
+      } catch (error) {
+        const isUnavailable = failureFromConnectError(error).code === "unavailable";
+        return bus.link.isUp && isUnavailable && deliveryOf(error) === "NOT_SENT" ? "lost" : "unknown";
+      }
+    },
     async isAttachedAt({ instance, attachmentId }: CallerStream, sessionId: string): Promise<boolean> {
       try {
         const headers = { [attachmentHeader]: attachmentId };
