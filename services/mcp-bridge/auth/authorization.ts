@@ -233,8 +233,8 @@ export class ServerAuthorization implements Authorization {
     const { grant } = record;
     if (!isUnasked(asking.auth) && grant) return { grant: await renewedTokens(grant, asking) };
     const issuer = asking.auth?.issuer ?? "";
-    const named = challenge?.resourceMetadataUrl ?? grant?.origin.resourceMetadataUrl;
-    const origin = await discover(urlOfServer(this.#server), { named, issuer, fetch: asking.fetch });
+    const places = { named: challenge?.resourceMetadataUrl, known: grant?.origin.resourceMetadataUrl };
+    const origin = await discover(urlOfServer(this.#server), { ...places, issuer, fetch: asking.fetch });
     const scope = scopeFor(challenge?.scope, grant?.scope, origin, asking.auth);
     const obtained =
       subject === undefined

@@ -117,8 +117,8 @@ export class Logins {
     if (isUnasked(place.server.auth)) await this.#parts.subjects.forget(principal);
     const { before } = await this.#parts.records.update(place.key, (standing) => {
       if (standing?.grant === undefined && standing?.pending === undefined) return undefined;
-      const { resourceMetadataUrl } = standing.grant?.origin ?? {};
-      const wanted = standing.grant ? { resourceMetadataUrl, atMs: Date.now() } : standing.wanted;
+      const knownMetadataUrl = standing.grant?.origin.resourceMetadataUrl;
+      const wanted = standing.grant ? { knownMetadataUrl, atMs: Date.now() } : standing.wanted;
       return { ...standing, grant: undefined, pending: undefined, wanted };
     });
     const grant = before?.grant;
@@ -129,8 +129,11 @@ export class Logins {
     const { auth } = asking;
     const { record, server } = place;
     const { wanted, grant, pending } = record ?? {};
-    const named = wanted?.resourceMetadataUrl ?? grant?.origin.resourceMetadataUrl;
-    const options = { named, issuer: auth?.issuer ?? "", fetch: asking.fetch };
+    const places = {
+      named: wanted?.resourceMetadataUrl,
+      known: grant?.origin.resourceMetadataUrl ?? wanted?.knownMetadataUrl,
+    };
+    const options = { ...places, issuer: auth?.issuer ?? "", fetch: asking.fetch };
     const { scopes, ...found }: Discovered = await discover(urlOfServer(server), options);
     requirePkce(found);
     const scope = scopeFor(wanted?.scope, grant?.scope, { ...found, scopes }, auth);

@@ -21,6 +21,8 @@ export interface LoginRecord {
 export interface Challenge {
   scope?: string | undefined;
   resourceMetadataUrl?: string | undefined;
+  /** Where it was when there was a login. */
+  knownMetadataUrl?: string | undefined;
   atMs: number;
 }
 

@@ -117,9 +117,10 @@ function nameOfCookie(state: string): string {
   return `toolbus_login~${state}`;
 }
 
-function cookieText({ protocol }: URL, state: string, value: string, maxAgeS: number): string {
-  const secure = protocol === "https:" ? "; Secure" : "";
-  return `${nameOfCookie(state)}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure}`;
+function cookieText(publicUrl: URL, state: string, value: string, maxAgeS: number): string {
+  const secure = publicUrl.protocol === "https:" ? "; Secure" : "";
+  const path = new URL(urlBelow(publicUrl, CALLBACK_PATH)).pathname;
+  return `${nameOfCookie(state)}=${value}; Path=${path}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 async function readForm({ body }: Pick<Exchange, "body">): Promise<URLSearchParams> {

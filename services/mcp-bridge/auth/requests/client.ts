@@ -42,7 +42,7 @@ function clientFrom(information: OAuthClientInformationMixed): Client {
     addClientAuthentication(headers, body, _, metadata) {
       const method = selectClientAuthMethod(information, metadata?.token_endpoint_auth_methods_supported ?? []);
       if (method === "client_secret_basic") {
-        const basic = [client_id, client_secret].map(partOfBasic).join(":");
+        const basic = `${partOfBasic(client_id).replaceAll(":", "%3A")}:${partOfBasic(client_secret)}`;
         return headers.set("authorization", `Basic ${btoa(basic)}`);
       }
       body.set("client_id", client_id);
@@ -53,7 +53,7 @@ function clientFrom(information: OAuthClientInformationMixed): Client {
 
 /** What means the same to servers that do not decode it, as far as possible. */
 function partOfBasic(text: string): string {
-  return text.replace(/[^\x21-\x7e]|[%+:]/gu, encodeURIComponent);
+  return text.replace(/[^\x21-\x7e]|[%+]/gu, encodeURIComponent);
 }
 
 function algorithmOf({ kty, crv }: { kty?: string; crv?: string }): string {

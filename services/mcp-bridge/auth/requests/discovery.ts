@@ -30,15 +30,24 @@ const KEPT = [
   "client_id_metadata_document_supported",
 ];
 
+/** Where the metadata of a server is, beside the well-known places. */
+export interface MetadataPlaces {
+  /** As the server says now: it is there, or nowhere. */
+  readonly named: string | undefined;
+  /** As the server said before. */
+  readonly known: string | undefined;
+}
+
 /**
  * Finds where the tokens of a server come from: its protected-resource metadata (RFC 9728) names the authorization server, whose
  * own metadata (RFC 8414, or OpenID's) must name itself. A server of revision 2025-03-26 is its own.
  */
 export async function discover(
   serverUrl: URL,
-  { named, issuer, fetch }: { named: string | undefined; issuer: string; fetch: FetchLike },
+  { issuer, fetch, ...places }: MetadataPlaces & { issuer: string; fetch: FetchLike },
 ): Promise<Discovered> {
-  const resourceMetadata = await readResourceMetadata(serverUrl, named, fetch);
+  const found = await readResourceMetadata(serverUrl, places, fetch);
+  const resourceMetadata = found?.metadata;
   const servers = resourceMetadata?.authorization_servers ?? [];
   const authorizationServer = chooseServer(servers, issuer) ?? new URL("/", serverUrl).href;
   requireSafe(new URL(authorizationServer));
@@ -51,22 +60,23 @@ export async function discover(
   return {
     authorizationServer,
     ...(metadata && { metadata: keptOf(metadata) }),
-    resourceMetadataUrl: named,
+    resourceMetadataUrl: found?.resourceMetadataUrl,
     resource: resourceMetadata?.resource ?? resourceUrlFromServerUrl(serverUrl).href,
     scopes: resourceMetadata?.scopes_supported?.join(" "),
   };
 }
 
-async function readResourceMetadata(serverUrl: URL, named: string | undefined, fetch: FetchLike) {
-  const options = named === undefined ? {} : { resourceMetadataUrl: named };
-  const metadata = await discoverOAuthProtectedResourceMetadata(serverUrl, options, fetch).catch((error) => {
-    if (named !== undefined) throw error;
-    return undefined; // it has none at the well-known places
-  });
-  if (metadata === undefined) return undefined;
-  const { resource } = metadata;
+async function readResourceMetadata(serverUrl: URL, { named, known }: MetadataPlaces, fetch: FetchLike) {
+  const readAt = async (place: { resourceMetadataUrl?: string }) => {
+    return { metadata: await discoverOAuthProtectedResourceMetadata(serverUrl, place, fetch), ...place };
+  };
+  const readIfThere = (place: { resourceMetadataUrl?: string }) => readAt(place).catch(() => undefined);
+  const atKnown = named === undefined && known !== undefined && (await readIfThere({ resourceMetadataUrl: known }));
+  const found = atKnown || (await (named === undefined ? readIfThere({}) : readAt({ resourceMetadataUrl: named })));
+  if (found === undefined) return undefined;
+  const { resource } = found.metadata;
   if (checkResourceAllowed({ requestedResource: resourceUrlFromServerUrl(serverUrl), configuredResource: resource }))
-    return metadata;
+    return found;
   throw new Error(`its metadata is that of another resource, ${resource}`);
 }
 

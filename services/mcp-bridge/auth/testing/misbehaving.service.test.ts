@@ -142,6 +142,11 @@ test("a server whose metadata is where it says itself is logged in to again, als
   await bridge.servers.deleteLogin({ server: name }, ada);
   await logIn(name);
   expect(await echo()).toBe("mine");
+  server.mcp.variant = plain; // at the well-known place now
+  await logIn(name);
+  await bridge.servers.deleteLogin({ server: name }, ada);
+  await logIn(name);
+  expect(await echo()).toBe("mine");
 });
 
 test.for(["", 'Basic realm="notes", ', "Negotiate, "])("a challenge is found behind others: %j", async (others) => {
