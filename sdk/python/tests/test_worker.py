@@ -105,7 +105,14 @@ class Protocol(unittest.TestCase):
             mode: Mode
         class Model:
             def model_dump(self, mode): return {"mode": mode}
-        def f(): return [Point(datetime.date(2026, 1, 2), Mode.FAST), Model(), {"at": datetime.datetime(2026, 1, 2)}]
+        class Serializer:
+            def to_python(self, value, mode): return {"mode": mode}
+        @dataclasses.dataclass
+        class OfPydantic:
+            token: str = "left out"
+            __pydantic_serializer__ = Serializer()
+        point = Point(datetime.date(2026, 1, 2), Mode.FAST)
+        def f(): return [point, Model(), OfPydantic(), {"at": datetime.datetime(2026, 1, 2)}]
         async def g(): return [pathlib.Path("a/b"), uuid.UUID(int=1)]
         def h(): return b"1"
         def i(): return Point
@@ -113,7 +120,7 @@ class Protocol(unittest.TestCase):
         with Worker(text) as worker:
             worker.read()
             point = {"when": "2026-01-02", "mode": "fast"}
-            self.assertEqual(worker.call("f")["result"], [point, {"mode": "json"}, {"at": "2026-01-02T00:00:00"}])
+            self.assertEqual(worker.call("f")["result"], [point, *[{"mode": "json"}] * 2, {"at": "2026-01-02T00:00:00"}])
             self.assertEqual(worker.call("g")["result"], ["a/b", "00000000-0000-0000-0000-000000000001"])
             told = "the result is not JSON: TypeError: Object of type %s is not JSON serializable"
             self.assertEqual([worker.call(name)["error"] for name in "hi"], [told % "bytes", told % "type"])

@@ -100,7 +100,13 @@ def value_from_record(hint, value):
 
 def json_from_value(value):
     """What a result says in JSON, which has no such value. A set is none: it has no order."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, type):
+        raise TypeError("Object of type type is not JSON serializable")
+    if callable(getattr(value, "model_dump", None)):
+        return value.model_dump(mode="json")
+    if hasattr(value, "__pydantic_serializer__"):  # a dataclass of pydantic, which may leave fields out
+        return value.__pydantic_serializer__.to_python(value, mode="json")
+    if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
         return value.value
@@ -108,7 +114,4 @@ def json_from_value(value):
         return value.isoformat()
     if isinstance(value, (uuid.UUID, pathlib.PurePath)):
         return str(value)
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump(mode="json")
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")

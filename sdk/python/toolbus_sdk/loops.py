@@ -48,6 +48,7 @@ class Loop:
                 self.asyncio_loop.run_forever()
             except BaseException:
                 traceback.print_exc()
+                time.sleep(0.05)  # where it was broken for good, it says so a few times a second
 
     def add(self, work):
         work.loop = self

@@ -26,15 +26,8 @@ OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultd
 WRAPPERS = {"Required", "NotRequired", "ReadOnly", "Final", "InitVar"}
 NO_FIELDS = {"ClassVar", "KW_ONLY"}
 # What pydantic's Field says of a value, and what JSON Schema calls it; a length has a name by the type that it is of.
-FACTS = {
-    "description": "description",
-    "pattern": "pattern",
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-    "multiple_of": "multipleOf",
-}
+# Its patterns mean something else (letters of all languages), and its multiples of fractions are not exact.
+FACTS = {"description": "description", "ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 LENGTHS = {"string": "Length", "array": "Items", "object": "Properties"}
 MAX_DEPTH = 16
 
@@ -207,6 +200,7 @@ class Annotations:
     def record(self, node, *, is_total, inherits):
         """TypedDict, dataclass or model: a field with a default is optional, and so are all fields of `total=False`."""
         properties, required = {}, []
+        has_names = takes_names(node)
         for parent in inherits:
             schema = self.schema_from_definition(parent.name)
             properties.update(schema.get("properties", {}))
@@ -216,11 +210,10 @@ class Annotations:
                 continue
             name, hint = field.target.id, field.annotation
             wrapper = last_name(hint.value) if isinstance(hint, ast.Subscript) else last_name(hint)
-            words = words_of_field(field.value)
-            alias = words.get("validation_alias", words.get("alias"))
-            _, name = literal_from_node(alias) if alias is not None else (True, name)
-            if wrapper in NO_FIELDS or not isinstance(name, str) or literal_from_node(words.get("init")) == (True, False):
+            words = words_of_field(field)
+            if wrapper in NO_FIELDS or literal_from_node(words.get("init")) == (True, False):
                 continue
+            name = name if has_names else alias_from_words(words) or name
             properties[name], has_default = self.field(field, words)
             if wrapper == "Required" or (is_total and wrapper != "NotRequired" and not has_default):
                 required.append(name)
@@ -230,12 +223,13 @@ class Annotations:
     def field(self, node, words):
         """The schema of a field, and whether it has a default, by itself or in `Field(…)`."""
         schema, default = with_facts(self.schema_from_node(node.annotation), words), node.value
-        if is_field(default):
-            default = words.get("default_factory", default.args[0] if default.args else words.get("default"))
+        if default is None or is_field(default):
+            default = words.get("default_factory", words.get("default"))
             if isinstance(default, ast.Constant) and default.value is ...:
                 default = None
         known, value = literal_from_node(default) if default is not None else (False, None)
-        return {**schema, "default": value} if known else schema, default is not None
+        has_default = default is not None or None in words  # `Field(**given)` may have one
+        return {**schema, "default": value} if known else schema, has_default
 
     def enumeration(self, node):
         assigned = [item.value for item in node.body if isinstance(item, ast.Assign)]
@@ -248,11 +242,33 @@ def is_field(node):
 
 
 def words_of_field(node):
-    return words_of(node) if is_field(node) else {}
+    """What `Field(…)` says of a field, in `Annotated[…]` or as its value; a positional argument is the default."""
+    hint, words = node.annotation, {}
+    extras = items_of(hint.slice)[1:] if isinstance(hint, ast.Subscript) and last_name(hint.value) == "Annotated" else []
+    for call in filter(is_field, [*extras, node.value]):
+        words.update(words_of(call))
+        if call.args:
+            words["default"] = call.args[0]
+    return words
 
 
 def words_of(call):
     return {word.arg: word.value for word in call.keywords}
+
+
+def alias_from_words(words):
+    """The first name of several; None for what is no text as it is written."""
+    alias = words.get("validation_alias", words.get("alias"))
+    first = alias.args[0] if isinstance(alias, ast.Call) and alias.args else alias
+    _, text = literal_from_node(first) if first is not None else (False, None)
+    return text if isinstance(text, str) else None
+
+
+def takes_names(node):
+    """Whether a model takes its fields by their names beside their aliases."""
+    configs = [item.value for item in node.body if isinstance(item, ast.Assign) and isinstance(item.value, ast.Call)]
+    words = {name: value for config in configs for name, value in words_of(config).items()}
+    return any(literal_from_node(words.get(name)) == (True, True) for name in ("populate_by_name", "validate_by_name"))
 
 
 def with_facts(schema, words):

@@ -39,7 +39,13 @@ class Order(pydantic.BaseModel):
     tags: list[str] = Field(default_factory=list, max_length=3)
     when: Annotated[dates.date, Field(description="the day")] = Field(...)
     total: Decimal = Field(..., ge=Decimal(0), alias="theTotal")
-    other: int = Field(validation_alias=AliasChoices("other", "others"))
+    other: int = Field(validation_alias=AliasChoices("another", "others"))
+    size: Annotated[float, Field(multiple_of=0.01, default=3)]
+    free: int = Field(**OPTIONS)
+
+class ByName(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    total: int = Field(alias="theTotal")
 
 @dataclass
 class Job:
@@ -112,15 +118,19 @@ TABLE = {
     "Order": {
         "type": "object",
         "properties": {
-            "name": {**STRING, "description": "whose", "pattern": "^[a-z]+$", "minLength": 1},
+            "name": {**STRING, "description": "whose", "minLength": 1},
             "count": {**INTEGER, "minimum": 1, "default": 2},
             "note": {"anyOf": [STRING, {"type": "null"}], "maxLength": 5, "default": None},
             "tags": {"type": "array", "items": STRING, "maxItems": 3},
             "when": {"type": "string", "format": "date", "description": "the day"},
             "theTotal": {},
+            "another": INTEGER,
+            "size": {**NUMBER, "default": 3},
+            "free": INTEGER,
         },
-        "required": ["name", "when", "theTotal"],
+        "required": ["name", "when", "theTotal", "another"],
     },
+    "ByName": {"type": "object", "properties": {"total": INTEGER}, "required": ["total"]},
     "Job": {"type": "object", "properties": {"id": INTEGER, "steps": {"type": "array"}}, "required": ["id"]},
     "datetime.date": {"type": "string", "format": "date"},
     "pathlib.Path": STRING,
