@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
@@ -30,4 +30,33 @@ test("SEC-5 whoever watches tools that do not exist makes no consumers; calls co
   await enqueue("later");
   await until(() => came.includes("of_later"), { what: "the call of the tool that was added", timeoutMs: 10_000 });
   expect(await consumers()).toBe(3);
+});
+
+test("TOOL-6 calls of a removed tool come to who watches it, also if there was no room for their consumer, or they come back later", async () => {
+  await using bus = await openTestBus();
+  const { consumers } = bus.manager;
+  const faults: string[] = [];
+  const add: typeof consumers.add = async (...given) => {
+    if (faults.length === 0) throw new Error("no room");
+    return consumers.add(...given);
+  };
+  const manager = { ...bus.manager, consumers: Object.assign(Object.create(consumers), { add }) };
+  const came: string[] = [];
+  using queue = openWorkQueue(Object.assign(Object.create(bus), { manager }), {
+    hasTool: () => false,
+    onQueued({ record, ack }) {
+      came.push(record.callId);
+      ack();
+    },
+    onFault: (fault) => void faults.push(fault),
+  });
+  const enqueue = (tool: string, standing: "first" | "again") =>
+    queue.enqueue(callRecord({ callId: `of_${tool}`, tool, state: ToolCallState.WAITING }), standing);
+  await enqueue("crowded", "first");
+  for (const tool of ["crowded", "lost"]) queue.demand(tool, 1);
+  await until(() => came.includes("of_crowded"), { what: "the call that waits", timeoutMs: 10_000 });
+  await enqueue("lost", "again");
+  const clock = performance.now.bind(performance);
+  using _later = vi.spyOn(performance, "now").mockImplementation(() => clock() + 30_000);
+  await until(() => came.includes("of_lost"), { what: "the call whose watcher was lost", timeoutMs: 10_000 });
 });

@@ -20,7 +20,7 @@ import { tokenFrom } from "./subject-token.ts";
  *     no acknowledgement for it.
  * watcher-queue-4  A header marks a call that another watcher may have held: its receiver reads the record first.
  * watcher-queue-5  Who watches names of no tool makes no consumer, of which the stream takes a thousand for all. It is made when the tool is
- *     added, and for calls that wait though their tool was removed.
+ *     added, and for calls that wait though their tool was removed. These are looked for again: that of a lost watcher comes back.
  */
 
 const RENEW_MS = 1_000;
@@ -28,6 +28,7 @@ const ACK_WAIT_MS = 3_000;
 const OLD_MS = 1_000;
 /** How long this router believes that calls wait in a queue: others may take them. */
 const WAITING_MS = 500;
+const LOOK_EVERY_MS = 30_000; // watcher-queue-5
 const AGAIN = "Toolbus-Again";
 const stream = "TOOLBUS_OFFERS";
 
@@ -70,13 +71,14 @@ export function openWorkQueue(bus: Bus, { hasTool, onQueued, onFault }: WorkQueu
   /** watcher-queue-5 */
   function queueOf(tool: string) {
     const queue = nameOf(tool);
-    let mayWait = true;
+    let foundNoneAt = Number.NEGATIVE_INFINITY;
     const isNeeded = async () => {
-      if (hasTool(tool) || !mayWait) return hasTool(tool);
+      if (hasTool(tool) || performance.now() - foundNoneAt < LOOK_EVERY_MS) return hasTool(tool);
       const look = () => bus.manager.streams.info(stream, { subjects_filter: queue.filter });
       const { state } = await retryOnBus(bus.link, look, { what: `looking for calls of ${queue.description}` });
-      mayWait = false;
-      return Object.keys(state.subjects ?? {}).length > 0;
+      const isFound = Object.keys(state.subjects ?? {}).length > 0;
+      if (!isFound) foundNoneAt = performance.now();
+      return isFound;
     };
     return { ...queue, isNeeded };
   }
