@@ -123,4 +123,19 @@ describe("a form from a schema (ORCH-12)", () => {
     for (const bent of ["a", ["c"], [0], { 0: "a" }])
       expect(answer(schema({ default: bent }), {})).toEqual({ some: [] });
   });
+
+  it("a list whose values may repeat is asked for as JSON, as boxes have no answer for it", () => {
+    const kinds = [{ minItems: 2 }, { minItems: 3 }, { uniqueItems: true }, { uniqueItems: false }].map((more) => {
+      const some = { type: "array", items: { enum: ["a", "b"] }, ...more };
+      return fieldsFrom(JSON.stringify({ properties: { some } }))[0]?.kind;
+    });
+    expect(kinds).toEqual(["choices", "json", "choices", "json"]);
+    const turns = {
+      type: "array",
+      items: { enum: ["left", "right"] },
+      minItems: 3,
+      default: ["left", "left", "right"],
+    };
+    expect(answer(JSON.stringify({ properties: { turns } }), {})).toEqual({ turns: ["left", "left", "right"] });
+  });
 });

@@ -47,11 +47,12 @@ function fieldFrom(name: string, schema: Schema, isRequired: boolean): Field {
   const { title, description, default: initial } = schema;
   const isList = schema.type === "array" && isSchema(schema.items);
   const { choices, labels } = choicesFrom(isList ? (schema.items as Schema) : schema);
+  const isRepeating = isList && (schema.uniqueItems === false || Number(schema.minItems) > choices.length);
   return {
     name,
     title: typeof title === "string" ? title : name,
     help: typeof description === "string" ? description : "",
-    kind: choices.length === 0 ? kindFrom(schema) : isList ? "choices" : "choice",
+    kind: isRepeating || choices.length === 0 ? kindFrom(schema) : isList ? "choices" : "choice",
     isRequired,
     choices,
     labels,
