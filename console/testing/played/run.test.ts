@@ -54,6 +54,41 @@ it("leads to the run of a sub-agent that it called, and back", async () => {
   expect(asked).toContainEqual({ agent: "lead" });
 });
 
+it("looks for the run of an open call every ten seconds, and never again when it is found", async () => {
+  const parent = { runId: "run_up", callId: "call_1", depth: 1 };
+  let asked = 0;
+  let isThere = false;
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      listRuns() {
+        asked += 1;
+        return { runs: isThere ? [{ id: "run_down", parent }] : [] };
+      },
+      async *watchRun({ runId }, { signal }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "chief" } });
+        const value = { callId: "call_1", name: "agent_lead" };
+        const items = [{ item: { case: "functionCall", value } }];
+        yield eventOf(runId, 1, { case: "turnCommitted", value: { turn: 1, items } });
+        await left(signal);
+      },
+    });
+  });
+  const page = await stage.open("runs/run_up");
+  const call = page.getByRole("button", { name: "agent_lead" });
+  await call.waitFor();
+  await page.clock.install();
+  await call.click();
+  await expect.poll(() => asked).toBe(1);
+  await page.clock.runFor(8_000);
+  expect(asked, "a list of runs may be long").toBe(1);
+  isThere = true;
+  await page.clock.runFor(3_000);
+  await page.getByRole("link", { name: "run_down" }).waitFor();
+  await page.clock.runFor(11_000);
+  expect(asked).toBe(2);
+});
+
 it("is forked under another key after another event", async () => {
   const forks: { atSequence: number; idempotencyKey: string }[] = [];
   await using stage = await openPlayedStage((router) => {
