@@ -4,24 +4,26 @@ import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { randomName } from "../../../sdk/typescript/client/connection.ts";
 import { Fault } from "../../parts/notice.tsx";
-import { goTo, linkTo } from "../../parts/place.ts";
+import { goTo, linkTo, place } from "../../parts/place.ts";
 import { useActing } from "../../suite/acting.ts";
 import { clientOf } from "../../suite/connection.ts";
 
 /** Starts another run from here on, with what one wants to say instead. */
-export function ForkForm({ runId, atSequence }: { runId: string; atSequence: number }) {
+export function ForkForm({ runId, atSequence: latest }: { runId: string; atSequence: number }) {
   const { isBusy, fault, run } = useActing();
   const text = useSignal("");
-  const idempotencyKey = useMemo(randomName, [text.value, atSequence]); // what is asked again is the same fork
+  /** What is asked again is the same fork, also of a run that went on meanwhile; other words or another choice make another one. */
+  const asked = useMemo(() => ({ idempotencyKey: randomName(), atSequence: -1 }), [text.value, place.value]);
+  const atSequence = asked.atSequence < 0 ? latest : asked.atSequence;
   const fork = async (event: Event) => {
     event.preventDefault();
+    asked.atSequence = atSequence;
     await run(async () => {
       const said = { role: Role.USER, content: [{ part: { case: "text", value: text.value } as const }] };
       const response = await clientOf(RunService).forkRun({
         runId,
-        atSequence,
+        ...asked,
         input: text.value === "" ? [] : [{ item: { case: "message", value: said } }],
-        idempotencyKey,
       });
       goTo(linkTo("runs", response.run?.id));
     });

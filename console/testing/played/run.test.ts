@@ -122,6 +122,45 @@ it("is forked under another key after another event", async () => {
   expect(other, "the key of one request is refused for another").not.toBe(first);
 });
 
+it("is forked once by who asks again while it goes on; other words fork it from where it is then", async () => {
+  const forks: { atSequence: number; idempotencyKey: string }[] = [];
+  const goingOn = Promise.withResolvers<void>();
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      async *watchRun({ runId }, { signal }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "clerk" } });
+        yield eventOf(runId, 1, { case: "claimed", value: {} });
+        await goingOn.promise;
+        yield eventOf(runId, 2, { case: "turnCommitted", value: { turn: 1 } });
+        await left(signal);
+      },
+      forkRun({ atSequence, idempotencyKey }) {
+        forks.push({ atSequence, idempotencyKey });
+        throw new ConnectError(`answer ${forks.length} was lost`, Code.Internal);
+      },
+    });
+  });
+  const page = await stage.open("runs/run_0");
+  const fork = async (count: number) => {
+    await page.getByRole("button", { name: "fork" }).click();
+    await page.getByText(`answer ${count} was lost`).waitFor();
+  };
+  await page.getByText("Fork after event 1,").waitFor();
+  await fork(1);
+  goingOn.resolve();
+  await page.getByText("after event 2 of 2").waitFor();
+  await page.getByText("Fork after event 1,").waitFor();
+  await fork(2);
+  await page.getByLabel("Fork after event").fill("Go on.");
+  await page.getByText("Fork after event 2,").waitFor();
+  await fork(3);
+  expect(forks.map(({ atSequence }) => atSequence)).toEqual([1, 1, 2]);
+  const [first, again, other] = forks.map(({ idempotencyKey }) => idempotencyKey);
+  expect(again).toBe(first);
+  expect(other).not.toBe(first);
+});
+
 it("shows the beginning of an answer that is large, and all of it when asked", async () => {
   const outputText = "All of it. ".repeat(200_000);
   await using stage = await openPlayedStage((router) => {
