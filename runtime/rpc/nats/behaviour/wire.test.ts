@@ -115,6 +115,24 @@ describe("a client", () => {
     expect(openings.map(({ headers }) => headers?.get("Rpc-More"))).toEqual(["", "1"]);
   });
 
+  test("BUS-2 PART-6 asks another instance for what it reads when the first is gone in the middle of the request", async () => {
+    const service = nameService();
+    let count = 0;
+    peer.subscribe(`toolbus.rpc.${service}.toolbus.agent.v1.AgentService.GetAgent`, {
+      callback: (_error, message) => {
+        count += 1;
+        const credit = bytesFromCredit({ messages: 1, bytes: 16_384 });
+        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, credit), { reply: "_INBOX.nowhere" });
+        if (count === 2) message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 1));
+      },
+    });
+    await peer.flush();
+    const timings = { heartbeatMs: 100, silenceMs: 500 };
+    const client = createClient(AgentService, createNatsTransport(await world.connect(), { service, timings }));
+    await client.getAgent({ name: "x".repeat(400_000) });
+    expect(count).toBe(2);
+  });
+
   test("BUS-2 does not repeat what may have been started", async () => {
     const service = nameService();
     const hand = await answerByHand(service, "Unary", (message) => message.respond(refusal));

@@ -18,6 +18,12 @@ export function deliveryOf(error: unknown): Delivery | undefined {
   return value === "NOT_SENT" || value === "UNKNOWN" ? value : undefined;
 }
 
+/** Whether the server of the call was lost, also in the middle of the request (NOT_SENT by then): it may be there, and another one serves. */
+export function wasLost(error: unknown): error is ConnectError {
+  if (!(error instanceof ConnectError) || error.isWireError || error.code !== Code.Unavailable) return false;
+  return deliveryOf(error) === "UNKNOWN" || deliveryOf(error.cause) === "UNKNOWN";
+}
+
 /** Says on an error what is known about the delivery of its call; gives the error back. */
 export function withDelivery(error: ConnectError, delivery: Delivery): ConnectError {
   error.metadata.set(DELIVERY_KEY, delivery);

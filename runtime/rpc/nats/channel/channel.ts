@@ -163,7 +163,7 @@ export class Channel implements MuxCall {
     if (!this.isOpen) return;
     this.#incoming.drop(); // channel-3
     const isUnbegun = this.#options.progress?.stage === "unsent" && error.code !== Code.Internal; // who breaks the rules may have begun it all the same
-    this.#refused(isUnbegun ? notSent(error.rawMessage, error.code, error.cause) : error); // channel-9
+    this.#refused(isUnbegun ? notSent(error.rawMessage, error.code, error) : error); // channel-9
   }
 
   /** The next message; undefined at the end; throws when the call failed. */

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { callPatience } from "../../../bus/link/call-patience.ts";
 import { claimedPrincipal } from "../../access/callers.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
-import { deliveryOf, notSent, unknownOutcome, withDelivery } from "../call/delivery.ts";
+import { deliveryOf, notSent, unknownOutcome, wasLost, withDelivery } from "../call/delivery.ts";
 import type { ServiceSilence } from "../call/service-silence.ts";
 import type { Timings } from "../call/timings.ts";
 import { Channel } from "../channel/channel.ts";
@@ -66,21 +66,11 @@ export async function repeatRefused<T>(
     try {
       return await attempt(wasLate || (context.silence?.isSuspected ?? false));
     } catch (error) {
-      const mayRepeat = isRefusedForNow(error) || (request.isRead && isUnanswered(error));
+      const mayRepeat = isRefusedForNow(error) || (request.isRead && wasLost(error));
       if (count === MOST_ATTEMPTS || request.abort.aborted || !mayRepeat) throw error;
       wasLate ||= error.code === Code.DeadlineExceeded;
     }
   }
-}
-
-/** No answer came, for a reason that another instance need not have. */
-function isUnanswered(error: unknown): error is ConnectError {
-  return (
-    error instanceof ConnectError &&
-    !error.isWireError &&
-    error.code === Code.Unavailable &&
-    deliveryOf(error) === "UNKNOWN"
-  );
 }
 
 /** The headers of a request. Nobody starts it who knows that its sender has given it up: at its deadline, or after so much silence. */
