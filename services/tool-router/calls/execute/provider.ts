@@ -9,6 +9,7 @@ import { ToolQuestionsSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { Failure, isFailure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { startedNothing } from "#runtime/failure/not-started.ts";
+import { wasLost } from "#runtime/rpc/nats/call/delivery.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { filled } from "#runtime/schema/json-object.ts";
 import { timedBy } from "#runtime/time/duration.ts";
@@ -181,12 +182,12 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
   const wasNotStarted = startedNothing(cause) && !wasBegun(call);
   if (wasNotStarted && code !== "unavailable") return failure(text);
-  const isNotSent = cause instanceof Failure && cause.reason === "CALL_NOT_STARTED" && !wasBegun(call);
-  if (isNotSent || (wasNotStarted && call.entry.effect === Effect.AT_MOST_ONCE)) {
-    return failure(`nothing was started: ${text}`);
-  }
+  const isOnce = call.entry.effect === Effect.AT_MOST_ONCE;
+  const isTold = isOnce || (cause instanceof Failure && cause.reason === "CALL_NOT_STARTED");
+  const wasCut = cause instanceof Failure && wasLost(cause.cause); // with its request not sent whole, whoever serves by then starts it
+  if (wasNotStarted && isTold && !wasCut) return failure(`nothing was started: ${text}`);
   const isResumed = isResumable(call.executor) && isFailure(cause, "unavailable") && !wasNotStarted;
-  if (call.entry.effect === Effect.AT_MOST_ONCE && !isResumed) return outcomeUnknown(text);
+  if (isOnce && !isResumed && !wasNotStarted) return outcomeUnknown(text);
   const ended = (why: string, isUntouched: boolean) => {
     if (isUntouched) return failure(`nothing was started: ${why}`);
     return call.entry.effect === Effect.PURE ? failure(why) : outcomeUnknown(why);

@@ -3,8 +3,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { expect, test } from "vitest";
 import { ProviderSchema } from "#gen/toolbus/provider/v1/provider_pb.ts";
-import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { ScopeSchema, ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Bus } from "#runtime/bus/bus.ts";
+import { bytesFromCredit, bytesFromFrame, FrameKind } from "#runtime/rpc/nats/frame/frame.ts";
 import { serveOnNats } from "#runtime/rpc/nats/server/server.ts";
 import { createClientTracing } from "#runtime/telemetry/tracing.ts";
 import { until } from "#runtime/time/until.ts";
@@ -74,12 +76,42 @@ test("KIND-2 a third party's resource_exhausted that gives no reason says that n
   provider.answer = async function* () {
     yield await Promise.reject(new ConnectError("eight calls are in flight", Code.ResourceExhausted));
   };
-  const theirs = create(ProviderSchema, { name: "mcp", address: { case: "service", value: "theirs" } });
-  const find = createProviders(bus, () => theirs);
-  const { execute } = createProviderExecution({ ...noQuestions, find, graceMs: () => 0 });
+  const { execute } = createProviderExecution({ ...noQuestions, find: findTheirs(bus), graceMs: () => 0 });
   const answer = await execute(atMostOnce("full"), { signal: new AbortController().signal, emit: () => {} });
   expect(answer.outputJson).toBe('{"error":"provider \\"mcp\\": resource_exhausted: eight calls are in flight"}');
 });
+
+test.each(["PURE", "AT_MOST_ONCE"] as const)(
+  "LOOP-14 %s: a call whose provider is lost in the middle of its arguments is had from another instance",
+  async (effect) => {
+    await using bus = await openTestBus();
+    const { connection } = bus;
+    const provider = new FakeProvider();
+    const subject = `toolbus.rpc.theirs.${ToolProviderService.typeName}.ExecuteTool`;
+    const lost = connection.subscribe(subject, {
+      max: 1,
+      callback: (_, message) => {
+        const credit = bytesFromCredit({ messages: 1, bytes: 16_384 });
+        message.respond(bytesFromFrame(FrameKind.credit, 0, 0, credit), { reply: "_INBOX.nowhere" });
+      },
+    });
+    await connection.flush();
+    const { execute } = createProviderExecution({ ...noQuestions, find: findTheirs(bus), graceMs: () => 0 });
+    const argumentsJson = JSON.stringify({ text: "x".repeat(1_000_000) });
+    const call = { ...atMostOnce("large"), argumentsJson };
+    const entry = { ...call.entry, effect: Effect[effect] };
+    const answer = execute({ ...call, entry }, { signal: new AbortController().signal, emit: () => {} });
+    await lost.closed;
+    await using _ = await serveOnNats(bus, { service: "theirs", routes: provider.routes, drainTimeoutMs: 1 });
+    expect((await answer).outputJson.slice(0, 99)).toBe(argumentsJson.slice(0, 99));
+    expect(provider.calls.map(({ resumed }) => resumed)).toEqual([false]);
+  },
+);
+
+function findTheirs(bus: Bus) {
+  const address = { case: "service", value: "theirs" } as const;
+  return createProviders(bus, () => create(ProviderSchema, { name: "mcp", address }));
+}
 
 function atMostOnce(callId: string) {
   return {
