@@ -81,6 +81,29 @@ test("KIND-2 a third party's resource_exhausted that gives no reason says that n
   expect(answer.outputJson).toBe('{"error":"provider \\"mcp\\": resource_exhausted: eight calls are in flight"}');
 });
 
+test.each([
+  ["message size 94 is larger than configured writeMaxBytes 20"],
+  ["message size 94 exceeds sendMaxBytes 20"],
+  ["trying to send message larger than max (94 vs. 20)"],
+  ["Attempted to send message with a size larger than 20"],
+  ["Sent message larger than max (94 vs. 20)"],
+  ["SERVER: Sent message larger than max (94 vs. 20)"],
+  ["message too large 94 > 20"],
+  ["Sending message exceeds the maximum configured message size."],
+  ["eight calls are in flight", "after it has told something"],
+])("LOOP-14 a bare resource_exhausted, %s, of an answer is an unknown outcome", async (text, after) => {
+  await using bus = await openTestBus();
+  const provider = new FakeProvider();
+  await using _ = await serveOnNats(bus, { service: "theirs", routes: provider.routes, drainTimeoutMs: 1 });
+  provider.answer = async function* () {
+    if (after) yield { event: { case: "progress", value: { progress: 1 } } };
+    yield await Promise.reject(new ConnectError(text, Code.ResourceExhausted));
+  };
+  const { execute } = createProviderExecution({ ...noQuestions, find: findTheirs(bus), graceMs: () => 0 });
+  const answer = await execute(atMostOnce("full"), { signal: new AbortController().signal, emit: () => {} });
+  expect(answer.outputJson).toBe(`{"error":"outcome_unknown: provider \\"mcp\\": data_loss: ${text}"}`);
+});
+
 test.each(["PURE", "AT_MOST_ONCE"] as const)(
   "LOOP-14 %s: a call whose provider is lost in the middle of its arguments is had from another instance",
   async (effect) => {

@@ -83,20 +83,28 @@ function providerClient(
 }
 
 async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  let hasTold = false;
   try {
-    yield* messages;
+    for await (const message of messages) {
+      hasTold = true;
+      yield message;
+    }
   } catch (error) {
-    fail(error);
+    fail(error, hasTold);
   }
 }
 
-function fail(error: unknown): never {
+/** How libraries refuse an answer by its size: the one that reads it, and the provider's, which was to send it. */
+const OVERSIZED =
+  /readMaxBytes|writeMaxBytes|sendMaxBytes|\b(send|sent|sending) message (with a size larger|larger|exceeds)|^message too large \d/i;
+
+function fail(error: unknown, hasTold = false): never {
   const isReasoned = error instanceof ConnectError && detailOf(error) !== undefined; // a failure has a reason by its code alone, too
   const failure = failureFromConnectError(error);
   const wasNotSent = deliveryOf(error) === "NOT_SENT" || isUnreached(error);
   if (wasNotSent) throw new Failure(failure.code, failure.message, { reason: "CALL_NOT_STARTED", cause: error });
   // an answer that is too large for its way says that the call was carried out
-  const isTooLarge = (isReasoned && failure.reason === "MESSAGE_TOO_LARGE") || failure.message.includes("readMaxBytes");
+  const isTooLarge = (isReasoned ? failure.reason === "MESSAGE_TOO_LARGE" : hasTold) || OVERSIZED.test(failure.message);
   const isOversized = failure.code === "resource_exhausted" && isTooLarge;
   throw isOversized ? new Failure("data_loss", failure.message, { reason: "OUTCOME_UNKNOWN", cause: error }) : failure;
 }
