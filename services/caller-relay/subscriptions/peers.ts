@@ -9,7 +9,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { type Failure, refuse } from "#runtime/failure/failure.ts";
 import { resultFromProvided } from "#runtime/results/provided-result.ts";
 import type { Submission } from "#runtime/results/submission.ts";
-import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
+import { deliveryOf, wasLost } from "#runtime/rpc/nats/call/delivery.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { clientFor } from "../../clients.ts";
 import type { CarriedBy } from "../delivery/sending.ts";
@@ -55,12 +55,11 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       } catch (error) {
         signal.throwIfAborted();
         if (!bus.link.isUp) throw failureFromConnectError(error); // says nothing about the other instance
-        if (deliveryOf(error) === "NOT_SENT") return { kind: "absent" };
         const failure = failureFromConnectError(error);
         const isTold = failure.reason === peerReasons.gone;
         if (failure.code === "unavailable" && !isTold && (await this.isAttachedAt(stream, request.sessionId)))
           throw failure;
-        return carriageFromFailure(failure);
+        return deliveryOf(error) === "NOT_SENT" ? { kind: "absent" } : carriageFromFailure(failure);
       }
     },
     async cancel(
@@ -133,7 +132,7 @@ async function isKnownTo(asked: Promise<unknown>): Promise<boolean> {
     return true;
   } catch (cause) {
     const failure = failureFromConnectError(cause);
-    if (failure.code === "not_found" || deliveryOf(cause) === "NOT_SENT") return false;
+    if (failure.code === "not_found" || (deliveryOf(cause) === "NOT_SENT" && !wasLost(cause))) return false;
     throw failure;
   }
 }
