@@ -28,9 +28,14 @@ export async function answerWithHeadInTime(
   }
 }
 
-/** An empty part sends the head. */
+/** An empty part sends the head. If whoever asked has left by then, the body is left, too. */
 async function* headFirst(answer: Promise<UniversalServerResponse>): AsyncIterable<Uint8Array> {
-  yield new Uint8Array();
+  try {
+    yield new Uint8Array();
+  } catch (error) {
+    for await (const _ of (await answer).body ?? []) throw error;
+    throw error;
+  }
   const { body } = await answer;
   if (body) yield* body;
 }
