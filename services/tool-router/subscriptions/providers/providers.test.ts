@@ -91,7 +91,7 @@ test.each([
   ["message too large 94 > 20"],
   ["Sending message exceeds the maximum configured message size."],
   ["eight calls are in flight", "after it has told something"],
-])("LOOP-14 a bare resource_exhausted, %s, of an answer is an unknown outcome", async (text, after) => {
+])("LOOP-14 a bare resource_exhausted for an answer: %s", async (text: string, after?: string) => {
   await using bus = await openTestBus();
   const provider = new FakeProvider();
   await using _ = await serveOnNats(bus, { service: "theirs", routes: provider.routes, drainTimeoutMs: 1 });
