@@ -6,7 +6,7 @@ export interface Changes {
 }
 
 /** Disposing ends the waiting: a promise that many wait for would hold each of them until it is resolved. */
-export interface NextChange extends Disposable {
+interface NextChange extends Disposable {
   readonly happened: Promise<void>;
 }
 

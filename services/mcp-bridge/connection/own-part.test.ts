@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keptBytes } from "../../../test/harness/kept-bytes.ts";
+import { keptBytes } from "../../../runtime/collections/testing/kept-bytes.ts";
 import { Connections, type ConnectionsOptions } from "./connections.ts";
 import { createOwnPart } from "./own-part.ts";
 

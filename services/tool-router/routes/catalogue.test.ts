@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
-import { keptBytes } from "../../../test/harness/kept-bytes.ts";
+import { keptBytes } from "../../../runtime/collections/testing/kept-bytes.ts";
 import { Catalogue, type CatalogueParts } from "../catalogue/catalogue.ts";
 import { type CatalogueRoutes, routeCatalogue } from "./catalogue.ts";
 

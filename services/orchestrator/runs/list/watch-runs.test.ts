@@ -6,7 +6,7 @@ import { WatchRunsRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { type Caller, callerNamed, SELF } from "#runtime/rpc/identity.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
-import { keptBytes } from "../../../../test/harness/kept-bytes.ts";
+import { keptBytes } from "../../../../runtime/collections/testing/kept-bytes.ts";
 import type { EventBody } from "../../log/journal.ts";
 import type { StoredEvent } from "../../log/state/log-record.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";

@@ -4,8 +4,8 @@ import { test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
-import { HEAD_MS } from "./head-in-time.ts";
-import { bytes, openServer } from "./testing/echo-server.ts";
+import { HEAD_MS } from "../head-in-time.ts";
+import { bytes, openServer } from "./echo-server.ts";
 
 test.each([
   ["before", HEAD_MS / 3],
