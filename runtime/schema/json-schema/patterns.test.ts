@@ -27,7 +27,7 @@ test.each([...patternBombs])(
     const before = process.threadCpuUsage();
     expect(await check(property, text)).toBe("arguments cannot be checked: it takes longer than 500 ms");
     const { user, system } = process.threadCpuUsage(before);
-    expect((user + system) / 1_000).toBeLessThan(150);
+    expect((user + system) / 1_000).toBeLessThan(300); // else 500 at least; a collection of garbage may fall into it
     expect(await check({ pattern: "^(ab)+$" }, "abab")).toBeUndefined(); // the next one has its own time
   },
 );
