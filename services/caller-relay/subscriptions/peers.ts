@@ -43,6 +43,12 @@ export function createPeers(bus: Bus, service: string, holder: string) {
   const providerAt = (instance: string) => clientFor(bus, ToolProviderService, { process: processOf(instance) });
   const relayAt = (instance: string) =>
     clientFor(bus, CallerService, { process: processOf(instance), defaultTimeoutMs: answerTimeoutMs });
+  const askAttached = async ({ instance, attachmentId }: CallerStream, sessionId: string) => {
+    const headers = { [attachmentHeader]: attachmentId };
+    return (await relayAt(instance).getDeclaration({ sessionId }, { headers })).attached;
+  };
+  /** While this instance is off the bus itself, nothing is said of another one. */
+  const saysAway = (error: unknown) => bus.link.isUp && failureFromConnectError(error).code === "unavailable";
 
   return {
     async carry(stream: CallerStream, request: CallerToolRequest, { signal, mode }: CarriedBy): Promise<Carriage> {
@@ -101,24 +107,18 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       return isKnownTo(relayAt(stream.instance).respond({ sessionId, requestId, ...submission }, { headers }));
     },
     /** `lost` only as it says so itself, or where no such instance is there; `isAttachedAt` takes one that is silent for dead. */
-    async stateOf(
-      { instance, attachmentId }: CallerStream,
-      sessionId: string,
-    ): Promise<"attached" | "lost" | "unknown"> {
+    async stateOf(stream: CallerStream, sessionId: string): Promise<"attached" | "lost" | "unknown"> {
       try {
-        const headers = { [attachmentHeader]: attachmentId };
-        return (await relayAt(instance).getDeclaration({ sessionId }, { headers })).attached ? "attached" : "lost";
+        return (await askAttached(stream, sessionId)) ? "attached" : "lost";
       } catch (error) {
-        const isUnavailable = failureFromConnectError(error).code === "unavailable";
-        return bus.link.isUp && isUnavailable && deliveryOf(error) === "NOT_SENT" ? "lost" : "unknown";
+        return saysAway(error) && deliveryOf(error) === "NOT_SENT" ? "lost" : "unknown";
       }
     },
-    async isAttachedAt({ instance, attachmentId }: CallerStream, sessionId: string): Promise<boolean> {
+    async isAttachedAt(stream: CallerStream, sessionId: string): Promise<boolean> {
       try {
-        const headers = { [attachmentHeader]: attachmentId };
-        return (await relayAt(instance).getDeclaration({ sessionId }, { headers })).attached;
+        return await askAttached(stream, sessionId);
       } catch (error) {
-        if (bus.link.isUp && failureFromConnectError(error).code === "unavailable") return false; // else it says nothing of it
+        if (saysAway(error)) return false;
         throw failureFromConnectError(error);
       }
     },
