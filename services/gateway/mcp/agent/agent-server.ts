@@ -19,7 +19,7 @@ import { innerCall, SEARCH_INSTRUCTIONS, SEARCH_TOOLS, searched } from "../searc
 import { indexOf } from "../search/tool-index.ts";
 import { resultFrom } from "./call-result.ts";
 import { servePrompts } from "./prompts.ts";
-import { serveResources, serveSubscriptions } from "./resources.ts";
+import { serveResources, serveSubscriptions } from "./resources/resources.ts";
 import { type Content, createAgentSources, LIST_TTL_MS, ttlOfTools } from "./sources.ts";
 import type { StoredCalls, StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";

@@ -6,7 +6,7 @@ import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openTestDoor, postMessage } from "../http/testing/door.ts";
-import { watchedFrom } from "./resources.ts";
+import { watchedFrom } from "./resources/resources.ts";
 import { createAgentSources } from "./sources.ts";
 
 const URI = "files://one";

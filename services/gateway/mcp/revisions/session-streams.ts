@@ -4,7 +4,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
-import { followResources } from "../agent/resource-changes.ts";
+import { followResources } from "../agent/resources/resource-changes.ts";
 import { createStoredResults, recordedArguments } from "../agent/stored-results.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";

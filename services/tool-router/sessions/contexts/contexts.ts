@@ -61,6 +61,22 @@ export class Contexts implements Disposable {
     return this.#pinned(open, context.agent);
   }
 
+  /** Whether what its sources offer makes others of its tools within that time; resolves as soon as it does. */
+  async changes(
+    context: AgentContext,
+    isOther: (tools: ToolSet) => boolean,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const open = this.#opened(context);
+    const { clock } = this.#options;
+    using _ = this.#open.waitingIn(open);
+    const untilMs = clock.now() + waitMs;
+    const hasChanged = () => open.offers.isClosed || isOther(this.#toolSet(open, context.agent));
+    while (!hasChanged() && clock.now() < untilMs) await open.offers.nextChange(untilMs, signal);
+    return hasChanged();
+  }
+
   /**
    * What a name means, as soon as the provider that has it has answered, whatever the others do. A source that is starting is
    * waited for by calls of its tools alone.

@@ -23,8 +23,16 @@ export async function listTools(
   request: ListToolsRequest,
   signal: AbortSignal,
 ): Promise<ListToolsResponse> {
-  const list = async (context: AgentContext) =>
-    pageOfTools(await parts.contexts.tools(context, signal, msFromDuration(request.sourceWait)), context, request);
+  const { contexts } = parts;
+  const { sourceWait, changeWait, knownToolsRevision } = request;
+  const waitMs = msFromDuration(changeWait) ?? 0;
+  async function list(context: AgentContext): Promise<ListToolsResponse> {
+    const read = async () =>
+      pageOfTools(await contexts.tools(context, signal, msFromDuration(sourceWait)), context, request);
+    const isOther = (tools: ToolSet) => revisionOf(tools, context.revision) !== knownToolsRevision;
+    const page = await read();
+    return page.unchanged && (await contexts.changes(context, isOther, waitMs, signal)) ? read() : page;
+  }
   return withAskedContext(parts, request, list, signal);
 }
 

@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { until } from "#runtime/time/until.ts";
@@ -68,4 +69,25 @@ test("LOOP-1 pages of a list that changes in between are told apart by its name,
   const second = await page(first.nextPageToken);
   expect(second.toolsRevision).not.toBe(first.toolsRevision);
   expect(second.tools[0]?.modelName).toBe(others[0]?.tools[0]?.modelName);
+});
+
+test("LOOP-1 who knows the list waits for another, and is told as soon as the sources make one", async () => {
+  const scope = { case: "session" as const, value: { sessionId: await suite.openSession() } };
+  const { toolsRevision: knownToolsRevision } = await suite.clients.router.listTools({ scope });
+  const next = (seconds: number) => {
+    const asked = { scope, knownToolsRevision, changeWait: durationFromMs(seconds * 1_000), pageSize: 1 };
+    return suite.clients.router.listTools(asked);
+  };
+  expect(await next(0.2)).toMatchObject({ unchanged: true, toolsRevision: knownToolsRevision });
+  let isWaiting = true;
+  const told = next(10).finally(() => {
+    isWaiting = false;
+  });
+  const again = await next(0.5);
+  expect([isWaiting, again.unchanged]).toEqual([true, true]);
+  const startedAt = performance.now();
+  const other = { source: "files", tool: { ...readFile.tool, name: "list_files" } };
+  suite.mcp.offer([readFile, other], [{ source: "files", available: true }]);
+  expect((await told).unchanged).toBe(false);
+  expect(performance.now() - startedAt).toBeLessThan(8_000); // the end of its time is no answer
 });

@@ -292,7 +292,10 @@ type ListToolsRequest struct {
 	// The `next_page_token` of the previous page; empty for the first page.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// How long the list waits for sources that are starting; each is told as it is when that time is over. Absent means moments.
-	SourceWait    *durationpb.Duration `protobuf:"bytes,6,opt,name=source_wait,json=sourceWait,proto3" json:"source_wait,omitempty"`
+	SourceWait *durationpb.Duration `protobuf:"bytes,6,opt,name=source_wait,json=sourceWait,proto3" json:"source_wait,omitempty"`
+	// With `known_tools_revision`: how long the answer waits for another list, at most. What sources change is told at once, anything
+	// else when the time is over. Absent means not at all.
+	ChangeWait    *durationpb.Duration `protobuf:"bytes,7,opt,name=change_wait,json=changeWait,proto3" json:"change_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,6 +379,13 @@ func (x *ListToolsRequest) GetPageToken() string {
 func (x *ListToolsRequest) GetSourceWait() *durationpb.Duration {
 	if x != nil {
 		return x.SourceWait
+	}
+	return nil
+}
+
+func (x *ListToolsRequest) GetChangeWait() *durationpb.Duration {
+	if x != nil {
+		return x.ChangeWait
 	}
 	return nil
 }
@@ -1555,7 +1565,7 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"session_id\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\tsessionId\x123\n" +
 	"\x06run_id\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12E\n" +
 	"\vrun_sources\x18\x03 \x03(\v2\x1a.toolbus.tool.v1.RunSourceB\b\xbaH\x05\x92\x01\x02\x10 R\n" +
-	"runSources\"\xe5\x02\n" +
+	"runSources\"\xaf\x03\n" +
 	"\x10ListToolsRequest\x129\n" +
 	"\asession\x18\x01 \x01(\v2\x1d.toolbus.tool.v1.SessionScopeH\x00R\asession\x124\n" +
 	"\x05agent\x18\x02 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$H\x00R\x05agent\x12:\n" +
@@ -1566,7 +1576,10 @@ const file_toolbus_tool_v1_tool_service_proto_rawDesc = "" +
 	"page_token\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12I\n" +
 	"\vsource_wait\x18\x06 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\xd8\x042\x00R\n" +
-	"sourceWaitB\a\n" +
+	"sourceWait\x12H\n" +
+	"\vchange_wait\x18\a \x01(\v2\x19.google.protobuf.DurationB\f\xbaH\t\xaa\x01\x06\"\x02\b\n" +
+	"2\x00R\n" +
+	"changeWaitB\a\n" +
 	"\x05scope\"\xac\x02\n" +
 	"\x11ListToolsResponse\x120\n" +
 	"\x05tools\x18\x01 \x03(\v2\x1a.toolbus.tool.v1.ModelToolR\x05tools\x127\n" +
@@ -1731,42 +1744,43 @@ var file_toolbus_tool_v1_tool_service_proto_depIdxs = []int32{
 	17, // 1: toolbus.tool.v1.SessionScope.run_sources:type_name -> toolbus.tool.v1.RunSource
 	2,  // 2: toolbus.tool.v1.ListToolsRequest.session:type_name -> toolbus.tool.v1.SessionScope
 	18, // 3: toolbus.tool.v1.ListToolsRequest.source_wait:type_name -> google.protobuf.Duration
-	1,  // 4: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
-	19, // 5: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
-	20, // 6: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
-	21, // 7: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
-	17, // 8: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
-	18, // 9: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
-	22, // 10: toolbus.tool.v1.CallToolRequest.task:type_name -> toolbus.tool.v1.CallTask
-	23, // 11: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
-	24, // 12: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
-	25, // 13: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
-	26, // 14: toolbus.tool.v1.CallToolResult.execution:type_name -> toolbus.tool.v1.CallExecution
-	27, // 15: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
-	28, // 16: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
-	29, // 17: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
-	6,  // 18: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
-	7,  // 19: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
-	2,  // 20: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
-	0,  // 21: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
-	10, // 22: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
-	12, // 23: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
-	16, // 24: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
-	16, // 25: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
-	14, // 26: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
-	3,  // 27: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
-	5,  // 28: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
-	9,  // 29: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
-	13, // 30: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
-	4,  // 31: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
-	8,  // 32: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
-	11, // 33: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
-	15, // 34: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
-	31, // [31:35] is the sub-list for method output_type
-	27, // [27:31] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	18, // 4: toolbus.tool.v1.ListToolsRequest.change_wait:type_name -> google.protobuf.Duration
+	1,  // 5: toolbus.tool.v1.ListToolsResponse.tools:type_name -> toolbus.tool.v1.ModelTool
+	19, // 6: toolbus.tool.v1.ListToolsResponse.sources:type_name -> toolbus.tool.v1.SourceStatus
+	20, // 7: toolbus.tool.v1.CallToolRequest.allowed_tools:type_name -> toolbus.tool.v1.AllowedTools
+	21, // 8: toolbus.tool.v1.CallToolRequest.deadline:type_name -> google.protobuf.Timestamp
+	17, // 9: toolbus.tool.v1.CallToolRequest.run_sources:type_name -> toolbus.tool.v1.RunSource
+	18, // 10: toolbus.tool.v1.CallToolRequest.timeout:type_name -> google.protobuf.Duration
+	22, // 11: toolbus.tool.v1.CallToolRequest.task:type_name -> toolbus.tool.v1.CallTask
+	23, // 12: toolbus.tool.v1.CallToolResult.usage:type_name -> toolbus.tool.v1.Usage
+	24, // 13: toolbus.tool.v1.CallToolResult.reason:type_name -> toolbus.error.v1.Reason
+	25, // 14: toolbus.tool.v1.CallToolResult.content:type_name -> toolbus.tool.v1.ResultContent
+	26, // 15: toolbus.tool.v1.CallToolResult.execution:type_name -> toolbus.tool.v1.CallExecution
+	27, // 16: toolbus.tool.v1.ToolQuestions.questions:type_name -> toolbus.tool.v1.ToolCall
+	28, // 17: toolbus.tool.v1.CallToolResponse.progress:type_name -> toolbus.tool.v1.ToolProgress
+	29, // 18: toolbus.tool.v1.CallToolResponse.log:type_name -> toolbus.tool.v1.ToolLog
+	6,  // 19: toolbus.tool.v1.CallToolResponse.result:type_name -> toolbus.tool.v1.CallToolResult
+	7,  // 20: toolbus.tool.v1.CallToolResponse.questions:type_name -> toolbus.tool.v1.ToolQuestions
+	2,  // 21: toolbus.tool.v1.ExplainToolRequest.session:type_name -> toolbus.tool.v1.SessionScope
+	0,  // 22: toolbus.tool.v1.ExplainStep.stage:type_name -> toolbus.tool.v1.ExplainStage
+	10, // 23: toolbus.tool.v1.ExplainToolResponse.steps:type_name -> toolbus.tool.v1.ExplainStep
+	12, // 24: toolbus.tool.v1.ApproveToolsRequest.approvals:type_name -> toolbus.tool.v1.ToolApproval
+	16, // 25: toolbus.tool.v1.ToolChange.approved:type_name -> toolbus.tool.v1.Tool
+	16, // 26: toolbus.tool.v1.ToolChange.offered:type_name -> toolbus.tool.v1.Tool
+	14, // 27: toolbus.tool.v1.ApproveToolsResponse.changes:type_name -> toolbus.tool.v1.ToolChange
+	3,  // 28: toolbus.tool.v1.ToolService.ListTools:input_type -> toolbus.tool.v1.ListToolsRequest
+	5,  // 29: toolbus.tool.v1.ToolService.CallTool:input_type -> toolbus.tool.v1.CallToolRequest
+	9,  // 30: toolbus.tool.v1.ToolService.ExplainTool:input_type -> toolbus.tool.v1.ExplainToolRequest
+	13, // 31: toolbus.tool.v1.ToolService.ApproveTools:input_type -> toolbus.tool.v1.ApproveToolsRequest
+	4,  // 32: toolbus.tool.v1.ToolService.ListTools:output_type -> toolbus.tool.v1.ListToolsResponse
+	8,  // 33: toolbus.tool.v1.ToolService.CallTool:output_type -> toolbus.tool.v1.CallToolResponse
+	11, // 34: toolbus.tool.v1.ToolService.ExplainTool:output_type -> toolbus.tool.v1.ExplainToolResponse
+	15, // 35: toolbus.tool.v1.ToolService.ApproveTools:output_type -> toolbus.tool.v1.ApproveToolsResponse
+	32, // [32:36] is the sub-list for method output_type
+	28, // [28:32] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_toolbus_tool_v1_tool_service_proto_init() }

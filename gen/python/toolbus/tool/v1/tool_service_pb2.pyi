@@ -174,6 +174,7 @@ class ListToolsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     SOURCE_WAIT_FIELD_NUMBER: _builtins.int
+    CHANGE_WAIT_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Those that an agent would have, outside any session."""
     known_tools_revision: _builtins.str
@@ -192,6 +193,12 @@ class ListToolsRequest(_message.Message):
     def source_wait(self) -> _duration_pb2.Duration:
         """How long the list waits for sources that are starting; each is told as it is when that time is over. Absent means moments."""
 
+    @_builtins.property
+    def change_wait(self) -> _duration_pb2.Duration:
+        """With `known_tools_revision`: how long the answer waits for another list, at most. What sources change is told at once, anything
+        else when the time is over. Absent means not at all.
+        """
+
     def __init__(
         self,
         *,
@@ -201,10 +208,11 @@ class ListToolsRequest(_message.Message):
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
         source_wait: _duration_pb2.Duration | None = ...,
+        change_wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "scope", b"scope", "session", b"session", "source_wait", b"source_wait"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "change_wait", b"change_wait", "scope", b"scope", "session", b"session", "source_wait", b"source_wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "scope", b"scope", "session", b"session", "source_wait", b"source_wait"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "change_wait", b"change_wait", "known_tools_revision", b"known_tools_revision", "page_size", b"page_size", "page_token", b"page_token", "scope", b"scope", "session", b"session", "source_wait", b"source_wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_scope: _TypeAlias = _typing.Literal["session", "agent"]  # noqa: Y015
     _WhichOneofArgType_scope: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015

@@ -1,6 +1,6 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
-import type { AgentSources } from "./sources.ts";
+import type { AgentSources } from "../sources.ts";
 
 interface NamedResource {
   readonly source: string;

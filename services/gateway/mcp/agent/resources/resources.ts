@@ -10,9 +10,9 @@ import {
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { filled } from "#runtime/schema/json-object.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { describedFrom } from "./described.ts";
-import { type AgentSources, refuseUnlisted, Search, type SourceOfSession } from "./sources.ts";
-import { referenceFromUri, type StoredResults } from "./stored-results.ts";
+import { describedFrom } from "../described.ts";
+import { type AgentSources, refuseUnlisted, Search, type SourceOfSession } from "../sources.ts";
+import { referenceFromUri, type StoredResults } from "../stored-results.ts";
 import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
 
 /**
