@@ -29,7 +29,7 @@ export async function openAccess(config: GatewayConfig, bus: Bus, onFault: (faul
   await grantRecords.keepDefault([...config.defaultGrant]);
   const wanted = config.tokens && stack.use(await openBucketView(createBucket(bus, wantedSubjects), onFault));
   const heldTokens = wanted && new HeldTokens(createBucket(bus, subjectTokens), wanted.view, onFault);
-  const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust });
+  const authenticate = createAuthenticate({ ...config, grantRecords, heldTokens, trust: bus.trust, onFault });
   const shares = new Shares(config.shares);
   const limiter = new ContentionLimiter();
   const unread = new UnreadAnswers(config.maxUnreadBytes);

@@ -19,6 +19,7 @@ export interface AuthenticationOptions extends Credentials {
   readonly heldTokens: Pick<HeldTokens, "keep"> | undefined;
   /** Whose word counts of those who make keys of one call. */
   readonly trust: ReadTrustList;
+  readonly onFault: (fault: string) => void;
 }
 
 /**
@@ -26,7 +27,7 @@ export interface AuthenticationOptions extends Credentials {
  * `local`, and the gateway listens on the loopback interface only.
  */
 export function createAuthenticate(options: AuthenticationOptions): Authenticate {
-  const { auth, apiKeys, tokens, operators, grantRecords, heldTokens, trust } = options;
+  const { auth, apiKeys, tokens, operators, grantRecords, heldTokens, trust, onFault } = options;
   const callerFor = (principal: string): Caller => ({ principal, isOperator: operators.has(principal) });
   const holdsKey = (principal: string) => apiKeys.some((apiKey) => apiKey.principal === principal);
   const isKnown = (principal: string) => auth === "none" || tokens !== undefined || holdsKey(principal);
@@ -37,7 +38,7 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
       return key === undefined ? callerFor(LOCAL_PRINCIPAL) : readCallKey(key);
     };
   const holderOf = createKeyring(apiKeys);
-  const readToken = tokens && createTokenReader(tokens);
+  const readToken = tokens && createTokenReader(tokens, onFault);
   const callerOfToken = async (token: string, { caller, grants, expiresAtMs }: TokenHolder): Promise<Caller> => {
     const principal = principalOf(caller);
     await grantRecords.keep(principal, grants);

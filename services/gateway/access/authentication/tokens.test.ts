@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
@@ -25,6 +25,9 @@ let answered: { status: number; body: string } | undefined;
 let published: Signing[] = [];
 let settings: TokenSettings;
 let first: Signing;
+const faults: string[] = [];
+const readerOf = (of: TokenSettings = settings, refetchMs?: number) =>
+  createTokenReader(of, (fault) => faults.push(fault), refetchMs);
 
 beforeAll(async () => {
   server.listen(0, "127.0.0.1");
@@ -55,11 +58,11 @@ async function newKey(kid: string, alg = "ES256") {
 const now = () => Math.floor(Date.now() / 1_000);
 
 function token(
-  { privateKey, kid, alg }: Pick<Signing, "privateKey" | "kid" | "alg">,
+  { privateKey, kid, alg }: Omit<Signing, "jwk" | "kid"> & { kid?: string | undefined },
   claims: Record<string, unknown> = {},
 ) {
   const all = { iss: issuer, aud: "toolbus", sub: "alice", exp: now() + 60, ...claims };
-  return new SignJWT(all).setProtectedHeader({ alg, kid }).sign(privateKey);
+  return new SignJWT(all).setProtectedHeader({ alg, ...(kid && { kid }) }).sign(privateKey);
 }
 
 async function refusalOf(reading: Promise<unknown>): Promise<Failure> {
@@ -81,12 +84,12 @@ describe("SEC-1 a token", () => {
     ["makes none by roles elsewhere", { roles: ["operator"] }, "alice", false],
     ["makes none by a part of a name", { realm_access: { roles: "operators" } }, "alice", false],
   ])("%s", async (_, claims, principal, isOperator) => {
-    const { caller } = await createTokenReader(settings)(await token(first, claims));
+    const { caller } = await readerOf()(await token(first, claims));
     expect(caller).toEqual({ principal, isOperator });
   });
 
   it("takes the principal from the claim that is configured", async () => {
-    const read = createTokenReader({ ...settings, principalClaim: "email", rolesClaim: undefined });
+    const read = readerOf({ ...settings, principalClaim: "email", rolesClaim: undefined });
     const claims = { email: "a@b.example", realm_access: { roles: ["operator"] } };
     expect((await read(await token(first, claims))).caller).toEqual({ principal: "a@b.example", isOperator: false });
   });
@@ -103,7 +106,7 @@ describe("SEC-1 a token", () => {
     ["names the owner of the machine", { sub: "local" }, /cannot stand for local/],
   ])("that %s is refused in words", async (_, claims, says) => {
     const text = await token(first, claims);
-    const failure = await refusalOf(createTokenReader(settings)(text));
+    const failure = await refusalOf(readerOf()(text));
     expect(failure).toMatchObject({ code: "unauthenticated", reason: "CREDENTIALS_INVALID" });
     expect(failure.message).toMatch(says);
     expect(failure.message).not.toMatch(/payroll|evil|eyJ/);
@@ -111,7 +114,7 @@ describe("SEC-1 a token", () => {
   });
 
   it("that somebody else has signed, or nobody, or whose content was changed, is refused in words", async () => {
-    const read = createTokenReader(settings);
+    const read = readerOf();
     const stranger = await newKey("first");
     const good = await token(first);
     const [head, , signature] = good.split(".");
@@ -137,7 +140,7 @@ describe("SEC-1 a token", () => {
 
 describe("SEC-1 the keys of the issuer", () => {
   it("may rotate: a new one is fetched when it is met, an old one holds no longer", async () => {
-    const read = createTokenReader(settings, 0);
+    const read = readerOf(settings, 0);
     await read(await token(first));
     await read(await token(first));
     expect(fetched).toBe(1);
@@ -153,17 +156,54 @@ describe("SEC-1 the keys of the issuer", () => {
   });
 
   it("are not fetched for every token of a stranger", async () => {
-    const read = createTokenReader(settings);
+    const read = readerOf();
     await read(await token(first));
     for (let n = 0; n < 20; n += 1) await refusalOf(read(await token(await newKey(`made-up-${n}`))));
     expect(fetched).toBe(1);
+  });
+
+  it("need not be named by a token: each that fits is tried", async () => {
+    const second = await newKey("second");
+    published = [first, second];
+    const read = readerOf();
+    for (const key of published)
+      expect(await read(await token({ ...key, kid: undefined }))).toMatchObject({ caller: { principal: "alice" } });
+    const stranger = { ...(await newKey("")), kid: undefined };
+    expect((await refusalOf(read(await token(stranger)))).message).toBe("the signature of the token does not hold");
+    const late = token({ ...second, kid: undefined }, { exp: now() - 60 });
+    expect((await refusalOf(read(await late))).message).toMatch(/has expired/);
+  });
+
+  it.each<[string, number, string]>([
+    ["is away", 503, ""],
+    ["publishes no keys", 200, "{}"],
+    ["publishes without end", 200, `{"keys":[],"more":"${"x".repeat(2 ** 20)}"}`],
+  ])("hold for a day while it %s, which is told; one that is not among them may hold", async (_, status, body) => {
+    vi.useFakeTimers({ toFake: ["Date", "performance"], now: Date.now() });
+    try {
+      const read = readerOf();
+      await read(await token(first));
+      answered = { status, body };
+      const passed = async (hours: number) => {
+        vi.advanceTimersByTime(hours * 3_600_000);
+        return read(await token(first));
+      };
+      faults.length = 0;
+      for (const hours of [1, 22]) expect(await passed(hours)).toMatchObject({ caller: { principal: "alice" } });
+      expect(faults).toEqual([expect.stringMatching(/of 60 minutes ago hold/), expect.stringMatching(/of 1380 min/)]);
+      const other = await refusalOf(read(await token(await newKey("second"))));
+      expect(other).toMatchObject({ code: "unavailable", message: expect.stringContaining("cannot be read") });
+      expect(await refusalOf(passed(2))).toMatchObject({ code: "unavailable" });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it.each<[string, string]>([
     ["cannot be had", ""],
     ["cannot be read", "<html>"],
   ])("that %s are not fetched for every token of a stranger either, who all are told why", async (_, body) => {
-    const read = createTokenReader(settings, 30_000);
+    const read = readerOf(settings, 30_000);
     answered = body === "" ? { status: 503, body } : { status: 200, body };
     const text = await token(first);
     const startedAt = performance.now();
@@ -175,7 +215,7 @@ describe("SEC-1 the keys of the issuer", () => {
 
   it("that cannot be had are a trouble of the gateway, and not of the token", async () => {
     answered = { status: 503, body: "" };
-    const read = createTokenReader(settings);
+    const read = readerOf();
     const text = await token(first);
     expect(await refusalOf(read(text))).toMatchObject({ code: "unavailable", reason: "SERVICE_UNAVAILABLE" });
     answered = undefined;

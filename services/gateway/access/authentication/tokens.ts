@@ -1,8 +1,9 @@
-import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
+import { createIssuerKeys } from "./issuer-keys.ts";
 
 /** Whom a token stands for, and what it grants: nothing, where no claim is read. */
 export interface TokenHolder {
@@ -13,27 +14,16 @@ export interface TokenHolder {
 
 export type ReadToken = (token: string) => Promise<TokenHolder>;
 
-const FETCH_TIMEOUT_MS = 5_000;
 const MAX_PRINCIPAL_LENGTH = 256;
-
-/** At most so often, tokens by a key that nobody knows make the gateway ask the issuer for its keys again. */
 const REFETCH_MS = 30_000;
-/** At most so often any token does, while they cannot be read. */
-const RETRY_MS = 1_000;
 
-/** Verifies tokens by the keys that their issuer publishes, which it may change. Throws `unauthenticated`, and says what is wrong. */
-export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_MS): ReadToken {
-  let fetchedAt = Number.NEGATIVE_INFINITY;
-  let lastFailure: unknown = new Error("so it was a moment ago");
-  const keys = createRemoteJWKSet(settings.jwksUrl, {
-    timeoutDuration: FETCH_TIMEOUT_MS,
-    cooldownDuration: refetchMs,
-    async [customFetch](url, options) {
-      if (performance.now() < fetchedAt + Math.min(RETRY_MS, refetchMs)) throw lastFailure;
-      fetchedAt = performance.now();
-      return fetch(url, options);
-    },
-  });
+/** Verifies tokens by the keys that their issuer publishes. Throws `unauthenticated`, and says what is wrong. */
+export function createTokenReader(
+  settings: TokenSettings,
+  onFault: (fault: string) => void,
+  refetchMs = REFETCH_MS,
+): ReadToken {
+  const issuer = createIssuerKeys(settings.jwksUrl, { refetchMs, onFault });
   const expected = {
     issuer: settings.issuer,
     audience: [...settings.audiences],
@@ -42,16 +32,34 @@ export function createTokenReader(settings: TokenSettings, refetchMs = REFETCH_M
     requiredClaims: ["exp"],
   };
   return async (token) => {
-    const { payload } = await jwtVerify(token, keys, expected).catch((error: unknown) => {
-      const fault = faultOf(error, settings);
+    const { payload } = await verified(token, issuer.keys, expected).catch((error: unknown) => {
+      const isUnknown = error instanceof errors.JWKSNoMatchingKey;
+      const fault = isUnknown && issuer.fault !== undefined ? undefined : faultOf(error, settings);
       if (fault !== undefined) return refuseInvalid(fault);
-      lastFailure = error;
-      const text = `the keys of the issuer cannot be read, so no token can be checked: ${messageFromUnknown(error)}`;
-      return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause: error });
+      const cause = issuer.fault ?? error;
+      const text = `the keys of the issuer cannot be read, so the token cannot be checked: ${messageFromUnknown(cause)}`;
+      return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause });
     });
     const expiresAtMs = (payload.exp ?? 0) * 1_000;
     return { caller: callerFrom(payload, settings), grants: grantsFrom(payload, settings), expiresAtMs };
   };
+}
+
+/** A token need not name its key (RFC 7515, 4.1.4): then each that fits is tried. */
+async function verified(token: string, keys: JWTVerifyGetKey, expected: JWTVerifyOptions) {
+  try {
+    return await jwtVerify(token, keys, expected);
+  } catch (several) {
+    if (!(several instanceof errors.JWKSMultipleMatchingKeys)) throw several;
+    for await (const key of several) {
+      try {
+        return await jwtVerify(token, key, expected);
+      } catch (error) {
+        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
+  }
 }
 
 function callerFrom(claims: JWTPayload, { principalClaim, rolesClaim, operatorRole }: TokenSettings): Caller {
@@ -107,8 +115,7 @@ function faultOf(
     if (error.claim === "nbf") return `the token is not valid yet, by more than ${clockToleranceMs} ms`;
     return `the claim ${error.claim} of the token does not hold`;
   }
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-    return "the token is signed by a key that its issuer does not publish";
+  if (error instanceof errors.JWKSNoMatchingKey) return "the token is signed by a key that its issuer does not publish";
   if (error instanceof errors.JWSSignatureVerificationFailed) return "the signature of the token does not hold";
   if (error instanceof errors.JOSEAlgNotAllowed)
     return `the token is signed by another algorithm than ${algorithms.join(", ")}`;
