@@ -19,8 +19,8 @@ import { type BodyLimits, ConnectionBudget, RequestBody } from "./body/request-b
 import { againstBombs } from "./body/unpacking.ts";
 import { headerOf, urlOf } from "./connect/exchange.ts";
 import { type Admitted, type ConnectHandler, connectHandlers } from "./connect/handlers.ts";
-import { liftLongTimeouts } from "./connect/long-timeouts.ts";
 import { signalOf } from "./connect/reply.ts";
+import { readableForConnect } from "./connect/request-header.ts";
 import { answerWithHeadInTime } from "./head-in-time.ts";
 import { countedBody, countOf, isJson } from "./large-messages/counted-messages.ts";
 import {
@@ -176,8 +176,7 @@ async function serve({ handler, common, admit, maxBytes }: Handlers, exchange: E
 /** The request as Connect's own handlers take it. */
 function universalRequestOf({ request, response }: Exchange, contextValues: ContextValues | undefined) {
   const { httpVersion, method = "" } = request;
-  const [url, header] = [urlOf(request), headerOf(request)];
-  liftLongTimeouts(header);
+  const [url, header] = [urlOf(request), readableForConnect(headerOf(request))];
   return { httpVersion, method, url, header, signal: signalOf(response), ...(contextValues && { contextValues }) };
 }
 

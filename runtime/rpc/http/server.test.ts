@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { get as getByHttp, Agent as HttpAgent, type IncomingMessage } from "node:http";
+import { get as getByHttp, Agent as HttpAgent, type IncomingMessage, request as requestByHttp } from "node:http";
 import { get as getByHttps, Agent as HttpsAgent } from "node:https";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
@@ -94,6 +95,30 @@ test("other paths go to the fallback, and `before` sees every request first", as
   const page = await fetch(`${url}/`);
   expect([await page.text(), page.headers.get("x-seen")]).toEqual(["a page", "yes"]);
   expect((await fetch(`${url}/toolbus.echo.v1.EchoService/Unary`, { method: "OPTIONS" })).status).toBe(204);
+});
+
+test.each([
+  ["http://gateway.example:81/toolbus.echo.v1.EchoService/Unary", "/toolbus.echo.v1.EchoService/Unary", 200],
+  ["HTTP://gateway.example:81?page=2", "/?page=2", 404],
+])("a client of a proxy names the whole URL, whose host counts: %s", async (target, path, status) => {
+  const seen: unknown[] = [];
+  const { port } = await openServer(echo, {
+    before: ({ headers, url }) => seen.push(headers.host, url) === 0,
+  });
+  const headers = { host: "other.example", "content-type": "application/json" };
+  const asked = requestByHttp({ port, path: target, method: "POST", headers }).end('"aGk="');
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  expect([answer.statusCode, ...seen]).toEqual([status, "gateway.example:81", path]);
+  answer.destroy();
+});
+
+test.each(["GZIP", "x-gzip", "Identity"])("the name of a coding may be written as HTTP allows: %s", async (coding) => {
+  const { url } = await openServer();
+  const message = Buffer.from('"aGk="');
+  const body = coding === "Identity" ? message : gzipSync(message);
+  const headers = { "content-type": "application/json", "content-encoding": coding };
+  const answer = await fetch(`${url}/toolbus.echo.v1.EchoService/Unary`, { method: "POST", headers, body });
+  expect(await answer.json()).toBe("aGk=");
 });
 
 test("a port that is taken is refused in words", async () => {

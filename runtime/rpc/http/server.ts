@@ -21,6 +21,7 @@ import { type ConnectOptions, createRequestListener, type RequestListenerOptions
 import { ConnectionShares } from "./sockets/connections/connection-shares.ts";
 import { Connections } from "./sockets/connections/connections.ts";
 import { createPlainDoor, createTlsDoor, type TlsFiles } from "./sockets/doors.ts";
+import { toOriginForm } from "./sockets/request-target.ts";
 
 export type { Admit } from "./request-listener.ts";
 export type { TlsFiles } from "./sockets/doors.ts";
@@ -66,6 +67,7 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   const [connect, body] = [connectOptions(options, shutdown.signal), bodyLimits(options)];
   const serve = createRequestListener({ ...options, connect, body });
   const listener: RequestListener = (request, response) => {
+    toOriginForm(request);
     connections.trackAnswer(request, response);
     if (!shares.refuses(request, response)) serve(request, response);
   };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fromMarked, losesDigits, markNumbers, numberAsWritten, parseExactly } from "./exact-json.ts";
+import { fromMarked, inexactInteger, losesDigits, markNumbers, numberAsWritten, parseExactly } from "./exact-json.ts";
 
 test.each([
   ['{"id":12345678901234567890}', true],
@@ -11,6 +11,13 @@ test.each([
 ])("%s: a number loses digits where it is read as a double: %s", (text, isLost) => {
   expect(losesDigits(text)).toBe(isLost);
   expect(JSON.stringify(parseExactly(text)) === JSON.stringify(JSON.parse(text))).toBe(!isLost);
+});
+
+test.each([
+  ['{"a":0.1234567890123456789,"b":[-9007199254740993]}', "-9007199254740993"],
+  ["[9007199254740992,1e400,100000000000000000000]", undefined],
+])("%s: the integer of which digits would be lost is %s", (text, integer) => {
+  expect(inexactInteger(text)).toBe(integer);
 });
 
 test.each([

@@ -37,6 +37,13 @@ export function losesDigits(text: string): boolean {
   return mayLoseDigits(text) && markNumbers(text, "") !== text;
 }
 
+/** The first integer that `JSON.parse` changes. */
+export function inexactInteger(text: string): string | undefined {
+  if (!mayLoseDigits(text)) return undefined;
+  for (const { token } of inexactNumbers(text)) if (/^-?\d+$/.test(token)) return token;
+  return undefined;
+}
+
 /**
  * For readers of JSON that are not ours: each number that no double holds as a string behind the mark, which must be in no string
  * of anybody else. `fromMarked` makes numbers of them again. What is no JSON stays none. Throws where there are very many.
@@ -44,23 +51,28 @@ export function losesDigits(text: string): boolean {
 export function markNumbers(json: string, mark: string): string {
   const marked: string[] = [];
   let from = 0;
-  TOKEN.lastIndex = 0;
-  for (let found = TOKEN.exec(json); found; found = TOKEN.exec(json)) {
-    const { index } = found;
-    if (found[0] === '"') {
-      TOKEN.lastIndex = endOfText(json, index) + 1;
-      continue;
-    }
-    const end = endOfNumber(json, TOKEN.lastIndex);
-    TOKEN.lastIndex = end;
-    const token = json.slice(index, end);
-    if (isHeld(token) || isName(json, end)) continue;
+  for (const { index, token } of inexactNumbers(json)) {
     marked.push(json.slice(from, index), `"${mark}${token}"`);
-    from = end;
+    from = index + token.length;
     if (marked.length > 2 * maxValues)
       throw new RangeError(`more than ${maxValues} numbers of so many digits are not read`);
   }
   return marked.join("") + json.slice(from);
+}
+
+function* inexactNumbers(json: string): Generator<{ index: number; token: string }> {
+  const tokens = new RegExp(TOKEN);
+  for (let found = tokens.exec(json); found; found = tokens.exec(json)) {
+    const { index } = found;
+    if (found[0] === '"') {
+      tokens.lastIndex = endOfText(json, index) + 1;
+      continue;
+    }
+    const end = endOfNumber(json, tokens.lastIndex);
+    tokens.lastIndex = end;
+    const token = json.slice(index, end);
+    if (!isHeld(token) && !isName(json, end)) yield { index, token };
+  }
 }
 
 /** The value, in which each marked number is what `numberFrom` makes of it. */

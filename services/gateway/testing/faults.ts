@@ -82,6 +82,13 @@ export const faults: Fault[] = [
     says: /page_size.*"many"/,
   },
   {
+    fault: "an integer of which JavaScript would lose digits",
+    request: json('{"pageSize":9007199254740993}'),
+    code: Code.InvalidArgument,
+    ...unreadable,
+    says: /9007199254740993.*as text/,
+  },
+  {
     fault: "a value that breaks a rule",
     of: ({ method }) => method === "ListAgents",
     request: json('{"pageSize":1001}'),

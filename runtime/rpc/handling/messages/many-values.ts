@@ -36,7 +36,7 @@ export function requireFewValues(bytes: Uint8Array, form: Form): void {
 }
 
 function hasMore(bytes: Uint8Array, { desc, isBinary }: Form, most: number): boolean {
-  if (!isBinary) return hasMoreValues(textOf(bytes), most, most); // an element may become a message
+  if (!isBinary) return hasMoreValues(asciiOf(bytes), most, most); // an element may become a message
   try {
     return hasMoreFields(bytes, desc, most);
   } catch (error) {
@@ -45,7 +45,7 @@ function hasMore(bytes: Uint8Array, { desc, isBinary }: Form, most: number): boo
   }
 }
 
-/** Letters beyond ASCII do not count. */
-function textOf({ buffer, byteOffset, length }: Uint8Array): string {
+/** JSON for who looks at nothing but ASCII. */
+export function asciiOf({ buffer, byteOffset, length }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }
