@@ -118,8 +118,8 @@ export class ServerAuthorization implements Authorization {
     const isScope = response.status === 403;
     const grant = this.#grant;
     if (grant !== undefined && grant.accessToken !== token && !isAgain) return;
-    const isHad = grant !== undefined && scope !== undefined && !isStrictScopeSuperset(scope, grant.scope);
-    const refusal = this.#whyOf({ isRefused: isAgain || token !== undefined, isScope, isHad });
+    const ofScopes = isScope ? whyOfScopes(scope, grant?.scope) : undefined;
+    const refusal = this.#whyOf({ isRefused: isAgain || token !== undefined, ofScopes });
     const why = isAgain ? refusal : await this.#obtainOther(grant, challenge, { isScope, refusal });
     if (why === undefined) return;
     if (this.#isOfClient) this.#refuseUnhad("the one that its client was given is refused");
@@ -180,9 +180,9 @@ export class ServerAuthorization implements Authorization {
     }
   }
 
-  #whyOf({ isRefused, isScope, isHad }: { isRefused: boolean; isScope: boolean; isHad: boolean }): string {
+  #whyOf({ isRefused, ofScopes }: { isRefused: boolean; ofScopes: string | undefined }): string {
     if (this.#key === undefined) return "outside of a session nobody is logged in";
-    if (isScope) return isHad ? "it asks for scopes which the login has already" : "it asks for further scopes";
+    if (ofScopes) return ofScopes;
     return isRefused ? "it refuses the token that it was given" : "it asks for a token";
   }
 
@@ -235,7 +235,7 @@ export class ServerAuthorization implements Authorization {
     const issuer = asking.auth?.issuer ?? "";
     const places = { named: challenge?.resourceMetadataUrl, known: grant?.origin.resourceMetadataUrl };
     const origin = await discover(urlOfServer(this.#server), { ...places, issuer, fetch: asking.fetch });
-    const scope = scopeFor(challenge?.scope, grant?.scope, origin, asking.auth);
+    const scope = scopeFor(challenge, grant?.scope, origin, asking.auth);
     const obtained =
       subject === undefined
         ? tokensOfClient(origin, scope, asking)
@@ -264,6 +264,12 @@ export class ServerAuthorization implements Authorization {
     await records.update(this.#key, decide).catch((error) => this.#refuseUnhad(messageFromUnknown(error)));
     return this.#needed;
   }
+}
+
+function whyOfScopes(asked: string | undefined, granted: string | undefined): string {
+  if (asked === undefined) return "it asks for further scopes, and does not say which";
+  const isMore = isStrictScopeSuperset(asked, granted);
+  return isMore ? "it asks for further scopes" : "it asks for scopes which the login has already";
 }
 
 export function loginStateOf(record: LoginRecord | undefined): LoginState {

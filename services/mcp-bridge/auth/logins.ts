@@ -136,7 +136,7 @@ export class Logins {
     const options = { ...places, issuer: auth?.issuer ?? "", fetch: asking.fetch };
     const { scopes, ...found }: Discovered = await discover(urlOfServer(server), options);
     requirePkce(found);
-    const scope = scopeFor(wanted?.scope, grant?.scope, { ...found, scopes }, auth);
+    const scope = scopeFor(wanted, grant?.scope, { ...found, scopes }, auth);
     // where a client is known no more, no login comes back to say so
     const isPending = pending !== undefined && pending.expiresAtMs > Date.now();
     const known = [grant?.origin, isPending ? pending.origin : undefined].filter((one) => one !== undefined);

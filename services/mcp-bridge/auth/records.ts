@@ -1,7 +1,7 @@
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import type { Changes } from "#runtime/collections/changes.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { digest, type LoginRecord, type Owner } from "./record.ts";
 import type { Sealing } from "./sealing.ts";
 
@@ -67,10 +67,11 @@ export class LoginRecords {
   ): Promise<KeptRecord & { hasChanged: boolean; before: LoginRecord | undefined }> {
     const sealing = this.#parts.sealing ?? refuseUnkept();
     if (this.#parts.view.get(key) === undefined && decide(undefined) !== undefined) await this.#makeRoom(key);
-    const result = await this.#parts.bucket.update(key, (standing) => {
+    const updating = this.#parts.bucket.update(key, (standing) => {
       const decided = decide(standing && this.#open(standing, key));
       return decided && sealing.seal(JSON.stringify(decided), key);
     });
+    const result = await updating.catch(refuseTooLarge);
     if (result.hasChanged) await this.#parts.view.reached(result.revision);
     const record = (result.value && this.#open(result.value, key)) ?? { server: null };
     const before = result.before && this.#open(result.before, key);
@@ -115,6 +116,12 @@ export class LoginRecords {
 function isUseless(record: LoginRecord | undefined): boolean {
   if (record === undefined || record.grant !== undefined || record.renewing !== undefined) return false;
   return (record.pending?.expiresAtMs ?? 0) <= Date.now();
+}
+
+function refuseTooLarge(error: unknown): never {
+  if (!(error instanceof Failure) || error.reason !== "MESSAGE_TOO_LARGE") throw error;
+  const text = `what its authorization server gave is too large to keep: ${error.message}`;
+  return refuse("failed_precondition", text, { reason: "MCP_LOGIN_FAILED", cause: error });
 }
 
 export function refuseUnkept(): never {

@@ -1,6 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { isLoopback } from "#runtime/http/loopback.ts";
+import { isObject, jsonFrom } from "#runtime/schema/json-object.ts";
 import { openOriginFetch } from "../../transport/http/origin-fetch.ts";
 
 /** No metadata, registration or answer with tokens is longer. */
@@ -17,6 +18,7 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403]);
  * FETCH3  256 KiB each, all together within the time of what asks; redirects only within an origin.
  * FETCH4  A POST is answered by what was asked for, or by a refusal of OAuth (400, 401, 403 at some). Any other status is a fault of the
  *     moment, whatever its body says: many a framework puts a member `error` into each.
+ * FETCH5  A member that is null is absent, as many a framework writes it; the SDK (2.4.0) takes such an answer for a wrong one.
  */
 export function openDocumentFetch(
   serverUrl: URL,
@@ -29,12 +31,22 @@ export function openDocumentFetch(
     async fetch(input, init = {}) {
       const url = requireSafe(new URL(input), serverUrl);
       const response = await origin.request(url, { ...init, signal: over });
-      if (init.method !== "POST" || response.ok || REFUSALS.has(response.status)) return response;
+      if (response.ok) return withoutNulls(response);
+      if (init.method !== "POST" || REFUSALS.has(response.status)) return response;
       await response.body?.cancel();
       throw new Error(`${url.origin} answers with HTTP ${response.status}`);
     },
     [Symbol.asyncDispose]: () => origin[Symbol.asyncDispose](),
   };
+}
+
+/** FETCH5 */
+async function withoutNulls(response: Response): Promise<Response> {
+  const text = await response.text();
+  const document = jsonFrom(text);
+  const { status, headers } = response;
+  if (!isObject(document)) return new Response(text, { status, headers });
+  return Response.json(Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null)), { status });
 }
 
 /** FETCH1. Throws for any other place. */

@@ -8,10 +8,11 @@ import {
   type OAuthTokens,
   refreshAuthorization,
 } from "@modelcontextprotocol/client";
+import { z } from "zod";
 import { AuthGrant, type ClientAuth } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { networkTextOf } from "../../link/outcome/outcome.ts";
-import type { Grant, Origin, PendingLogin } from "../record.ts";
+import type { Challenge, Grant, Origin, PendingLogin } from "../record.ts";
 import { clientOf } from "./client.ts";
 import { revocationEndpoint } from "./discovery.ts";
 
@@ -123,6 +124,7 @@ function whereOf({ metadata, resource }: Origin) {
 function grantFrom(origin: Origin, tokens: OAuthTokens, asked: string | undefined): Grant {
   const { access_token, refresh_token, scope = asked, expires_in = 0, token_type } = tokens;
   if (token_type.toLowerCase() !== "bearer") throw new Error(`it gives tokens of the type ${token_type}, not Bearer`);
+  if (!/^[\x21-\x7e]+$/.test(access_token)) throw new Error("it gives a token that no header can carry");
   // no time, 0 and null say that no end is known
   const renewAtMs = expires_in > 0 ? Date.now() + Math.max(expires_in * 0.8, expires_in - EARLY_S) * 1_000 : undefined;
   return { origin, accessToken: access_token, refreshToken: refresh_token, scope, renewAtMs };
@@ -142,10 +144,12 @@ function isTemporary({ code }: OAuthError): boolean {
   return code === OAuthErrorCode.TemporarilyUnavailable || code === OAuthErrorCode.TooManyRequests;
 }
 
+const NO_ANSWER = "its answer is no answer of OAuth";
+
 /** What went wrong, without anything secret: authorization servers may repeat what they were sent. */
 export function textOfFault(error: unknown, secrets: readonly (string | undefined)[]): string {
   const isOther = error instanceof OAuthError && error.code === OAuthErrorCode.ServerError;
-  const text = isOther ? "its answer is no answer of OAuth" : textOf(error);
+  const text = isOther ? NO_ANSWER : textOf(error);
   return withoutTokens(text, secrets).slice(0, 500);
 }
 
@@ -156,8 +160,13 @@ export function withoutTokens(text: string, secrets: readonly (string | undefine
 
 function textOf(error: unknown): string {
   if (error instanceof OAuthError) return `${error.code}: ${error.message}`;
+  if (error instanceof z.core.$ZodError) return `${NO_ANSWER}: ${error.issues.map(textOfIssue).join(", ")}`;
   const isWrapped = error instanceof TypeError && error.cause instanceof Error; // "fetch failed", it says
   return networkTextOf(isWrapped ? error.cause : error);
+}
+
+function textOfIssue({ path, message }: z.core.$ZodIssue): string {
+  return `${path.join(".")}: ${message.replace("Invalid input: ", "")}`;
 }
 
 /** Whether nobody is asked, so that no refresh token is needed. */
@@ -165,15 +174,19 @@ export function isUnasked(auth: Pick<ClientAuth, "grant"> | undefined): boolean 
   return auth?.grant === AuthGrant.CLIENT_CREDENTIALS || auth?.grant === AuthGrant.TOKEN_EXCHANGE;
 }
 
-/** What was granted goes on to be asked for, or a further scope would cost the others. */
+/**
+ * What was granted goes on to be asked for, or a further scope would cost the others. A challenge that names no scope means what the
+ * resource lists.
+ */
 export function scopeFor(
-  asked: string | undefined,
+  challenge: Pick<Challenge, "scope"> | undefined,
   granted: string | undefined,
   { scopes, metadata }: Origin & { scopes?: string | undefined },
   auth: Pick<ClientAuth, "scopes" | "grant"> | undefined,
 ): string | undefined {
   const declared = auth?.scopes.length ? auth.scopes.join(" ") : undefined;
-  const wanted = computeScopeUnion(granted, asked ?? declared ?? (granted === undefined ? scopes : undefined));
+  const listed = granted === undefined || challenge ? scopes : undefined;
+  const wanted = computeScopeUnion(granted, challenge?.scope ?? declared ?? listed);
   const isOffline = wanted && metadata?.scopes_supported?.includes("offline_access");
   return isOffline && !isUnasked(auth) ? computeScopeUnion(wanted, "offline_access") : wanted;
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { asPrincipal } from "../../../../test/harness/callers.ts";
 import { type Bridge, call, openBridge } from "../../testing/bridge.ts";
-import { type MisbehavingServer, openMisbehavingServer } from "./misbehaving-server.ts";
+import { type MisbehavingServer, type Misbehaviour, openMisbehavingServer } from "./misbehaving-server.ts";
 import { plain } from "./protected-server.ts";
 
 const redirectUri = "http://127.0.0.1:9/callback";
@@ -155,4 +155,39 @@ test.for(["", 'Basic realm="notes", ', "Negotiate, "])("a challenge is found beh
   server.mcp.variant = { metadataPath: "/elsewhere.json", challenge };
   const { name } = await asked(server);
   expect((await begin(name)).scope).toBe("admin");
+});
+
+test.for<[Misbehaviour, string]>([
+  [{ tokens: { expires_in: "soon" } }, "its answer is no answer of OAuth: expires_in: expected number, received NaN"],
+  [{ tokens: { scope: ["a"] } }, "its answer is no answer of OAuth: scope: expected string, received array"],
+  [{ tokens: { access_token: "a\nb" } }, "it gives a token that no header can carry"],
+  [{ client: { client_id: 7 } }, "its answer is no answer of OAuth: client_id: expected string, received number"],
+  [{ metadata: { more: "x".repeat(300_000) } }, "the server's answer is larger than 262144 bytes"],
+  [{ client: { client_name: "x".repeat(100_000) } }, "what its authorization server gave is too large to keep"],
+])("a login fails in plain words where its authorization server gives %#", async ([misbehaviour, says]) => {
+  await using server = await openMisbehavingServer(misbehaviour);
+  const { name } = await asked(server);
+  await expect(logIn(name)).rejects.toThrow(says);
+});
+
+test("a member that is null is absent, in metadata, registrations and answers with tokens", async () => {
+  await using server = await openMisbehavingServer({
+    metadata: { introspection_endpoint: null },
+    client: { client_secret: null, logo_uri: null },
+    tokens: { refresh_token: null, scope: null, id_token: null },
+  });
+  const { name, echo } = await asked(server);
+  await logIn(name);
+  expect(await echo()).toBe("mine");
+});
+
+test("a server that wants further scopes and names none has those asked for that it lists", async () => {
+  await using server = await openMisbehavingServer();
+  server.mcp.variant = { ...plain, challenge: 'Bearer resource_metadata="METADATA", scope="list"' };
+  const { name, echo } = await asked(server);
+  await logIn(name);
+  const metadata = { scopes_supported: ["list", "write"] };
+  server.mcp.variant = { ...plain, metadata, callScope: "write", namesNoScope: true };
+  await expect(echo()).rejects.toThrow("it asks for further scopes, and does not say which");
+  expect((await begin(name)).scope).toBe("list write");
 });

@@ -22,6 +22,8 @@ export interface Variant {
   document?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** A scope that calls of tools need. */
   callScope?: string;
+  /** A refusal for want of it does not say so. */
+  namesNoScope?: boolean;
   /** A token that has it is refused all the same. */
   isNeverEnough?: boolean;
 }
@@ -59,7 +61,7 @@ export async function openProtectedServer(
   });
 
   async function refusalOf({ headers: { authorization = "" } }: IncomingMessage, body: string) {
-    const { challenge = "", metadataPath = "", callScope, isNeverEnough } = own.variant;
+    const { challenge = "", metadataPath = "", callScope, namesNoScope, isNeverEnough } = own.variant;
     const token = await authorizationServer.provider.AccessToken.find(authorization.slice("Bearer ".length));
     const ofClient = await authorizationServer.provider.ClientCredentials.find(authorization.slice("Bearer ".length));
     const found = token ?? ofClient;
@@ -68,7 +70,8 @@ export async function openProtectedServer(
     if (found?.aud !== server.url) return { status: 401, headers };
     if (callScope === undefined || !body.includes('"tools/call"')) return undefined;
     if (found.scope?.split(" ").includes(callScope) && !isNeverEnough) return undefined;
-    return { status: 403, headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${callScope}"` } };
+    const named = namesNoScope ? "" : `, scope="${callScope}"`;
+    return { status: 403, headers: { "www-authenticate": `Bearer error="insufficient_scope"${named}` } };
   }
 
   async function forward(request: IncomingMessage, response: ServerResponse, body: string) {
