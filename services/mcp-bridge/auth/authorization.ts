@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { toJson } from "@bufbuild/protobuf";
 import { isStrictScopeSuperset } from "@modelcontextprotocol/client";
 import { AuthGrant, LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
@@ -258,7 +259,8 @@ export class ServerAuthorization implements Authorization {
       const grant = keepsGrant ? record?.grant : undefined;
       const { wanted } = record ?? {};
       const isSame = wanted?.scope === challenge.scope && wanted?.resourceMetadataUrl === challenge.resourceMetadataUrl;
-      if (record && wanted && isSame && record.grant === grant) return undefined;
+      const isKnown = record?.grant === grant && isDeepStrictEqual(record?.server, server);
+      if (record && wanted && isSame && isKnown) return undefined;
       return { ...record, server, isOfRun: this.#isOfRun, wanted: challenge, grant };
     };
     await records.update(this.#key, decide).catch((error) => this.#refuseUnhad(messageFromUnknown(error)));

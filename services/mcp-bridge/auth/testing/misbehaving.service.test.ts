@@ -25,7 +25,7 @@ afterAll(async () => {
 
 let servers = 0;
 
-/** A server that has asked ada for a token, by a name of its own. */
+/** A server that has asked ada for a token, each time by another name. */
 async function asked({ mcp }: MisbehavingServer) {
   servers += 1;
   const scope = { sessionId: `s-${servers}`, agent: "a1", principal: "ada" };
@@ -190,4 +190,13 @@ test("a server that wants further scopes and names none has those asked for that
   server.mcp.variant = { ...plain, metadata, callScope: "write", namesNoScope: true };
   await expect(echo()).rejects.toThrow("it asks for further scopes, and does not say which");
   expect((await begin(name)).scope).toBe("list write");
+});
+
+test("a server that asks again by another name is logged in to by that", async () => {
+  await using server = await openMisbehavingServer();
+  await asked(server);
+  const { name, echo } = await asked(server);
+  await expect(echo()).rejects.toThrow(`toolbus mcp login ${name}`);
+  await logIn(name);
+  expect(await echo()).toBe("mine");
 });
