@@ -160,13 +160,15 @@ export function withoutTokens(text: string, secrets: readonly (string | undefine
 
 function textOf(error: unknown): string {
   if (error instanceof OAuthError) return `${error.code}: ${error.message}`;
+  if (error instanceof SyntaxError) return `${NO_ANSWER}: ${error.message}`;
   if (error instanceof z.core.$ZodError) return `${NO_ANSWER}: ${error.issues.map(textOfIssue).join(", ")}`;
   const isWrapped = error instanceof TypeError && error.cause instanceof Error; // "fetch failed", it says
   return networkTextOf(isWrapped ? error.cause : error);
 }
 
 function textOfIssue({ path, message }: z.core.$ZodIssue): string {
-  return `${path.join(".")}: ${message.replace("Invalid input: ", "")}`;
+  const place = path.length > 0 ? `${path.join(".")}: ` : "";
+  return place + message.replace("Invalid input: ", "");
 }
 
 /** Whether nobody is asked, so that no refresh token is needed. */
