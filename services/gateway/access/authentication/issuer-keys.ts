@@ -10,10 +10,12 @@ const RETRY_MS = 1_000;
 const HOLD_MS = 24 * 60 * 60_000;
 
 export interface IssuerKeysOptions {
-  /** At most so often, tokens by a key that nobody knows make the gateway ask the issuer for its keys again. */
+  /** At most so often, tokens whose key is unknown or does not hold make the gateway ask the issuer for its keys again. */
   readonly refetchMs: number;
   readonly onFault: (fault: string) => void;
 }
+
+export type IssuerKeys = ReturnType<typeof createIssuerKeys>;
 
 /** The keys that an issuer publishes, and may change. While they cannot be read, those that were read last hold. */
 export function createIssuerKeys(jwksUrl: URL, { refetchMs, onFault }: IssuerKeysOptions) {
@@ -22,7 +24,7 @@ export function createIssuerKeys(jwksUrl: URL, { refetchMs, onFault }: IssuerKey
   let fault: unknown;
 
   async function read(url: string, init: RequestInit): Promise<Response> {
-    if (performance.now() < askedAt + Math.min(RETRY_MS, refetchMs)) throw fault;
+    if (fault !== undefined && performance.now() < askedAt + Math.min(RETRY_MS, refetchMs)) throw fault;
     askedAt = performance.now();
     try {
       last = { text: await readKeys(url, init), atMs: askedAt };

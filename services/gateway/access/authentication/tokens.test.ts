@@ -155,6 +155,15 @@ describe("SEC-1 the keys of the issuer", () => {
     expect((await refusalOf(read(await token(first)))).message).toMatch(/does not publish/);
   });
 
+  it.each(["first", undefined])("may change behind the name that tokens give them: %s", async (kid) => {
+    const read = readerOf(settings, 0);
+    await read(await token({ ...first, kid }));
+    const second = await newKey("first");
+    published = [second];
+    expect(await read(await token({ ...second, kid }))).toMatchObject({ caller: { principal: "alice" } });
+    expect((await refusalOf(read(await token({ ...first, kid })))).message).toMatch(/signature/);
+  });
+
   it("are not fetched for every token of a stranger", async () => {
     const read = readerOf();
     await read(await token(first));

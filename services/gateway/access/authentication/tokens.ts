@@ -3,7 +3,7 @@ import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { createIssuerKeys } from "./issuer-keys.ts";
+import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
 
 /** Whom a token stands for, and what it grants: nothing, where no claim is read. */
 export interface TokenHolder {
@@ -45,8 +45,19 @@ export function createTokenReader(
   };
 }
 
+/** An issuer may publish another key by the same name: where none holds, they are asked for again. */
+async function verified(token: string, keys: IssuerKeys["keys"], expected: JWTVerifyOptions) {
+  try {
+    return await verifiedByAny(token, keys, expected);
+  } catch (error) {
+    if (keys.coolingDown || !(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    await keys.reload();
+    return await verifiedByAny(token, keys, expected);
+  }
+}
+
 /** A token need not name its key (RFC 7515, 4.1.4): then each that fits is tried. */
-async function verified(token: string, keys: JWTVerifyGetKey, expected: JWTVerifyOptions) {
+async function verifiedByAny(token: string, keys: JWTVerifyGetKey, expected: JWTVerifyOptions) {
   try {
     return await jwtVerify(token, keys, expected);
   } catch (several) {
