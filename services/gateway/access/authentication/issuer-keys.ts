@@ -29,15 +29,17 @@ export function createIssuerKeys(jwksUrl: URL, { refetchMs, onFault }: IssuerKey
     try {
       last = { text: await readKeys(url, init), atMs: askedAt };
       fault = undefined;
+      return new Response(last.text);
     } catch (error) {
       fault = error;
-      if (last === undefined || askedAt > last.atMs + HOLD_MS) throw error;
-      const sinceMinutes = Math.round((askedAt - last.atMs) / 60_000);
-      onFault(
-        `the keys of the issuer cannot be read, and those of ${sinceMinutes} minutes ago hold on, for a day: ${messageFromUnknown(error)}`,
-      );
+      const held = last && askedAt <= last.atMs + HOLD_MS ? last : undefined;
+      const minutes = Math.round((askedAt - (held?.atMs ?? 0)) / 60_000);
+      const what = held ? `those of ${minutes} minutes ago hold on, for a day` : "no token holds";
+      const why = messageFromUnknown(Object(error).cause ?? error); // "fetch failed", it says
+      onFault(`the keys of the issuer cannot be read, and ${what}: ${why}`);
+      if (held === undefined) throw error;
+      return new Response(held.text);
     }
-    return new Response(last.text);
   }
 
   const keys = createRemoteJWKSet(jwksUrl, {

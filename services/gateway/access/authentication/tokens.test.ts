@@ -203,6 +203,7 @@ describe("SEC-1 the keys of the issuer", () => {
       const other = await refusalOf(read(await token(await newKey("second"))));
       expect(other).toMatchObject({ code: "unavailable", message: expect.stringContaining("cannot be read") });
       expect(await refusalOf(passed(2))).toMatchObject({ code: "unavailable" });
+      expect(faults.at(-1)).toMatch(/and no token holds/);
     } finally {
       vi.useRealTimers();
     }
