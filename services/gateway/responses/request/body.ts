@@ -5,7 +5,7 @@ import { parsed } from "./parsed.ts";
 
 /** Its other fields are read by its type. */
 const typed = z.looseObject({ type: z.string().optional() });
-export const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh"]);
+export const effort = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
 
 const noLogprobs = { error: "log probabilities are not known here" };
 const included = z.string().refine((name) => name !== "message.output_text.logprobs", noLogprobs);

@@ -38,6 +38,7 @@ const EFFORTS = {
   medium: ReasoningEffort.MEDIUM,
   high: ReasoningEffort.HIGH,
   xhigh: ReasoningEffort.XHIGH,
+  max: ReasoningEffort.MAX,
 };
 
 function jsonOutputFrom(format: { type?: string | undefined }): NonNullable<Settings["jsonOutput"]> {

@@ -9,10 +9,9 @@
  * retry-4  A provider that asks for more than the longest wait is not waited for at all: the run fails and says so.
  */
 
-import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { messageOfModelError } from "../../model/retry/provider-errors.ts";
+import { endReasonOfModelError, messageOfModelError } from "../../model/retry/provider-errors.ts";
 import { decideRetry } from "../../model/retry/retry.ts";
 import type { LoopContext } from "../context.ts";
 import { RunFailed } from "../errors/run-failed.ts";
@@ -44,8 +43,7 @@ export async function askModels<T>(
     if (outcome.kind === "answered") return outcome.answer;
     if (outcome.kind === "stopped") return undefined;
     const { error } = outcome;
-    if (!models.hasNext)
-      throw new RunFailed(RunEndReason.MODEL_ERROR, messageOfModelError(error, models.current.language.modelId), error);
+    if (!models.hasNext) throw failureOf(error, models.current);
     models.failOver(); // retry-2
     onFailover(error, models.current.language.modelId);
   }
@@ -74,10 +72,13 @@ async function askOne<T>(context: Asking, signal: AbortSignal, attempts: Attempt
   }
 }
 
-function refuseWait(error: unknown, { language }: AgentModel, afterMs: number): never {
+function refuseWait(error: unknown, model: AgentModel, afterMs: number): never {
   const asked = `the provider asks to wait ${Math.ceil(afterMs / 1_000)} s`;
-  const message = `${messageOfModelError(error, language.modelId)} (${asked}, and ${longestWaitMs / 1_000} s are the most)`;
-  throw new RunFailed(RunEndReason.MODEL_ERROR, message, error);
+  throw failureOf(error, model, ` (${asked}, and ${longestWaitMs / 1_000} s are the most)`);
+}
+
+function failureOf(error: unknown, { language: { modelId } }: AgentModel, more = ""): RunFailed {
+  return new RunFailed(endReasonOfModelError(error, modelId), messageOfModelError(error, modelId) + more, error);
 }
 
 /** turn-3. `what` is asked for, once more after each answer that was dropped in its turn. */

@@ -72,6 +72,7 @@ const EFFORTS: Partial<Record<ReasoningEffort, NonNullable<LanguageModelV4CallOp
   [ReasoningEffort.MEDIUM]: "medium",
   [ReasoningEffort.HIGH]: "high",
   [ReasoningEffort.XHIGH]: "xhigh",
+  [ReasoningEffort.MAX]: "max",
 };
 
 function formatFrom({ schemaJson, name, description }: JsonOutput) {

@@ -11,6 +11,7 @@ import {
   JSONParseError,
   TypeValidationError,
 } from "@ai-sdk/provider";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { ModelInterrupted } from "../attempt/answer.ts";
@@ -66,9 +67,23 @@ function wordsOf(error: unknown): string[] {
 }
 
 function innerOf(error: unknown): unknown {
-  const { error: inner, response } = fieldsOf(error);
-  return inner ?? fieldsOf(response).error;
+  const { error: inner, response, data } = fieldsOf(error);
+  return inner ?? fieldsOf(response).error ?? fieldsOf(data).error;
 }
+
+/** Why the run ends that it is given up with: clients of the run act on what they know of providers. */
+export function endReasonOfModelError(error: unknown, modelId: string): RunEndReason {
+  const words = wordsOf(error);
+  const hasWord = (pattern: RegExp) => words.some((word) => pattern.test(word));
+  if (hasWord(/context_(length|size)/) || tooLong.test(messageOfModelError(error, modelId)))
+    return RunEndReason.CONTEXT_LENGTH_EXCEEDED;
+  if (hasWord(/quota|billing/)) return RunEndReason.INSUFFICIENT_QUOTA;
+  const isLimited = statusOf(error) === 429 || hasWord(/rate_limit/);
+  return isLimited ? RunEndReason.RATE_LIMIT_EXCEEDED : RunEndReason.MODEL_ERROR;
+}
+
+/** How providers without a code for it say that a prompt is too long. */
+const tooLong = /context (length|window|size)|prompt is too long|input token count/i;
 
 /** The error and its causes. */
 function chainOf(error: unknown): unknown[] {

@@ -6,11 +6,12 @@ import {
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
+import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import { ModelInterrupted } from "../attempt/answer.ts";
 import { ModelStalled } from "../attempt/attempt.ts";
-import { messageOfModelError } from "./provider-errors.ts";
+import { endReasonOfModelError, messageOfModelError } from "./provider-errors.ts";
 import { decideRetry } from "./retry.ts";
 
 const backoff = () => createBackoff({ initialMs: 77, maxMs: 77, jitter: 0 });
@@ -103,5 +104,23 @@ describe("an error of a model's provider", () => {
     ["", 'the provider of model "tiny" failed without a word of why'],
   ])("LOOP-1 is told to the client in words: %o", (error, words) => {
     expect(messageOfModelError(error, "tiny")).toBe(words);
+  });
+
+  const ofApi = (statusCode: number, error: { message?: string; type?: string; code?: string }) =>
+    new APICallError({ message: error.message ?? "no", url: "", requestBodyValues: {}, statusCode, data: { error } });
+  test.each<[unknown, keyof typeof RunEndReason]>([
+    [ofApi(400, { type: "invalid_request_error", code: "context_length_exceeded" }), "CONTEXT_LENGTH_EXCEEDED"],
+    [ofApi(400, { message: "prompt is too long: 9 tokens > 8 maximum" }), "CONTEXT_LENGTH_EXCEEDED"],
+    [ofApi(400, { type: "exceed_context_size_error" }), "CONTEXT_LENGTH_EXCEEDED"],
+    [{ type: "response.failed", response: { error: { code: "context_length_exceeded" } } }, "CONTEXT_LENGTH_EXCEEDED"],
+    [ofApi(429, { code: "rate_limit_exceeded" }), "RATE_LIMIT_EXCEEDED"],
+    [apiError(429), "RATE_LIMIT_EXCEEDED"],
+    [{ type: "rate_limit_error", message: "slow down" }, "RATE_LIMIT_EXCEEDED"],
+    [ofApi(429, { type: "insufficient_quota" }), "INSUFFICIENT_QUOTA"],
+    [ofApi(400, { type: "invalid_request_error" }), "MODEL_ERROR"],
+    [apiError(500), "MODEL_ERROR"],
+    [undefined, "MODEL_ERROR"],
+  ])("LOOP-18 ends the run with a reason that its clients act on: %j", (error, reason) => {
+    expect(endReasonOfModelError(error, "tiny")).toBe(RunEndReason[reason]);
   });
 });

@@ -42,6 +42,8 @@ const (
 	ReasoningEffort_REASONING_EFFORT_HIGH ReasoningEffort = 5
 	// More than that, where the model can.
 	ReasoningEffort_REASONING_EFFORT_XHIGH ReasoningEffort = 6
+	// As much as it can.
+	ReasoningEffort_REASONING_EFFORT_MAX ReasoningEffort = 7
 )
 
 // Enum value maps for ReasoningEffort.
@@ -54,6 +56,7 @@ var (
 		4: "REASONING_EFFORT_MEDIUM",
 		5: "REASONING_EFFORT_HIGH",
 		6: "REASONING_EFFORT_XHIGH",
+		7: "REASONING_EFFORT_MAX",
 	}
 	ReasoningEffort_value = map[string]int32{
 		"REASONING_EFFORT_UNSPECIFIED": 0,
@@ -63,6 +66,7 @@ var (
 		"REASONING_EFFORT_MEDIUM":      4,
 		"REASONING_EFFORT_HIGH":        5,
 		"REASONING_EFFORT_XHIGH":       6,
+		"REASONING_EFFORT_MAX":         7,
 	}
 )
 
@@ -304,7 +308,7 @@ const file_toolbus_run_v1_model_settings_proto_rawDesc = "" +
 	"\x06_top_pB\x13\n" +
 	"\x11_presence_penaltyB\x14\n" +
 	"\x12_frequency_penaltyB\x14\n" +
-	"\x12_max_output_tokens*\xda\x01\n" +
+	"\x12_max_output_tokens*\xf4\x01\n" +
 	"\x0fReasoningEffort\x12 \n" +
 	"\x1cREASONING_EFFORT_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15REASONING_EFFORT_NONE\x10\x01\x12\x1c\n" +
@@ -312,7 +316,8 @@ const file_toolbus_run_v1_model_settings_proto_rawDesc = "" +
 	"\x14REASONING_EFFORT_LOW\x10\x03\x12\x1b\n" +
 	"\x17REASONING_EFFORT_MEDIUM\x10\x04\x12\x19\n" +
 	"\x15REASONING_EFFORT_HIGH\x10\x05\x12\x1a\n" +
-	"\x16REASONING_EFFORT_XHIGH\x10\x06B\xab\x01\n" +
+	"\x16REASONING_EFFORT_XHIGH\x10\x06\x12\x18\n" +
+	"\x14REASONING_EFFORT_MAX\x10\aB\xab\x01\n" +
 	"\x12com.toolbus.run.v1B\x12ModelSettingsProtoP\x01Z'toolbus.dev/gen/go/toolbus/run/v1;runv1\xa2\x02\x03TRX\xaa\x02\x0eToolbus.Run.V1\xca\x02\x0eToolbus\\Run\\V1\xe2\x02\x1aToolbus\\Run\\V1\\GPBMetadata\xea\x02\x10Toolbus::Run::V1b\x06proto3"
 
 var (

@@ -128,6 +128,12 @@ class _RunEndReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RunEndRe
     """Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes."""
     RUN_END_REASON_STOPPED_AT_TOOL: _RunEndReason.ValueType  # 25
     """Completed: a tool of Limits.stop_at_tools answered."""
+    RUN_END_REASON_CONTEXT_LENGTH_EXCEEDED: _RunEndReason.ValueType  # 26
+    """Failed: what the model was asked is longer than it takes."""
+    RUN_END_REASON_RATE_LIMIT_EXCEEDED: _RunEndReason.ValueType  # 27
+    """Failed: the model's provider limits how much it is asked, for longer than the retries last."""
+    RUN_END_REASON_INSUFFICIENT_QUOTA: _RunEndReason.ValueType  # 28
+    """Failed: what the model's provider lets its client use, or spend, is used up."""
 
 class RunEndReason(_RunEndReason, metaclass=_RunEndReasonEnumTypeWrapper):
     """Why a run ended."""
@@ -184,6 +190,12 @@ RUN_END_REASON_CLIENT_CALLS: RunEndReason.ValueType  # 24
 """Completed: RUN_MODE_RETURN_CALLS ends with the calls that the client executes."""
 RUN_END_REASON_STOPPED_AT_TOOL: RunEndReason.ValueType  # 25
 """Completed: a tool of Limits.stop_at_tools answered."""
+RUN_END_REASON_CONTEXT_LENGTH_EXCEEDED: RunEndReason.ValueType  # 26
+"""Failed: what the model was asked is longer than it takes."""
+RUN_END_REASON_RATE_LIMIT_EXCEEDED: RunEndReason.ValueType  # 27
+"""Failed: the model's provider limits how much it is asked, for longer than the retries last."""
+RUN_END_REASON_INSUFFICIENT_QUOTA: RunEndReason.ValueType  # 28
+"""Failed: what the model's provider lets its client use, or spend, is used up."""
 Global___RunEndReason: _TypeAlias = RunEndReason  # noqa: Y015
 
 class _ToolChoiceMode:
