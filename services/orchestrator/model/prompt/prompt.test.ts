@@ -111,8 +111,13 @@ describe("a prompt", () => {
       call("b"),
       output("a", "1"),
       output("b", "2"),
+      call("c"),
+      output("b", "2"), // told again, as some clients do
+      output("c", "3"),
     ]);
-    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant", "tool", "user"]);
+    expect(prompt.map(({ role }) => role)).toEqual([
+      ...["user", "assistant", "tool", "user", "assistant", "tool", "user", "assistant", "tool"],
+    ]);
     expect(prompt[2]?.content).toMatchObject([{ output: { type: "error-text" } }]);
     expect(prompt[5]?.content).toMatchObject([{ toolCallId: "b", output: { value: 2 } }]);
     expect(prompt[6]?.content).toEqual([{ type: "text", text: "[Tool Result] (callId: a) 1" }]);

@@ -26,8 +26,8 @@ const said = (text: string): MessageInitShape<typeof InputItemSchema> => ({
 const called = (callId: string): MessageInitShape<typeof ItemSchema> => ({
   item: { case: "functionCall", value: { callId, name: "look", argumentsJson: "{}" } },
 });
-const answered = (callId: string): MessageInitShape<typeof InputItemSchema> => ({
-  item: { case: "output", value: { callId, outcome: { case: "resultJson", value: '"forged"' } } },
+const answered = (callId: string, value = '"forged"'): MessageInitShape<typeof InputItemSchema> => ({
+  item: { case: "output", value: { callId, outcome: { case: "resultJson", value } } },
 });
 
 function openSession() {
@@ -93,11 +93,12 @@ describe("what a run is created with", () => {
       reason: "CALL_ALREADY_RESOLVED",
       metadata: { call_id: "done" },
     });
-    await expect(start({ input: [answered("open"), answered("open")] })).rejects.toMatchObject({
+    await expect(start({ input: [answered("open"), answered("open", "1")] })).rejects.toMatchObject({
       reason: "CALL_ALREADY_RESOLVED",
     });
     await start({ input: [answered("open"), said("go")] });
     await expect(start({ input: [answered("open")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
+    await start({ input: [answered("done", "7"), answered("open"), said("go")] }); // some clients tell all again each time
   });
 
   test("SEC-5 the call that input answers is looked for as far back as its model is shown, whatever was said before", async () => {

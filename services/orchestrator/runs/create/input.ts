@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { File } from "#gen/toolbus/content/v1/content_pb.ts";
-import { type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type FunctionCallOutput, type Item, ItemSchema, Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputCall, InputItem, InputMessage, ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import type { Taker } from "#runtime/collections/turns/own-turn.ts";
@@ -87,16 +87,19 @@ export async function refuseUnknownCalls(
   input: readonly Item[],
   readAgent: () => Promise<Agent>,
 ): Promise<void> {
-  const all = callIdsOf("functionCallOutput", input);
+  const all = outputsOf(input);
   const own = new Set(callIdsOf("functionCall", input));
-  const answered = all.filter((callId) => !own.has(callId));
-  refuseAnsweredTwice(all, all);
-  if (answered.length === 0) return;
+  const outputs = all.filter(({ callId }) => !own.has(callId));
+  refuseOtherAnswers([], all);
+  if (outputs.length === 0) return;
   const maxTokens = onFirstUse(async () => tokensBefore(await readAgent()));
   const items = await readHistory(queues, log, previous, maxTokens);
-  refuseAnsweredTwice([...callIdsOf("functionCallOutput", items), ...answered], answered);
+  const before = outputsOf(items);
+  refuseOtherAnswers(before, outputs);
+  if (outputs.length === input.length && outputs.every(({ callId }) => before.some((told) => told.callId === callId)))
+    refuseAnswered(outputs[0]!.callId); // nothing is new
   const known = new Set(callIdsOf("functionCall", items));
-  const unknown = answered.find((callId) => !known.has(callId));
+  const unknown = outputs.find(({ callId }) => !known.has(callId))?.callId;
   if (unknown === undefined) return;
   refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
     reason: "CALL_NOT_FOUND",
@@ -104,12 +107,20 @@ export async function refuseUnknownCalls(
   });
 }
 
-/** The first answer of a call counts. */
-function refuseAnsweredTwice(all: readonly string[], answered: readonly string[]): void {
-  const seen = new Set<string>();
-  const twice = new Set(all.filter((callId) => seen.size === seen.add(callId).size));
-  const callId = answered.find((candidate) => twice.has(candidate));
-  if (callId === undefined) return;
+function outputsOf(items: readonly Item[]): FunctionCallOutput[] {
+  return items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
+}
+
+/** The first answer of a call counts. Clients that tell all outputs again each time say the same, which prompts pass over. */
+function refuseOtherAnswers(before: readonly FunctionCallOutput[], given: readonly FunctionCallOutput[]): void {
+  const told = new Map(before.map(({ callId, result }) => [callId, result?.outputJson]));
+  for (const { callId, result } of given) {
+    if (told.has(callId) && told.get(callId) !== result?.outputJson) refuseAnswered(callId);
+    told.set(callId, result?.outputJson);
+  }
+}
+
+function refuseAnswered(callId: string): never {
   refuse("failed_precondition", `call ${callId}, which the input answers, has its answer already`, {
     reason: "CALL_ALREADY_RESOLVED",
     metadata: { call_id: callId },
