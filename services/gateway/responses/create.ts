@@ -1,4 +1,5 @@
 import { answerJson, readJson } from "../plain/exchange.ts";
+import { answerEnded } from "./http/ended-response.ts";
 import { answerEvents } from "./http/event-stream.ts";
 import { parseBody } from "./request/body.ts";
 import type { ResponsesExchange } from "./responses-exchange.ts";
@@ -12,5 +13,5 @@ export async function createResponse(exchange: ResponsesExchange): Promise<void>
   const runId = await startAskedRun(exchange, body);
   if (body.stream) await answerEvents(response, eventsOf(exchange, runId));
   else if (body.background) answerJson(response, 200, await currentResponse(exchange, runId));
-  else answerJson(response, 200, await endedResponse(exchange, runId));
+  else answerEnded(response, await endedResponse(exchange, runId), (ended) => ended);
 }

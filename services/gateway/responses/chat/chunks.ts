@@ -1,6 +1,7 @@
+import { faultOf } from "../http/ended-response.ts";
 import type { StreamEvent } from "../rendering/event-writer.ts";
 import type { OutputItem, ResponseResource } from "../rendering/resource.ts";
-import { BETWEEN_TEXTS, faultOf, finishReasonOf, headOf, toolCallFrom, usageOf } from "./completion.ts";
+import { BETWEEN_TEXTS, finishReasonOf, headOf, toolCallFrom, usageOf } from "./completion.ts";
 
 /** The events of a response as the chunks of a completion. */
 export class Chunks {

@@ -1,4 +1,3 @@
-import type { ResponseError } from "../http/refusals.ts";
 import type { OutputItem, ResponseResource, ResponseUsage } from "../rendering/resource.ts";
 
 /** Between what an agent says before it calls a tool, and what it says then: a completion has one text. */
@@ -19,13 +18,6 @@ export function completionFrom(response: ResponseResource) {
 
 export function headOf({ id, created_at: created, model }: ResponseResource, object: string) {
   return { id: id.replace(/^resp_/, "chatcmpl-"), object, created, model };
-}
-
-/** Why there is no completion. */
-export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ResponseError | undefined {
-  const common = { type: "server_error", param: "" };
-  if (status === "cancelled") return { ...common, message: "the run was canceled", code: details?.reason ?? "" };
-  return status === "failed" ? (error as ResponseError) : undefined;
 }
 
 export function finishReasonOf({ output, incomplete_details: details }: ResponseResource): string {

@@ -1,6 +1,7 @@
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { answerJson, answerStream, readJson } from "../../plain/exchange.ts";
+import { answerStream, readJson } from "../../plain/exchange.ts";
+import { answerEnded } from "../http/ended-response.ts";
 import { DONE } from "../http/event-stream.ts";
 import { responseErrorFrom } from "../http/refusals.ts";
 import type { StreamEvent } from "../rendering/event-writer.ts";
@@ -9,7 +10,7 @@ import { endedResponse, eventsOf } from "../runs.ts";
 import { startAskedRun } from "../start-run.ts";
 import { parseChat } from "./body.ts";
 import { Chunks } from "./chunks.ts";
-import { completionFrom, faultOf } from "./completion.ts";
+import { completionFrom } from "./completion.ts";
 
 /** A completion is a response in the older form. */
 export async function createCompletion(exchange: ResponsesExchange): Promise<void> {
@@ -17,11 +18,7 @@ export async function createCompletion(exchange: ResponsesExchange): Promise<voi
   const { body, places, includesUsage } = parseChat(await readJson(exchange, exchange.parts.maxBytes));
   const runId = await startAskedRun(exchange, body).catch(refuseMessages(places));
   if (body.stream) return answerStream(response, textsFrom(eventsOf(exchange, runId), new Chunks(includesUsage)));
-  const ended = await endedResponse(exchange, runId);
-  const error = faultOf(ended);
-  if (error === undefined) return answerJson(response, 200, completionFrom(ended));
-  response.setHeader("x-should-retry", "false"); // the run has retried what can be
-  answerJson(response, 500, { error });
+  answerEnded(response, await endedResponse(exchange, runId), completionFrom);
 }
 
 /** A response's word for the messages is the input. */

@@ -265,7 +265,7 @@ describe("LOOP-18 of a completion is refused", () => {
 it("LOOP-18 a run that fails is told as an error, which clients do not try again", async () => {
   const asked = { model: "mute", messages: [user("say something")] };
   const response = await ask(here, path, asked);
-  expect([response.status, response.headers.get("x-should-retry")]).toEqual([500, "false"]);
+  expect([response.status, response.headers.get("x-should-retry")]).toEqual([400, "false"]);
   expect(response.headers.get("x-request-id"), "the run, of which the body does not tell").toMatch(/^run_/);
   const { error } = (await response.json()) as Answered;
   expect(error).toMatchObject({ type: "server_error", code: "empty_answer", param: "" });

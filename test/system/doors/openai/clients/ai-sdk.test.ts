@@ -3,7 +3,7 @@
 import { createOpenResponses } from "@ai-sdk/open-responses";
 import { createOpenAI } from "@ai-sdk/openai";
 import { APICallError, generateText, isStepCount, streamText, tool } from "ai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { until } from "#runtime/time/until.ts";
 import { recordStreams } from "../../fixtures/recorded-streams.ts";
@@ -91,10 +91,13 @@ describe("LOOP-18 the AI SDK", () => {
     await until(async () => (await retrieve()).status === "completed");
   });
 
-  it("has why a run failed as its own error, by either provider, and asks once", async () => {
-    const openAi = createOpenAI({ baseURL: `${url}/v1`, apiKey: keys.alice });
-    for (const model of [openClient()("mute"), openAi("mute")]) {
+  it("has why a run failed as its own error, by any provider and form, and asks once", async () => {
+    const counting = { fetch: vi.fn(fetch) };
+    const openAi = createOpenAI({ baseURL: `${url}/v1`, apiKey: keys.alice, ...counting });
+    for (const model of [openClient(counting)("mute"), openAi("mute"), openAi.chat("mute")]) {
+      counting.fetch.mockClear();
       const error = await generateText({ model, prompt }).catch((failure) => failure);
+      expect(counting.fetch).toHaveBeenCalledOnce();
       expect(error).toMatchObject({
         message: expect.stringContaining("the model answered without"),
         isRetryable: false,

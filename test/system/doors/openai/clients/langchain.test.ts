@@ -3,7 +3,7 @@
 import { type AIMessageChunk, HumanMessage, type ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { until } from "#runtime/time/until.ts";
 import { recordStreams } from "../../fixtures/recorded-streams.ts";
@@ -20,7 +20,7 @@ afterAll(() => stack.disposeAsync());
 function openModel(model: string, options: { fetch?: typeof fetch; useResponsesApi?: boolean } = {}): ChatOpenAI {
   const { fetch, useResponsesApi = true } = options;
   const configuration = { baseURL: `${url}/v1`, ...(fetch && { fetch }) };
-  return new ChatOpenAI({ model, apiKey: keys.alice, maxRetries: 0, useResponsesApi, configuration });
+  return new ChatOpenAI({ model, apiKey: keys.alice, useResponsesApi, configuration });
 }
 
 const getWeather = tool(({ city }) => `sunny in ${city}`, {
@@ -64,6 +64,13 @@ describe.each(forms)("LOOP-18 LangChain by %s", (_, useResponsesApi) => {
       ...{ status: 404, code: "AGENT_NOT_FOUND", param: "model" },
       lc_error_code: "MODEL_NOT_FOUND",
     });
+  });
+
+  it("has why a run failed as an error, and asks once", async () => {
+    const counted = vi.fn(fetch);
+    const failed = openModel("mute", { useResponsesApi, fetch: counted }).invoke("x");
+    await expect(failed).rejects.toMatchObject({ status: 400, code: "empty_answer" });
+    expect(counted).toHaveBeenCalledOnce();
   });
 });
 
