@@ -1,6 +1,8 @@
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorTextOf } from "#runtime/results/error-result.ts";
+import type { Notes } from "../request/notes.ts";
+import { nameWithin } from "../request/tools.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { Pieces } from "./pieces/pieces.ts";
 import type { OutputItem } from "./resource.ts";
@@ -9,11 +11,13 @@ import type { OutputItem } from "./resource.ts";
 export function renderClientCall(
   writer: EventWriter,
   { callId, name, argumentsJson }: FunctionCall,
-  place: string,
+  { place, namespaces = [] }: { place: string } & Pick<Notes, "namespaces">,
 ): void {
   const id = `fc_${place}`;
+  const namespace = namespaces.find((group) => name.startsWith(nameWithin(group, "")));
+  const named = namespace === undefined ? { name } : { name: name.slice(nameWithin(namespace, "").length), namespace };
   const itemOf = (status: string, given: string): OutputItem => ({
-    ...{ type: "function_call", id, call_id: callId, name },
+    ...{ type: "function_call", id, call_id: callId, ...named },
     ...{ arguments: given, status },
   });
   const index = writer.add(itemOf("in_progress", ""));

@@ -14,6 +14,7 @@ import type { WatchRunResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { noTokens, plusTokens } from "#runtime/money/tokens.ts";
+import { notesOf } from "../request/notes.ts";
 import { AgentCall, renderClientCall } from "./call-item.ts";
 import { EventWriter, type StreamEvent } from "./event-writer.ts";
 import { type RenderedRun, type ResponseResource, responseFrom } from "./resource.ts";
@@ -109,9 +110,11 @@ export class ResponseRenderer {
   #ended(event: RunEnded, time: Timestamp | undefined): void {
     if (this.#turnRenderer !== undefined || this.#draft !== "") this.#current().cutOff(this.#draft);
     for (const call of this.#agentCalls.values()) call.finish(undefined);
-    const isHanded = event.state === RunState.COMPLETED;
-    if (isHanded) for (const { call, place } of this.#undecided.values()) renderClientCall(this.#writer, call, place);
     const run = this.#known();
+    const { namespaces } = notesOf(run.accepted.options);
+    if (event.state === RunState.COMPLETED)
+      for (const { call, place } of this.#undecided.values())
+        renderClientCall(this.#writer, call, { place, ...(namespaces && { namespaces }) });
     if (event.endReason === RunEndReason.STOPPED_AT_TOOL && event.outputText !== "")
       new SpokenItem(this.#writer, "message", `${run.runId}_answer`).finish(event.outputText);
     this.#run = { ...run, ended: { event, time } };

@@ -8,6 +8,7 @@ import type { CreateBody, Typed } from "./body.ts";
 import { summaryFrom } from "./compaction.ts";
 import { type ContentPart, contentFrom, contentSchema, textFrom } from "./content.ts";
 import { parsed } from "./parsed.ts";
+import { nameWithin } from "./tools.ts";
 
 type InputItem = MessageInitShape<typeof InputItemSchema>;
 
@@ -17,18 +18,25 @@ export interface Input {
   readonly items: InputItem[];
 }
 
-/** The input of the run; a text is what the user says. */
+/** The input of the run; a text is what the user says. Who says nothing, or instructions alone, has the agent begin. */
 export function inputFrom({ input }: CreateBody): Input {
-  if (typeof input === "string") return { system: "", items: [said(Role.USER, input)] };
-  const items = (input ?? []).map((item, n) => ({ item, place: `input[${n}]` }));
+  const given: readonly Typed[] = typeof input === "string" ? [{ role: "user", content: input }] : (input ?? []);
+  const items = given.map((item, n) => ({ item, place: `input[${n}]` }));
   const begin = items.findIndex(({ item }) => !isInstruction(item));
   const opening = begin < 0 ? items : items.slice(0, begin);
   const system = opening.map(({ item, place }) => textFrom(parsed(message, item, place).content, place)).join("\n\n");
-  return { system, items: itemsFrom(items.slice(opening.length)) };
+  const spoken = itemsFrom(items.slice(opening.length));
+  return { system, items: given.length > 0 && spoken.length === 0 ? [said(Role.USER, BEGIN)] : spoken };
 }
 
+/** Models answer what a user says. */
+const BEGIN = "[Begin, by your instructions]";
+
 const message = z.looseObject({ role: z.enum(["user", "assistant", "system", "developer"]), content: contentSchema });
-const call = z.looseObject({ call_id: z.string(), name: z.string(), arguments: z.string() });
+const call = z.looseObject({
+  ...{ call_id: z.string(), name: z.string(), arguments: z.string() },
+  namespace: z.string().nullish(),
+});
 const output = z.looseObject({ call_id: z.string(), output: contentSchema });
 const compaction = z.looseObject({ encrypted_content: z.string() });
 /** As clients have it of a tool's execution, of the protocol or of HTTP; a text in older ones. */
@@ -81,10 +89,10 @@ function wordsOf(parts: readonly ContentPart[], files: ContentPart[]): string {
 function itemFrom(item: Typed, place: string, files: ContentPart[]): InputItem[] {
   switch (item.type ?? "message") {
     case "message":
-      return [messageFrom(parsed(message, item, place), place)];
+      return messageFrom(parsed(message, item, place), place);
     case "function_call": {
-      const { call_id: callId, name, arguments: argumentsJson } = parsed(call, item, place);
-      return [calledFrom(callId, name, argumentsJson)];
+      const { call_id: callId, namespace, name, arguments: argumentsJson } = parsed(call, item, place);
+      return [calledFrom(callId, nameWithin(namespace, name), argumentsJson)];
     }
     case "function_call_output": {
       const given = parsed(output, item, place);
@@ -118,14 +126,16 @@ function answeredFrom(id: string, text: string, error?: string): InputItem {
 /** Calls of elsewhere may have ids of other forms. */
 const fittingId = (id: string) => id.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128);
 
-function messageFrom(given: z.infer<typeof message>, place: string): InputItem {
-  if (given.role === "user")
-    return {
-      item: { case: "message", value: { role: Role.USER, content: contentFrom(given.content, `${place}.content`) } },
-    };
+/** No provider takes a message of a user without words and files. */
+function messageFrom(given: z.infer<typeof message>, place: string): InputItem[] {
+  if (given.role === "user") {
+    const content = contentFrom(given.content, `${place}.content`);
+    const isEmpty = content.every(({ part }) => part?.case === "text" && part.value.trim() === "");
+    return isEmpty ? [] : [{ item: { case: "message", value: { role: Role.USER, content } } }];
+  }
   const text = textFrom(given.content, place);
   // prompts have one system message, which stands first
-  return given.role === "assistant" ? said(Role.ASSISTANT, text) : said(Role.USER, `[Further instructions]\n${text}`);
+  return [given.role === "assistant" ? said(Role.ASSISTANT, text) : said(Role.USER, `[Further instructions]\n${text}`)];
 }
 
 function said(role: Role, text: string): InputItem {

@@ -19,13 +19,17 @@ const TOLD = [
 export interface Notes extends Partial<Pick<CreateBody, (typeof TOLD)[number]>> {
   /** The instructions in the input, which hold for the responses that go on from this one too. */
   readonly system?: string;
+  /** The groups of the client's functions. */
+  readonly namespaces?: readonly string[];
 }
 
 export function metadataFrom(body: CreateBody, system: string): Record<string, string> {
   const told = TOLD.flatMap((field) =>
     body[field] === undefined || body[field] === null ? [] : [[field, body[field]]],
   );
-  const notes = { ...Object.fromEntries(told), ...(system !== "" && { system }) };
+  const namespaces = (body.tools ?? []).flatMap(({ type, name }) => (type === "namespace" ? [name] : []));
+  const more = { ...(system !== "" && { system }), ...(namespaces.length > 0 && { namespaces }) };
+  const notes = { ...Object.fromEntries(told), ...more };
   return { ...body.metadata, ...(Object.keys(notes).length > 0 && { [NOTES]: JSON.stringify(notes) }) };
 }
 

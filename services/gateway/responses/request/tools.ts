@@ -25,9 +25,14 @@ const mcpTool = z.looseObject({
   }),
 });
 
+/** Functions in groups; those of a group have its name before their own here. */
+const namespaceTool = z.looseObject({ name: z.string(), tools: z.array(z.looseObject({ type: z.string() })) });
+export const nameWithin = (namespace: string | null | undefined, name: unknown) =>
+  namespace ? `${namespace}__${name}` : String(name);
+
 /** The tools that a request brings, and how they are to be used. */
 export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Options {
-  const given = (tools ?? []).map((tool, n) => ({ tool, place: `tools[${n}]` }));
+  const given = (tools ?? []).flatMap((tool, n) => toolsAt(tool, `tools[${n}]`));
   const of = (type: string) => given.filter(({ tool }) => tool.type === type);
   const unserved = given.find(({ tool }) => tool.type !== "function" && tool.type !== "mcp");
   if (unserved !== undefined)
@@ -40,6 +45,15 @@ export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Opt
     mcpServers: of("mcp").map(({ tool, place }) => serverFrom(parsed(mcpTool, tool, place))),
     ...choiceFrom(choice),
   };
+}
+
+function toolsAt(tool: Typed, place: string): { tool: Typed; place: string }[] {
+  if (tool.type !== "namespace") return [{ tool, place }];
+  const { name: namespace, tools } = parsed(namespaceTool, tool, place);
+  return tools.map((inner, n) => ({
+    tool: { ...inner, name: nameWithin(namespace, inner.name) },
+    place: `${place}.tools[${n}]`,
+  }));
 }
 
 function functionToolFrom({ name, description, parameters }: z.infer<typeof functionTool>) {

@@ -112,6 +112,15 @@ describe("LOOP-18 a completion", () => {
     expect(gone).toMatchObject({ error: { code: "RUN_NOT_FOUND" } });
   });
 
+  it.each([
+    [[{ role: "system", content: "Greet." }], "[Begin, by your instructions]"],
+    [[user(""), user([])], "[Begin, by your instructions]"],
+    [[user("hi"), user(" ")], "hi"],
+  ])("begins where nobody says anything, and passes over messages of nothing: %j", async (messages, last) => {
+    const { choices } = await complete({ model: "talker", messages });
+    expect(choices[0].message.content).toBe(`You said: ${last}`);
+  });
+
   it("shows the model what was said, by whom, with images and files", async () => {
     const png = "data:image/png;base64,iVBORw0KGgo=";
     const { choices } = await complete({
@@ -225,12 +234,6 @@ describe("LOOP-18 of a completion is refused", () => {
     [{ max_tokens: 0 }, "max_tokens", "1"],
     [{ messages: [] }, "messages", "1"],
     [{ messages: [{ role: "function", name: "f", content: "x" }] }, "messages[0].role", "tool"],
-    [{ messages: [{ role: "system", content: "x" }] }, "messages", "input"],
-    [
-      { messages: [...weather.messages, { role: "assistant", tool_calls: [call, call] }, user("")] },
-      "messages[2]",
-      "nothing",
-    ],
     [part({ type: "input_audio", input_audio: {} }), "messages[1].content[0].type", "input_audio"],
     [part({ type: "image_url", image_url: { url: "ftp://a" } }), "messages[1].content[0].image_url", "https"],
     [part({ type: "file", file: { file_id: "f" } }), "messages[1].content[0].file.file_data", "not kept"],

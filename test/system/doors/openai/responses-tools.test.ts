@@ -154,6 +154,16 @@ describe("LOOP-18 a function of the client", () => {
   });
 });
 
+it("LOOP-18 functions of a namespace, as Codex has them, are called by namespace and name", async () => {
+  const { name: _, ...own } = tool;
+  const namespace = { type: "namespace", name: "get", description: "Looks", tools: [{ ...own, name: "weather" }] };
+  const asked = { model: "grouped", input: [{ role: "user", content: input }], tools: [namespace] };
+  const { output } = await create(asked);
+  expect(output).toMatchObject([{ type: "function_call", namespace: "get", name: "weather" }]);
+  const again = await create({ ...asked, input: [...asked.input, ...output, outputOf(output[0])] });
+  expect(textOf(again)).toBe("It is sunny.");
+});
+
 it("LOOP-18 an MCP server of the request is called for it, and for no other", async () => {
   await using work = await openWorkServer();
   const server = { type: "mcp", server_label: "work", server_url: work.url, require_approval: "never" };
