@@ -1,6 +1,12 @@
 import { expect, it } from "vitest";
 import { Failure } from "#runtime/failure/failure.ts";
-import { retryAfterOf, statusOf } from "./exchange.ts";
+import { type Exchange, readJson, retryAfterOf, statusOf } from "./exchange.ts";
+
+it("SEC-6 a body that is packed is refused as such", async () => {
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const reading = readJson({ request: { headers } } as unknown as Exchange, 9);
+  await expect(reading).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("gzip") });
+});
 
 it.each([
   ["MESSAGE_TOO_LARGE", {}, 413, undefined],

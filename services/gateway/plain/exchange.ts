@@ -24,7 +24,12 @@ type Parse = (text: string) => unknown;
 
 /** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
 export async function readJson(given: Exchange, maxBytes: number, parse?: Parse): Promise<unknown> {
-  if (!/^application\/json\b/i.test(given.request.headers["content-type"] ?? "")) {
+  const { "content-type": type = "", "content-encoding": encoding = "identity" } = given.request.headers;
+  if (encoding !== "identity")
+    refuse("invalid_argument", `the body is packed (${encoding}): send it as it is`, {
+      reason: "PROTOCOL_UNSUPPORTED",
+    });
+  if (!/^application\/json\b/i.test(type)) {
     refuse("invalid_argument", "the body must be JSON, and say so: content-type: application/json", {
       reason: "PROTOCOL_UNSUPPORTED",
     });
