@@ -2,9 +2,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { type ModelSettingsSchema, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
-import type { CreateBody } from "./body.ts";
+import type { CreateBody, effort } from "./body.ts";
 import { parsed } from "./parsed.ts";
 
+type Effort = Uppercase<z.infer<typeof effort>>;
 type Settings = MessageInitShape<typeof ModelSettingsSchema>;
 
 const jsonSchemaFormat = z.looseObject({
@@ -26,20 +27,10 @@ export function modelSettingsFrom(body: CreateBody): Settings {
     ...(typeof frequency === "number" && { frequencyPenalty: frequency }),
     ...(typeof maxOutputTokens === "number" && { maxOutputTokens }),
     stopSequences: typeof stop === "string" ? [stop] : (stop ?? []),
-    ...(reasoning?.effort && { reasoningEffort: EFFORTS[reasoning.effort] }),
+    ...(reasoning?.effort && { reasoningEffort: ReasoningEffort[reasoning.effort.toUpperCase() as Effort] }),
     ...(format && format.type !== "text" && { jsonOutput: jsonOutputFrom(format) }),
   };
 }
-
-const EFFORTS = {
-  none: ReasoningEffort.NONE,
-  minimal: ReasoningEffort.MINIMAL,
-  low: ReasoningEffort.LOW,
-  medium: ReasoningEffort.MEDIUM,
-  high: ReasoningEffort.HIGH,
-  xhigh: ReasoningEffort.XHIGH,
-  max: ReasoningEffort.MAX,
-};
 
 function jsonOutputFrom(format: { type?: string | undefined }): NonNullable<Settings["jsonOutput"]> {
   if (format.type === "json_object") return {};

@@ -6,12 +6,12 @@ import { callOptionsFromModelOptions, callOptionsFromSettings } from "./call-opt
 test("LOOP-18 a run's settings stand above its agent's, and those that it has not are not told", () => {
   const settings = create(ModelSettingsSchema, {
     temperature: 0,
-    reasoningEffort: ReasoningEffort.LOW,
+    reasoningEffort: ReasoningEffort.MAX,
     jsonOutput: { schemaJson: '{"type":"object"}', name: "answer" },
   });
   expect(callOptionsFromSettings(settings, {}, 0n)).toEqual({
     temperature: 0,
-    reasoning: "low",
+    reasoning: "max",
     responseFormat: { type: "json", schema: { type: "object" }, name: "answer" },
   });
   expect(callOptionsFromSettings(undefined, { maxOutputTokens: 7 }, 0n)).toEqual({});

@@ -4,7 +4,12 @@ import {
   type LanguageModelV4CallOptions,
   type LanguageModelV4FunctionTool,
 } from "@ai-sdk/provider";
-import { type JsonOutput, type ModelSettings, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
+import {
+  type JsonOutput,
+  type ModelSettings,
+  ReasoningEffort,
+  ReasoningEffortSchema,
+} from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 import { filled } from "#runtime/schema/json-object.ts";
@@ -55,7 +60,9 @@ export function callOptionsFromSettings(
   if (settings === undefined) return {};
   const { temperature, topP, presencePenalty, frequencyPenalty, maxOutputTokens, reasoningEffort } = settings;
   const { jsonOutput, stopSequences } = settings;
-  const reasoning = EFFORTS[reasoningEffort];
+  const effort =
+    reasoningEffort === ReasoningEffort.UNSPECIFIED ? undefined : ReasoningEffortSchema.value[reasoningEffort];
+  const reasoning = effort?.localName.toLowerCase() as LanguageModelV4CallOptions["reasoning"];
   const left = maxOutputTokens === undefined ? undefined : Math.max(1, maxOutputTokens - Number(spent));
   return filled({
     ...{ temperature, topP, presencePenalty, frequencyPenalty, reasoning },
@@ -64,16 +71,6 @@ export function callOptionsFromSettings(
     stopSequences,
   });
 }
-
-const EFFORTS: Partial<Record<ReasoningEffort, NonNullable<LanguageModelV4CallOptions["reasoning"]>>> = {
-  [ReasoningEffort.NONE]: "none",
-  [ReasoningEffort.MINIMAL]: "minimal",
-  [ReasoningEffort.LOW]: "low",
-  [ReasoningEffort.MEDIUM]: "medium",
-  [ReasoningEffort.HIGH]: "high",
-  [ReasoningEffort.XHIGH]: "xhigh",
-  [ReasoningEffort.MAX]: "max",
-};
 
 function formatFrom({ schemaJson, name, description }: JsonOutput) {
   const schema = schemaJson === "" ? undefined : schemaFromJson(schemaJson);
