@@ -157,7 +157,11 @@ describe("a provider that misbehaves", () => {
     const run = await openHttpRun([status(429, { "retry-after": "86400" })]);
     await run.work();
     const error = "no (the provider asks to wait 86400 s, and 600 s are the most)";
-    expect(await run.view()).toMatchObject({ state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error });
+    expect(await run.view()).toMatchObject({
+      state: RunState.FAILED,
+      endReason: RunEndReason.RATE_LIMIT_EXCEEDED,
+      error,
+    });
     expect(run.retries).toEqual([]);
     expect(run.provider.asked).toHaveLength(1);
   });
