@@ -50,7 +50,7 @@ function OneQuestionPage() {
 
 function Page() {
   const current = place.value.screen;
-  usePolled("waiting", askWaiting, inboxMs);
+  const { fault } = usePolled("waiting", askWaiting, inboxMs);
   const Chosen = screens[current]?.screen ?? Unknown;
   const count = waitingForPeople.value.length;
   useEffect(() => {
@@ -75,7 +75,7 @@ function Page() {
           </button>
         )}
       </nav>
-      <Unreachable />
+      <Unreachable waitingFault={fault} />
       <Guarded key={current} title={screens[current]?.title ?? "toolbus"}>
         <Chosen />
       </Guarded>
@@ -83,12 +83,13 @@ function Page() {
   );
 }
 
-function Unreachable() {
+function Unreachable({ waitingFault }: { waitingFault?: string | undefined }) {
   const since = unreachableSince.value;
   return (
     <div class="link-state" role="status">
       {since !== undefined &&
         `since ${clockOf(since)} the suite is not reached; what you see is from before. Reconnecting…`}
+      {waitingFault && ` What waits is not known: ${waitingFault}`}
     </div>
   );
 }

@@ -19,6 +19,7 @@ import { Declinable } from "./card/declinable.tsx";
 import { LinkForOthers } from "./card/link-for-others.tsx";
 import type { ComponentQuestion } from "./component/contract.ts";
 import { DrawnQuestion } from "./component/drawn-question.tsx";
+import { noteOver } from "./waiting-calls.ts";
 
 /** A call that waits, with what answers it. */
 export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: (kind: AnswerKind) => void }) {
@@ -28,7 +29,10 @@ export function WaitingCall({ call, onAnswered }: { call: ToolCall; onAnswered: 
     const isSameUser = sameUser();
     const isTaken = await run(() => submit(call, submissionId.current, outcome));
     if (isTaken) {
-      if (isSameUser()) noteAnswered(call, kind);
+      if (isSameUser()) {
+        noteAnswered(call, kind);
+        noteOver(call);
+      }
       onAnswered(kind);
     }
     return isTaken;

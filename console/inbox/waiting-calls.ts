@@ -5,11 +5,13 @@ import { isForPeople } from "#runtime/content/questions.ts";
 import { msOf } from "../parts/words.ts";
 import { clientOf, noteAnswer, personalSignal } from "../suite/connection.ts";
 
-/** How often it is asked what waits, in ms: the contract has no watch of it. */
+/** How often it is asked what waits, in ms: a watch of calls takes them from those who watch beside it. */
 export const inboxMs = 2_000;
 
-/** What waits for people, as the frame around the screens asked last. */
-export const waitingForPeople = personalSignal<readonly ToolCall[]>([]);
+/** What waits for people and programs, as the frame asked last for all screens; undefined until it is known. */
+export const waitingCalls = personalSignal<readonly ToolCall[] | undefined>(undefined);
+
+export const waitingForPeople = computed(() => waitingCalls.value?.filter(isForPeople) ?? []);
 
 /** Since when each run that waits for a person does, in ms of the clock. */
 export const waitingRuns = computed(() => {
@@ -21,24 +23,21 @@ export const waitingRuns = computed(() => {
   return sinceMs;
 });
 
-/** Asks anew what waits for people. */
+/** Asks which calls somebody outside of the suite is to answer. */
 export async function askWaiting(signal: AbortSignal): Promise<void> {
-  waitingForPeople.value = (await listWaitingCalls(signal)).filter(isForPeople);
-}
-
-/** Calls that somebody outside of the suite is to answer; all of them, or of one session. */
-export async function listWaitingCalls(signal: AbortSignal, sessionId = ""): Promise<ToolCall[]> {
   const states = [ToolCallState.WAITING, ToolCallState.PENDING];
   const calls: ToolCall[] = [];
   let pageToken = "";
   do {
-    const page = await clientOf(ToolCallService).listToolCalls(
-      { sessionId, states, pageSize: 1_000, pageToken },
-      { signal },
-    );
+    const page = await clientOf(ToolCallService).listToolCalls({ states, pageSize: 1_000, pageToken }, { signal });
     noteAnswer(); // on a slow way, all of them take long
     calls.push(...page.calls);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  return calls;
+  waitingCalls.value = calls;
+}
+
+/** Answered here, so that it is none of them before they are asked for again. */
+export function noteOver({ callId }: ToolCall): void {
+  waitingCalls.value = waitingCalls.value?.filter((call) => call.callId !== callId);
 }

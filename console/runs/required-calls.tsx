@@ -4,6 +4,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { SchemaForm } from "../parts/form/schema-form.tsx";
 import { Fault } from "../parts/notice.tsx";
+import { Section } from "../parts/screen.tsx";
 import { prettyJson } from "../parts/text/pretty-json.ts";
 import { TextBlock } from "../parts/text-block.tsx";
 import { useActing } from "../suite/acting.ts";
@@ -11,12 +12,15 @@ import { clientOf } from "../suite/connection.ts";
 
 /** Calls of function tools, which the client of the run executes: where that one is gone, a person may. */
 export function RequiredCalls({ runId, calls }: { runId: string; calls: readonly FunctionCall[] }) {
+  if (calls.length === 0) return null;
   return (
-    <div class="cards">
-      {calls.map((call) => (
-        <RequiredCall key={call.callId} runId={runId} call={call} />
-      ))}
-    </div>
+    <Section title="Waits for its client">
+      <div class="cards">
+        {calls.map((call) => (
+          <RequiredCall key={call.callId} runId={runId} call={call} />
+        ))}
+      </div>
+    </Section>
   );
 }
 

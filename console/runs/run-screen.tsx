@@ -2,8 +2,8 @@ import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, type RunFork, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { Answered } from "../inbox/card/answered.tsx";
-import { WaitingCall } from "../inbox/waiting-call.tsx";
-import { listWaitingCalls } from "../inbox/waiting-calls.ts";
+import { Cards } from "../inbox/cards.tsx";
+import { waitingCalls } from "../inbox/waiting-calls.ts";
 import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
@@ -78,7 +78,8 @@ function LiveRun({ runId }: { runId: string }) {
       <Asked timeline={timeline} />
       <Fault text={fault} />
       <Answered of={(call) => call.runId === runId} />
-      {events.length > 0 && !isOver && <WaitsFor runId={runId} timeline={timeline} />}
+      <Cards title="Waits for" calls={waitingCalls.value?.filter((call) => call.runId === runId) ?? []} />
+      <RequiredCalls runId={runId} calls={timeline.required} />
       {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>
   );
@@ -190,29 +191,6 @@ function Answer({ timeline: { outputText, error, state } }: { timeline: Timeline
       <h2>{state === RunState.COMPLETED ? "answer" : "last said"}</h2>
       <LongText text={outputText} />
     </div>
-  );
-}
-
-/** What the run waits for, and what answers it. */
-function WaitsFor({ runId, timeline: { sessionId, required } }: { runId: string; timeline: Timeline }) {
-  const { value, fault, again } = usePolled(
-    `${runId} ${sessionId}`,
-    async (signal) => (await listWaitingCalls(signal, sessionId)).filter((call) => call.runId === runId),
-    1_500,
-  );
-  const calls = value ?? [];
-  if (calls.length === 0 && required.length === 0) return <Fault text={fault} />;
-  return (
-    <section class="section">
-      <h2>Waits for</h2>
-      <Fault text={fault} />
-      <div class="cards">
-        {calls.map((call) => (
-          <WaitingCall key={call.callId} call={call} onAnswered={again} />
-        ))}
-      </div>
-      <RequiredCalls runId={runId} calls={required} />
-    </section>
   );
 }
 

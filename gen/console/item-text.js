@@ -1,4 +1,4 @@
-import{S as e,z as t}from"./first.js";function n(e){if(!e)return``;let t=e.content.map(({blockJson:e})=>e).filter(e=>e!==``);return[e.outputJson,...t].filter(e=>e!==``).join(`
+import{S as e,V as t}from"./first.js";function n(e){if(!e)return``;let t=e.content.map(({blockJson:e})=>e).filter(e=>e!==``);return[e.outputJson,...t].filter(e=>e!==``).join(`
 `)||e.storedReference}function r(t){let n=t.findLast(({item:t})=>t.case===`message`&&t.value.role===e.USER);return n?a(n.item):``}function i(e){return e.map(({item:e})=>a(e)).join(`
 
 `)}function a(e){switch(e.case){case`message`:return t(e.value.content);case`functionCall`:return`→ ${e.value.name} ${e.value.argumentsJson}`;case`functionCallOutput`:return`← ${n(e.value.result)}`;case`reasoning`:return`(thinks) ${e.value.text}`;default:return``}}export{i as n,n as r,r as t};

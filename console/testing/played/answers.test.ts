@@ -28,10 +28,36 @@ it("an answer stands as it is typed when a poll is refused", async () => {
   const page = await stage.open("runs/run_0");
   await page.getByLabel("Answer").fill("half an ans");
   isRefused = true;
-  await page.getByRole("alert").getByText("has its share").waitFor();
+  await page.getByRole("status").getByText("has its share").waitFor();
   isRefused = false;
-  await expect.poll(() => page.getByRole("alert").count()).toBe(0);
+  await expect.poll(() => page.getByRole("status").textContent()).toBe("");
   expect(await page.getByLabel("Answer").inputValue()).toBe("half an ans");
+});
+
+it("an answer that is being written stays when somebody else gives one, and says so", async () => {
+  let isWaiting = true;
+  let asked = 0;
+  await using stage = await openPlayedStage((router) => {
+    router.service(ToolCallService, {
+      listToolCalls() {
+        asked += 1;
+        const call = { tool: "confirm", state: ToolCallState.WAITING, executionType: ExecutionType.SPACE };
+        return { calls: isWaiting ? ["a", "b"].map((callId) => ({ ...call, callId, agent: callId })) : [] };
+      },
+    });
+  });
+  const page = await stage.open("inbox");
+  const card = page.getByRole("article").filter({ hasText: "b · since" });
+  await card.getByLabel("Answer").fill("half an ans");
+  isWaiting = false;
+  await page.getByRole("alert").getByText("somebody else has answered").waitFor();
+  expect(await card.getByLabel("Answer").inputValue()).toBe("half an ans");
+  expect(await card.getByLabel("Answer").evaluate((input) => input === document.activeElement)).toBe(true);
+  await page.getByRole("button", { name: "put away" }).click();
+  await expect.poll(() => page.getByRole("article").count()).toBe(0);
+  const before = asked;
+  await page.waitForTimeout(6_500);
+  expect(asked - before, "all that a page shows of what waits is asked once").toBeLessThanOrEqual(4);
 });
 
 it("a message whose answer was lost is the same when it is sent again, and another with other words", async () => {
