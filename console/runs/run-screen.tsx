@@ -6,7 +6,7 @@ import { Cards } from "../inbox/cards.tsx";
 import { waitingCalls } from "../inbox/waiting-calls.ts";
 import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
-import { choose, linkTo, place } from "../parts/place.ts";
+import { choose, goTo, linkTo, place } from "../parts/place.ts";
 import { Facts, Screen } from "../parts/screen.tsx";
 import { usageText } from "../parts/text/usage-text.ts";
 import { LongText } from "../parts/text-block.tsx";
@@ -21,7 +21,7 @@ import { DraftView } from "./detail/draft-view.tsx";
 import { ForkForm } from "./detail/fork-form.tsx";
 import { SpanDetail } from "./detail/span-detail.tsx";
 import { Waterfall } from "./detail/waterfall.tsx";
-import { OPENED, openedLog } from "./open-log-file.tsx";
+import { OPENED, openedFile } from "./open-log-file.tsx";
 import { RequiredCalls } from "./required-calls.tsx";
 import { goingOn, RunBadge, waitingText } from "./states.tsx";
 import { followRun, timelineUpTo } from "./timeline/followed-run.ts";
@@ -34,13 +34,27 @@ export function RunScreen() {
 }
 
 function OpenedRun() {
-  const log = openedLog.value;
-  if (!log) return <Screen title="Run">{<Empty>The log is to be opened again: a page keeps none.</Empty>}</Screen>;
-  const timeline = timelineUpTo(log.events, Number.MAX_SAFE_INTEGER);
+  const { name, logs = [] } = openedFile.value ?? {};
+  const at = place.value.query.get("log") || "0";
+  const events = logs[Number(at)];
+  if (!events) return <Screen title="Run">{<Empty>The log is to be opened again: a page keeps none.</Empty>}</Screen>;
+  const timeline = timelineUpTo(events, Number.MAX_SAFE_INTEGER);
   return (
-    <Screen title={`Run of ${timeline.agent}`} aside={<span class="quiet">from {log.name}</span>}>
+    <Screen title={`Run of ${timeline.agent}`} aside={<span class="quiet">from {name}</span>}>
+      {logs.length > 1 && (
+        <label class="toolbar">
+          Run
+          <select value={at} onChange={(event) => goTo(linkTo("runs", OPENED, { log: event.currentTarget.value }))}>
+            {logs.map(([first], index) => (
+              <option key={first?.runId} value={`${index}`}>
+                {first?.runId}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
       <Asked timeline={timeline} />
-      <RunView runId={OPENED} events={log.events} whole={timeline} nowMs={timeline.lastMs} />
+      <RunView runId={OPENED} events={events} whole={timeline} nowMs={timeline.lastMs} />
     </Screen>
   );
 }

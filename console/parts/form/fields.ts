@@ -84,7 +84,7 @@ function kindFrom({ type, maxLength, format }: Schema): Field["kind"] {
   return typeof format === "string" || (typeof maxLength === "number" && maxLength <= 100) ? "text" : "long-text";
 }
 
-/** What a field holds, as the form has it: text, or the number of a choice, or of several as `0,2`. */
+/** What a field holds, as the form has it: text, or the number of a choice, or of several as `2,0`, in the order in which they were chosen. */
 export type Entries = Readonly<Record<string, string>>;
 
 export function initialEntries(fields: readonly Field[]): Entries {

@@ -99,7 +99,7 @@ function YesNo({ field, value, onInput }: FieldInputProps) {
 function Several({ field, value, onInput }: FieldInputProps) {
   const chosen = chosenIn(value);
   const toggle = (at: number) =>
-    onInput(field.choices.flatMap((_, index) => (chosen.includes(index) !== (index === at) ? [index] : [])).join());
+    onInput((chosen.includes(at) ? chosen.filter((index) => index !== at) : [...chosen, at]).join());
   return (
     <fieldset class="field">
       <legend>
@@ -111,6 +111,7 @@ function Several({ field, value, onInput }: FieldInputProps) {
           <input type="checkbox" checked={chosen.includes(index)} onChange={() => toggle(index)} /> {label}
         </label>
       ))}
+      {chosen.length > 1 && <small>in this order: {chosen.map((index) => field.labels[index]).join(", ")}</small>}
       {field.help && <small>{field.help}</small>}
     </fieldset>
   );

@@ -1,4 +1,4 @@
-// A run's log as a file: what was exported is looked at without the suite that it is of.
+// Logs of runs as a file: what was exported is looked at without the suite that it is of.
 
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type RunEvent, RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
@@ -19,8 +19,15 @@ export function saveFile(name: string, text: string): void {
   URL.revokeObjectURL(url);
 }
 
-/** Throws an error that says what is wrong with the file. */
-export function eventsFromFile(text: string): RunEvent[] {
+/** The logs of a file, each of which begins on a line of its own. Throws an error that says what is wrong with it. */
+export function logsFromFile(text: string): RunEvent[][] {
+  return text
+    .trim()
+    .split(/\n(?=\{)/)
+    .map(eventsFromText);
+}
+
+function eventsFromText(text: string): RunEvent[] {
   let file: { format?: unknown; events?: unknown } | null;
   try {
     file = JSON.parse(text);

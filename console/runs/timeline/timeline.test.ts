@@ -9,7 +9,7 @@ import {
 } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { ItemSchema, Role, RunEndReason, RunForkSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { eventsFromFile, logFileFrom } from "./log-file.ts";
+import { logFileFrom, logsFromFile } from "./log-file.ts";
 import { spentOf, TimelineReader } from "./timeline.ts";
 
 type Happening = NonNullable<MessageInitShape<typeof RunEventSchema>["event"]>;
@@ -187,10 +187,12 @@ describe("a run as spans (ORCH-12)", () => {
 });
 
 describe("a run's log as a file (ORCH-12)", () => {
-  it("comes back as it went, and gives the same spans", () => {
+  it("comes back as it went, alone and with others, and gives the same spans", () => {
     const events = eventsAt(whole);
-    const back = eventsFromFile(JSON.stringify(logFileFrom(events)));
-    expect(back).toEqual(events);
+    const line = JSON.stringify(logFileFrom(events));
+    expect(logsFromFile(JSON.stringify(logFileFrom(events), undefined, 1))).toEqual([events]);
+    const [back = [], ...others] = logsFromFile(`${line}\n${line}\n`);
+    expect([back, ...others]).toEqual([events, events]);
     expect(read(back).timeline).toEqual(read(events).timeline);
   });
 
@@ -204,6 +206,6 @@ describe("a run's log as a file (ORCH-12)", () => {
       /event 1 .* cannot be read/,
     ],
   ])("%s is refused in words", (_, text, words) => {
-    expect(() => eventsFromFile(text)).toThrow(words);
+    expect(() => logsFromFile(text)).toThrow(words);
   });
 });

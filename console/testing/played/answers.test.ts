@@ -148,9 +148,11 @@ it("what a server lets choose is chosen by its titles", async () => {
   const fish = page.getByRole("group", { name: "Fish" });
   for (const name of ["Trout", "Tuna"]) await fish.getByLabel(name).check();
   await fish.getByLabel("Tuna").uncheck();
+  await fish.getByLabel("Tuna").check();
+  await fish.getByText("in this order: Trout, Tuna").waitFor();
   await page.getByRole("button", { name: "answer" }).click();
   await page.getByText("Nothing waits for you").waitFor();
-  expect(answers).toEqual([{ action: "accept", content: { hero: "h2", fish: ["f2"] } }]);
+  expect(answers).toEqual([{ action: "accept", content: { hero: "h2", fish: ["f2", "f1"] } }]);
 });
 
 it("a question in a space is asked in its words there, and declined", async () => {
