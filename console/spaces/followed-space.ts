@@ -4,44 +4,70 @@ import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
 import { clientOf } from "../suite/connection.ts";
 import type { Followed } from "../suite/live.ts";
 
-/** A space from its first event on: messages in their order, each as it is now, and who is in it. */
+/** Messages of a page. */
+const pageSize = 100;
+
+/** A space from its latest messages on, each as it is now, and who is in it. */
 export interface FollowedSpace extends Followed<WatchSpaceResponse> {
+  /** In their order. */
   readonly messages: readonly SpaceMessage[];
   readonly members: ReadonlyMap<string, Member>;
-  /** Events that are no longer stored. */
-  readonly isCut: boolean;
+  /** How many came before them. */
+  readonly earlierCount: number;
+  /** Asks for the page before. */
+  earlier(): Promise<void>;
 }
 
 export function followSpace(spaceId: string): FollowedSpace {
-  const messages: SpaceMessage[] = [];
-  const indices = new Map<string, number>();
+  let messages = new Map<string, SpaceMessage>();
   const members = new Map<string, Member>();
-  let fromSequence = 0n;
-  let isCut = false;
+  let fromSequence: bigint | undefined;
+  let firstSequence = 0n;
+  let nextPage = "";
+  let earlierCount = 0;
+  const service = clientOf(SpaceService);
 
-  function put(message: SpaceMessage): void {
-    const index = indices.get(message.id);
-    if (index === undefined) {
-      indices.set(message.id, messages.length);
-      messages.push(message);
-    } else messages[index] = message;
+  /** Puts a page in front of what is held; the latest one in place of it. */
+  async function list(pageToken: string, signal?: AbortSignal): Promise<void> {
+    const page = await service.listMessages({ spaceId, pageSize, pageToken }, signal ? { signal } : {});
+    const listed = page.messages.reverse().map((message) => [message.id, message] as const);
+    messages = new Map([...listed, ...(pageToken === "" ? [] : messages)]);
+    nextPage = page.nextPageToken;
+    firstSequence = nextPage === "" ? 0n : (page.messages[0]?.sequence ?? firstSequence);
+    earlierCount = nextPage === "" ? 0 : page.totalSize - messages.size;
+  }
+
+  async function begin(signal: AbortSignal): Promise<void> {
+    const { space } = await service.getSpace({ spaceId }, { signal });
+    members.clear();
+    for (const member of space?.members ?? []) members.set(member.id, member);
+    await list("", signal);
   }
 
   return {
-    messages,
     members,
-    get isCut() {
-      return isCut;
+    get messages() {
+      return [...messages.values()];
     },
-    open: (signal) => clientOf(SpaceService).watchSpace({ spaceId, fromSequence }, { signal }),
+    get earlierCount() {
+      return earlierCount;
+    },
+    earlier: () => list(nextPage),
+    async *open(signal) {
+      const place = fromSequence === undefined ? {} : { fromSequence };
+      for await (const message of service.watchSpace({ spaceId, ...place }, { signal })) {
+        const { update } = message;
+        if (update.case === "start" || update.case === "gap") await begin(signal); // before it counts as taken
+        yield message;
+      }
+    },
     take({ update }) {
       fromSequence = placeAfterUpdate(update, fromSequence);
-      if (update.case === "gap") isCut = true;
       if (update.case !== "event") return;
       const { event } = update.value;
       if (event.case === "memberJoined") members.set(event.value.id, event.value);
       else if (event.case === "memberLeft") members.delete(event.value.id);
-      else if (event.case !== undefined) put(event.value);
+      else if (event.value && event.value.sequence >= firstSequence) messages.set(event.value.id, event.value);
     },
   };
 }

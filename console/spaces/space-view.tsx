@@ -19,13 +19,10 @@ import { useFollowed } from "../suite/live.ts";
 import { AgentMemory, keeperFrom } from "./agent-memory.tsx";
 import { followSpace } from "./followed-space.ts";
 
-/** Messages that are shown: the latest ones. */
-const shownMessages = 300;
-
 export function SpaceView({ spaceId }: { spaceId: string }) {
   const { model, fault } = useFollowed(spaceId, () => followSpace(spaceId));
-  const { messages, members, isCut } = model;
-  const left = messages.length - shownMessages;
+  const { messages, members, earlierCount } = model;
+  const listing = useActing();
   return (
     <div class="detail">
       <h2>{spaceId}</h2>
@@ -34,11 +31,14 @@ export function SpaceView({ spaceId }: { spaceId: string }) {
         const keeper = keeperFrom(id);
         return keeper && <AgentMemory key={id} name={name} keeper={keeper} />;
       })}
-      <Fault text={fault} />
-      {isCut && <p class="hint">What came earlier is no longer stored.</p>}
-      {left > 0 && <p class="quiet">{left} earlier messages</p>}
+      <Fault text={fault ?? listing.fault} />
+      {earlierCount > 0 && (
+        <button type="button" disabled={listing.isBusy} onClick={() => listing.run(model.earlier)}>
+          earlier messages ({earlierCount.toLocaleString()})
+        </button>
+      )}
       <ol class="messages">
-        {messages.slice(-shownMessages).map((message) => (
+        {messages.map((message) => (
           <li key={message.id}>
             <header>
               <strong>{message.author?.name}</strong> <time class="quiet">{clockOf(msOf(message.createTime))}</time>

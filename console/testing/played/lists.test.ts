@@ -1,5 +1,6 @@
 // Lists of more than is shown, or told, at first (ORCH-12).
 
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
@@ -10,6 +11,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import { MemoryService } from "#gen/toolbus/space/v1/memory_service_pb.ts";
+import { SpaceMessageSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { left, pageOfRuns } from "../../../bench/console/played-suite.ts";
 import { noCalls, openPlayedStage, quietRuns, setHidden } from "./stage.ts";
@@ -161,6 +163,45 @@ it("a list of spaces has those of all pages, and counts them", async () => {
   const page = await stage.open("spaces");
   await page.getByRole("link", { name: "yard" }).waitFor();
   await page.locator(".screen-head").getByText("3", { exact: true }).waitFor();
+});
+
+it("a space is shown from its latest messages on, and those before them are asked for", async () => {
+  const said = (id: number) => {
+    const value = { content: [{ part: { case: "text" as const, value: `message ${id}.` } }] };
+    return create(SpaceMessageSchema, { id: `${id}`, sequence: BigInt(id), content: { case: "text", value } });
+  };
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(SpaceService, {
+      listSpaces: () => ({ spaces: [{ id: "desk" }] }),
+      getSpace: () => ({ space: { id: "desk", members: [{ id: "ann", name: "ann herself" }] } }),
+      listMessages({ pageSize, pageToken }) {
+        const last = Number(pageToken || 150);
+        const count = Math.min(pageSize, last);
+        const messages = Array.from({ length: count }, (_, index) => said(last - index));
+        return { messages, nextPageToken: count < last ? `${last - count}` : "", totalSize: 150 };
+      },
+      async *watchSpace({ fromSequence }, { signal }) {
+        expect(fromSequence, "not all that ever happened").toBeUndefined();
+        yield { update: { case: "start" as const, value: { nextSequence: 151n } } };
+        for (const id of [1, 151]) {
+          const event = { case: "messagePosted", value: said(id) } as const;
+          yield { update: { case: "event" as const, value: { spaceId: "desk", sequence: 150n + BigInt(id), event } } };
+        }
+        await left(signal);
+      },
+    });
+  });
+  const page = await stage.open("spaces/desk");
+  page.setDefaultTimeout(10_000);
+  await page.getByText("ann herself").waitFor();
+  await page.getByText("message 151.").waitFor();
+  const shown = page.locator(".messages li");
+  expect(await shown.first().textContent(), "not the first, of which was told just now").toContain("message 51.");
+  await page.getByRole("button", { name: "earlier messages (50)" }).click();
+  await expect.poll(() => shown.count()).toBe(151);
+  expect(await shown.first().textContent()).toContain("message 1.");
+  expect(await page.getByRole("button", { name: "earlier messages" }).count()).toBe(0);
 });
 
 it("servers are counted on all pages, and one of the second shows what it wrote last", async () => {
