@@ -54,14 +54,26 @@ export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false
     if (left < rowHeight * spareRows) onEnd?.();
   };
   useEffect(onEnd ? look : () => {}); // rows that fill no box are not scrolled
+  useEffect(() => {
+    if (box.current && leftAt() > 0) box.current.scrollTop = leftAt(); // who comes back goes on where one was
+  }, [rows.length > 0]);
   const onScroll = () => {
     top.value = box.current?.scrollTop ?? 0;
     look();
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     // biome-ignore lint/a11y/useSemanticElements: rows are placed by hand
-    <div class="rows" role="region" aria-label={label} tabIndex={0} ref={box} onScroll={onScroll} onKeyDown={goByArrow}>
+    <div
+      class="rows"
+      role="region"
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+      tabIndex={0}
+      ref={box}
+      onScroll={onScroll}
+      onKeyDown={goByArrow}
+      onClick={() => history.replaceState({ rowsTop: top.value }, "")}
+    >
       <div class="rows-space" style={{ height: `${rows.length * rowHeight}px` }}>
         {rows.slice(first, last).map((row, index) => (
           <div
@@ -75,6 +87,11 @@ export function Rows<T>({ label, rows, keyOf, render, onEnd, isFollowing = false
       </div>
     </div>
   );
+}
+
+/** How far the rows were scrolled, in pixels, when this entry of the history was left by one of them. */
+export function leftAt(): number {
+  return history.state?.rowsTop ?? 0;
 }
 
 const narrow = globalThis.matchMedia?.("(max-width: 700px)");

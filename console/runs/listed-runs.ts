@@ -31,12 +31,13 @@ export interface ListedRuns extends Followed<WatchRunsResponse> {
   more(): Promise<boolean>;
 }
 
-export function listRuns({ states, withinMs, ...filter }: RunFilter): ListedRuns {
+/** Lists so many at first, or a page. */
+export function listRuns({ states, withinMs, ...filter }: RunFilter, firstRuns = 0): ListedRuns {
   const byId = new Map<string, Run>();
   let sorted: readonly Run[] | undefined = [];
   let nextPage: string | undefined;
   let isAsking = false;
-  let heldRuns = pageSize;
+  let heldRuns = Math.max(pageSize, firstRuns);
   let oldestMs = 0;
 
   const startTime = withinMs === undefined ? undefined : { startTime: timestampFromMs(Date.now() - withinMs) };

@@ -5,7 +5,7 @@ import { randomName } from "../../sdk/typescript/client/connection.ts";
 import { useClock } from "../parts/clock.ts";
 import { Empty, Fault } from "../parts/notice.tsx";
 import { choose, linkTo, place } from "../parts/place.ts";
-import { Rows } from "../parts/rows.tsx";
+import { leftAt, Rows } from "../parts/rows.tsx";
 import { Screen } from "../parts/screen.tsx";
 import { usageText } from "../parts/text/usage-text.ts";
 import { clockOf, counted, durationOf, msOf, wordFrom } from "../parts/words.ts";
@@ -16,12 +16,15 @@ import { OpenLogFile } from "./open-log-file.tsx";
 import { filterFrom, RunFilters } from "./run-filters.tsx";
 import { goingOn, RunBadge, waitingText } from "./states.tsx";
 
+/** Of a run, in pixels. */
+const rowHeight = 44;
+
 export function RunsScreen() {
   const { query } = place.value;
   const words = query.get("words") ?? "";
   const filter = filterFrom(query);
   const filterKey = JSON.stringify(filter);
-  const { model: listed, fault } = useFollowed(filterKey, () => listRuns(filter));
+  const { model: listed, fault } = useFollowed(filterKey, () => listRuns(filter, Math.ceil(leftAt() / rowHeight) + 50));
   const drawn = useSignal(0);
   drawn.value; // read: older pages come between
   const asksAgain = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -100,7 +103,7 @@ export function RunsScreen() {
       <Rows
         label="Runs, latest first"
         rows={shown}
-        rowHeight={44}
+        rowHeight={rowHeight}
         keyOf={(run) => run.id}
         onEnd={more}
         render={(run) => <RunRow run={run} isChosen={chosen.value.has(run.id)} onToggle={() => toggle(run.id)} />}

@@ -6,6 +6,9 @@ import { isResumed } from "./live.ts";
 /** How long what is asked once waits for a suite that was not reached, or had no room, in ms. */
 const missedMs = 2_000;
 
+/** For how long it is not asked again after an answer that took so long, in ms: who has much to look through has other work, too. */
+const pauseMs = (tookMs: number) => Math.min(10_000, 4 * tookMs);
+
 export interface Polled<T> {
   readonly value: T | undefined;
   readonly fault: string | undefined;
@@ -33,11 +36,14 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
       if (isAsking || signal.aborted) return;
       isAsking = true;
+      const askedMs = performance.now();
       let isMissed = false;
+      let leastMs = 0;
       const endWait = awaitAnswer();
       try {
         const answer = await ask(untilSilence(signal));
         noteAnswer();
+        leastMs = pauseMs(performance.now() - askedMs);
         if (signal.aborted) return;
         value.value = answer;
         fault.value = undefined;
@@ -48,7 +54,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
         endWait();
         isAsking = false;
       }
-      const waitMs = everyMs || (isMissed ? missedMs : 0);
+      const waitMs = everyMs > 0 ? Math.max(everyMs, leastMs) : isMissed ? missedMs : 0;
       if (waitMs > 0 && !document.hidden && !signal.aborted) timer = setTimeout(askOnce, waitMs);
     }
 

@@ -8,6 +8,7 @@ import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { left } from "../../../bench/console/played-suite.ts";
 import { noCalls, openPlayedStage, queuedRun } from "./stage.ts";
 
@@ -58,6 +59,24 @@ it("an answer that is being written stays when somebody else gives one, and says
   const before = asked;
   await page.waitForTimeout(6_500);
   expect(asked - before, "all that a page shows of what waits is asked once").toBeLessThanOrEqual(4);
+});
+
+it("a suite that takes long to say what waits is asked less often", async () => {
+  let asked = 0;
+  await using stage = await openPlayedStage((router) => {
+    router.service(ToolCallService, {
+      async listToolCalls() {
+        asked += 1;
+        await delay(1_500);
+        return {};
+      },
+    });
+  });
+  const page = await stage.open("inbox");
+  await page.getByText("Nothing waits for you").waitFor();
+  await page.waitForTimeout(4_500);
+  expect(asked).toBe(1);
+  await expect.poll(() => asked).toBe(2);
 });
 
 it("a message whose answer was lost is the same when it is sent again, and another with other words", async () => {

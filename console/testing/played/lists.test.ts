@@ -54,6 +54,30 @@ describe("a list of runs", () => {
     await page.locator(".run-row", { hasText: "Question 3," }).waitFor();
   });
 
+  it("stands where it was left when one comes back from a run", async () => {
+    await using stage = await openPlayedStage((router) => {
+      noCalls(router);
+      router.service(RunService, {
+        watchRuns: quietRuns,
+        listRuns: ({ pageSize, pageToken }) => pageOfRuns(3_000, pageSize, pageToken),
+      });
+    });
+    const page = await stage.open("runs");
+    const scroll = (box: Element) => {
+      box.scrollTop = 44 * 1_500;
+      return box.scrollTop;
+    };
+    await expect.poll(() => page.locator(".rows").evaluate(scroll)).toBe(44 * 1_500);
+    await page.locator(".run-row", { hasText: "Question 1505," }).getByRole("link").click();
+    await page.getByRole("heading", { name: "Run", exact: true }).waitFor();
+    await page.goBack();
+    await expect.poll(() => page.locator(".rows").evaluate((box) => box.scrollTop)).toBe(44 * 1_500);
+    await page.locator(".run-row", { hasText: "Question 1505," }).waitFor();
+    await page.goForward();
+    await page.getByRole("link", { name: "Runs" }).click();
+    await page.locator(".run-row", { hasText: "Question 0," }).waitFor();
+  });
+
   it("has no run that was deleted while its tab was hidden, and is as long as it was", async () => {
     let isDeleted = false;
     await using stage = await openPlayedStage((router) => {
