@@ -11,8 +11,8 @@ export function logFileFrom(events: readonly RunEvent[]): object {
 }
 
 /** Has the browser save a file. */
-export function saveFile(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+export function saveFile(name: string, ...parts: BlobPart[]): void {
+  const url = URL.createObjectURL(new Blob(parts, { type: "application/json" }));
   const link = document.createElement("a");
   Object.assign(link, { href: url, download: name });
   link.click();

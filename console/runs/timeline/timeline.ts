@@ -207,6 +207,7 @@ export class TimelineReader {
     const span = this.#spans.open(callId) ?? this.#spans.add(callId, "call", callId);
     this.#spans.end(callId);
     Object.assign(span.facts, factsOf(execution));
+    if (result?.storedReference) span.facts["stored as"] = result.storedReference;
     span.output = resultText(result);
     span.isFault = result?.isError ?? false;
     span.usage = usage;

@@ -1,11 +1,13 @@
 // One run: what leads from it and to it, and what of it is shown when it is much (ORCH-12).
 
+import { readFile } from "node:fs/promises";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { left } from "../../../bench/console/played-suite.ts";
 import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
 
@@ -180,6 +182,33 @@ it("shows the beginning of an answer that is large, and all of it when asked", a
   expect((await answer.textContent())?.length).toBeLessThan(50_000);
   await page.getByRole("button", { name: "show all 2,200,000 characters" }).click();
   await expect.poll(async () => (await answer.textContent())?.length).toBe(outputText.length);
+});
+
+it("has the whole of a result saved whose beginning alone it holds", async () => {
+  const result = { outputJson: '{"truncated":true}', storedReference: "call.sha256-1" };
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(ToolCallService, {
+      async *readResult({ result }) {
+        expect(result).toEqual({ case: "storedReference", value: "call.sha256-1" });
+        for (const text of ["[1,", "2]"])
+          yield { part: { case: "chunk" as const, value: { data: Buffer.from(text) } } };
+      },
+    });
+    router.service(RunService, {
+      async *watchRun({ runId }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "clerk" } });
+        yield eventOf(runId, 1, { case: "callStarted", value: { callId: "call", tool: "rows" } });
+        yield eventOf(runId, 2, { case: "callFinished", value: { callId: "call", result } });
+        yield eventOf(runId, 3, { case: "ended", value: { state: RunState.COMPLETED } });
+      },
+    });
+  });
+  const page = await stage.open("runs/run_0?span=call");
+  page.setDefaultTimeout(10_000);
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "save the whole result" }).click();
+  expect(await readFile(await (await saved).path(), "utf8")).toBe("[1,2]");
 });
 
 it("is not exported in part when its stream is cut off", async () => {
