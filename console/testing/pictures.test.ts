@@ -39,10 +39,12 @@ const drawn: Record<string, string> = {
   audit: ".audit-row",
 };
 
-describe.each([
+const viewports = [
   { width: 1440, height: 900 },
   { width: 390, height: 844 },
-])("at $width pixels", (viewport) => {
+];
+
+describe.each(viewports)("at $width pixels", (viewport) => {
   it.each(["light", "dark"] as const)("in %s, every screen fits", async (colorScheme) => {
     const page = await stage.open("", { viewport, colorScheme });
     for (const [name, place] of Object.entries(places)) {

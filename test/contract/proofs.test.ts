@@ -1,49 +1,41 @@
 /**
  * That each requirement is either shown by tests or said to be open, part by part. The data stand in `proofs/`, a file a family;
- * here they are held to the tree. A test that is renamed, moved or taken away is named below with the requirement that cites it.
+ * here they are held to the tree. A test that is renamed or taken away is named below with the requirement that cites it.
  */
 
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { projectRoot, sourceFilesBelow } from "../architecture/source-files.ts";
-import type { Citation, Part } from "./proofs/proof.ts";
+import { treePaths } from "../../tools/check/tree-files.ts";
+import { projectRoot } from "../architecture/source-files.ts";
+import type { Part } from "./proofs/proof.ts";
 import { entries, proofs } from "./proofs/proofs.ts";
 import { requirementIds, requirementPattern } from "./proofs/requirements.ts";
 import { specifications } from "./proofs/specifications.ts";
 import { type DeclaredTest, declaredTests, isSkipped, looksAtSomething, readTestFile } from "./test-titles.ts";
 
-const testFiles = ["services", "test", "runtime", "cli", "tools", "examples"]
-  .flatMap(sourceFilesBelow)
-  .filter(({ path }) => path.endsWith(".test.ts"));
+const isTest = /\.test\.ts$|\/tests\/test_\w+\.py$|^(?:tools\/check\/checks|examples\/clients\/clients)\.ts$/;
+const testFiles = (await treePaths(projectRoot, (path) => isTest.test(path))).map(readTestFile);
 const declared = testFiles.flatMap(declaredTests);
 
 const nameOf = ({ group, title }: DeclaredTest) => `${group} ${title}`.trim();
 
 /** What is wrong with a citation, or nothing. */
-function faultOf({ file, words }: Citation): string | undefined {
-  if (!existsSync(join(projectRoot, file))) {
-    const [moved] = declared.filter((one) => nameOf(one).includes(words));
-    return `${file} is not there${moved === undefined ? "" : `; "${words}" stands in ${moved.file}`}`;
-  }
-  const text = readTestFile(file);
-  const tests = declaredTests(text);
-  const [found, another] = tests.filter((one) => nameOf(one).includes(words));
-  if (found === undefined) return `${file} declares no test "${words}"; ${closest(words, tests)}`;
-  if (another !== undefined) return `${file} declares more than one test "${words}": cite more of its title`;
-  if (!looksAtSomething(found)) return `${file}: "${nameOf(found)}" looks at nothing`;
-  return isSkipped(text) ? `${file} skips tests` : undefined;
+function faultOf(words: string): string | undefined {
+  const [found, another] = declared.filter((one) => nameOf(one).includes(words));
+  if (found === undefined) return `no test is called "${words}"; ${closest(words)}`;
+  if (another !== undefined)
+    return `"${words}" stands in ${found.file} and in ${another.file}: cite more of the title, its group's before it`;
+  return looksAtSomething(found) ? undefined : `${found.file}: "${nameOf(found)}" looks at nothing`;
 }
 
 /** The title that shares most words, for who has to mend the citation. */
-function closest(words: string, tests: readonly DeclaredTest[]): string {
+function closest(words: string): string {
   const wanted = new Set(words.split(/\W+/));
-  const shared = (one: DeclaredTest) =>
-    nameOf(one)
-      .split(/\W+/)
-      .filter((word) => wanted.has(word)).length;
-  const [best] = [...tests].sort((one, other) => shared(other) - shared(one));
-  return best === undefined ? "it declares none" : `the closest is "${nameOf(best)}"`;
+  const likeness = (one: DeclaredTest) => {
+    const own = new Set(nameOf(one).split(/\W+/));
+    return own.intersection(wanted).size / own.union(wanted).size;
+  };
+  const [best] = declared.toSorted((one, other) => likeness(other) - likeness(one));
+  return `the closest is "${best && nameOf(best)}" of ${best?.file}`;
 }
 
 function faultsOf(part: Part): string[] {

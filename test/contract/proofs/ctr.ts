@@ -1,201 +1,170 @@
-import { type Proofs, shown, testsOf } from "./proof.ts";
-
-const relay = testsOf("services/caller-relay/testing/service.test.ts");
-const reconnecting = testsOf("services/caller-relay/testing/reconnecting.test.ts");
-const delivery = testsOf("services/caller-relay/delivery/delivery.test.ts");
-const declaration = testsOf("services/caller-relay/declarations/declaration.test.ts");
-const death = testsOf("services/caller-relay/testing/death.test.ts");
-const callerDeath = testsOf("test/system/runs/caller-death.test.ts");
-const router = testsOf("services/tool-router/service.test.ts");
-const execution = testsOf("services/tool-router/calls/execute/provider.test.ts");
-const relayDeath = testsOf("test/system/runs/relay-death.test.ts");
-const runs = testsOf("test/system/runs/runs.test.ts");
-const socket = testsOf("test/system/tools/caller-socket.test.ts");
-const demo = testsOf("test/system/operation/demo.test.ts");
-
-const mcp = testsOf("test/system/doors/mcp/callers/mcp-callers.test.ts");
+import { type Proofs, shown } from "./proof.ts";
 
 export const ctr: Proofs = {
   "CTR-1": [
     shown(
       "a declaration by RPC replaces the one before, an empty one clears it, and who watches the tools is told",
-      relay("a declaration replaces the one before"),
+      "a declaration replaces the one before",
     ),
     shown(
       "the next listing and the next call of the session's agent see it",
-      router("what a caller declares is seen by the next listing"),
+      "what a caller declares is seen by the next listing",
     ),
     shown(
       "a declaration in the context of session_message, or at its top level",
-      mcp(
-        "is asked on its open message, answers, and is told what the agent says",
-        "declares its tools at the top level too, and its error reaches the agent as one",
-      ),
+      "is asked on its open message, answers, and is told what the agent says",
+      "declares its tools at the top level too, and its error reaches the agent as one",
     ),
   ],
   "CTR-2": [
     shown(
       "the agent sees <caller_id>_<name> with description and schema, in its own session only",
-      declaration("gives each tool the name <caller_id>_<name>", "a missing one means any object"),
-      relay("the tools are offered with prefix, schema and time"),
+      "gives each tool the name <caller_id>_<name>",
+      "a missing one means any object",
+      "the tools are offered with prefix, schema and time",
     ),
-    shown("it is an ordinary tool of the router, which a run calls", demo("sends a value through all five kinds")),
+    shown("it is an ordinary tool of the router, which a run calls", "sends a value through all five kinds"),
     shown(
       "a name that does not fit or collides is refused with both names",
-      declaration(
-        "the caller %j with the tool %j is refused with both names",
-        "two tools of one name are refused",
-        "what is accepted can be called",
-      ),
+      "the caller %j with the tool %j is refused with both names",
+      "two tools of one name are refused",
+      "what is accepted can be called",
     ),
-    shown("it is a native MCP tool of the agent", socket("an MCP client of %s is served at once")),
+    shown("it is a native MCP tool of the agent", "an MCP client of %s is served at once"),
   ],
   "CTR-3": [
     shown(
       "the request has type, id, session, un-prefixed tool, arguments and end; its id is the call's",
-      relay("a call reaches the caller with its id, its session, the bare name"),
+      "a call reaches the caller with its id, its session, the bare name",
     ),
-    shown(
-      "arguments are validated before anything is emitted",
-      router("CTR-3 arguments that do not fit reach no caller"),
-    ),
+    shown("arguments are validated before anything is emitted", "CTR-3 arguments that do not fit reach no caller"),
     shown(
       "the request as an event of the session_message stream",
-      mcp("is asked on its open message, answers, and is told what the agent says"),
+      "is asked on its open message, answers, and is told what the agent says",
     ),
   ],
   "CTR-4": [
     shown(
       "an answer by RPC: an error is a tool error, null is a valid result",
-      relay("an error is a tool error, null a valid result"),
+      "an error is a tool error, null a valid result",
     ),
     shown(
       "whoever repeats the answer that won is told so, in time and late, also when the instance that took it was killed",
-      relay("ten answers race with ids of their own"),
-      death("an answer that the killed instance took is told by another one"),
+      "ten answers race with ids of their own",
+      "an answer that the killed instance took is told by another one",
     ),
     shown(
       "exactly one answer wins, the next is told so in the words of the requirement",
-      relay("of ten answers at once one wins"),
+      "of ten answers at once one wins",
     ),
     shown(
       "the answer to a canceled request is refused likewise, through the whole suite",
-      runs("is told which of its requests is canceled"),
+      "is told which of its requests is canceled",
     ),
     shown(
       "caller_tool_response as an MCP tool",
-      mcp("declares its tools at the top level too, and its error reaches the agent as one"),
+      "declares its tools at the top level too, and its error reaches the agent as one",
     ),
   ],
   "CTR-5": [
     shown(
       "a stranger can neither answer, attach nor declare; the request stays open and the owner's answer counts",
-      relay("a stranger can neither answer, attach nor declare", "sessions that are unknown or closed take no caller"),
+      "a stranger can neither answer, attach nor declare",
+      "sessions that are unknown or closed take no caller",
     ),
   ],
   "CTR-6": [
     shown(
       "after 60 s, or the tool's own time, the agent is told tool and time",
-      delivery("ends after its time with an error that names tool and time"),
-      relay("without an answer the agent is told tool and time"),
+      "ends after its time with an error that names tool and time",
+      "without an answer the agent is told tool and time",
     ),
-    shown("the router grants a caller its 60 s", execution("the tool's own time wins, and the run's deadline caps it")),
+    shown("the router grants a caller its 60 s", "the tool's own time wins, and the run's deadline caps it"),
     shown(
       "no hop on the way gives up earlier, for a call or for a run's",
-      testsOf("test/system/runs/caller-patience.test.ts")("no hop gives up before the caller's 60 s are over"),
+      "no hop gives up before the caller's 60 s are over",
     ),
     shown(
       "the first answer after the time is late and goes to the inbox, the next one is refused",
-      relay("the first late answer goes to the inbox", "an agent's side that gives up at the deadline"),
-      delivery("an answer that comes while the trace is being written waits for it"),
+      "the first late answer goes to the inbox",
+      "an agent's side that gives up at the deadline",
+      "an answer that comes while the trace is being written waits for it",
     ),
   ],
   "CTR-7": [
     shown(
       "a stream that is closed ends its open requests within 1 s, with an error that is no timeout",
-      reconnecting("a caller that goes away ends its requests with an error that is no timeout"),
+      "a caller that goes away ends its requests with an error that is no timeout",
     ),
     shown(
       "a caller whose process is killed, at the gateway: within 1 s likewise",
-      callerDeath("a caller whose process is killed ends its requests within a second"),
+      "a caller whose process is killed ends its requests within a second",
     ),
     shown(
       "a caller whose cable was cut is noticed within 3 s, over HTTP/2",
-      callerDeath("a caller whose cable was cut ends its requests within three seconds, likewise"),
+      "a caller whose cable was cut ends its requests within three seconds, likewise",
     ),
     shown(
       "an instance of the relay that dies takes no request with it in silence",
-      death("its callers are told, calls without grace end at once"),
-      death(
-        "a request outlives the instance that holds its call: asked for again it goes on, whenever its answer came",
-      ),
+      "its callers are told, calls without grace end at once",
+      "a request outlives the instance that holds its call: asked for again it goes on, whenever its answer came",
     ),
     shown(
       "calls outlive the only instance, for as long as their caller is waited for, however slowly the next one starts",
-      relayDeath("calls outlive a relay that is killed"),
-      execution("the next one is asked for as long as the grace that was told, also while nobody serves"),
-      reconnecting("whoever waits for a call is told its caller's grace before the caller has the request"),
+      "calls outlive a relay that is killed",
+      "the next one is asked for as long as the grace that was told, also while nobody serves",
+      "whoever waits for a call is told its caller's grace before the caller has the request",
     ),
     shown(
       "without a grace, which is the default, nothing waits; with one nothing waits longer than that",
-      delivery("without a grace ends with its stream"),
-      reconnecting("when the grace is over, the requests end with the connection error"),
+      "without a grace ends with its stream",
+      "when the grace is over, the requests end with the connection error",
     ),
     shown(
       "who comes back within the grace gets the open requests again under their ids, and those made meanwhile",
-      reconnecting("a caller that comes back within the grace gets its open requests again"),
-      delivery("is sent again, the same, to a caller that comes back in the last moment"),
+      "a caller that comes back within the grace gets its open requests again",
+      "is sent again, the same, to a caller that comes back in the last moment",
     ),
-    shown(
-      "a call with no caller attached fails at once",
-      reconnecting("a call without an attached caller fails at once"),
-    ),
+    shown("a call with no caller attached fails at once", "a call without an attached caller fails at once"),
   ],
   "CTR-8": [
     shown(
       "200 calls of one session are in flight at once, and a slow one delays no other",
-      relay("two hundred calls of a session are in flight at once"),
+      "two hundred calls of a session are in flight at once",
     ),
     shown(
       "two windows of a caller share its requests, and neither ends the other",
-      reconnecting("two windows of a caller share its requests in turn, and each ends for itself"),
+      "two windows of a caller share its requests in turn, and each ends for itself",
     ),
   ],
   "CTR-9": [
     shown(
       "newline-delimited JSON-RPC over a unix socket, caller_tools_config on connecting and on each declaration, the seed's bare frame",
-      socket("a peer hears what is declared, and calls it many at a time by its bare name"),
+      "a peer hears what is declared, and calls it many at a time by its bare name",
     ),
     shown(
       "the error codes, and a connection that survives bad frames",
-      socket("each fault has its code, and the connection survives it"),
+      "each fault has its code, and the connection survives it",
     ),
-    shown("one socket serves one session", socket("a socket is its session's alone")),
+    shown("one socket serves one session", "a socket is its session's alone"),
   ],
   "CTR-10": [
     shown(
       "an MCP stdio server that serves at once, registers what is declared and sends list_changed",
-      socket("an MCP client of %s is served at once, hears of what is declared"),
+      "an MCP client of %s is served at once, hears of what is declared",
     ),
-    shown(
-      "it validates, and passes many calls at a time over the socket",
-      socket("an MCP client of %s is served at once"),
-    ),
+    shown("it validates, and passes many calls at a time over the socket", "an MCP client of %s is served at once"),
   ],
   "CTR-11": [
     shown(
       "session_message and caller_tool_response for clients of any MCP revision",
-      mcp(
-        "is asked on its open message, answers, and is told what the agent says",
-        "a client of 2024-11-05 is asked without a session and without logging/setLevel",
-      ),
+      "is asked on its open message, answers, and is told what the agent says",
+      "a client of 2024-11-05 is asked without a session and without logging/setLevel",
     ),
     shown(
       "the request travels as a notification of its own method on the open call",
-      mcp(
-        "is asked on its open message, answers, and is told what the agent says",
-        "a client of 2024-11-05 is asked without a session and without logging/setLevel",
-      ),
+      "is asked on its open message, answers, and is told what the agent says",
+      "a client of 2024-11-05 is asked without a session and without logging/setLevel",
     ),
   ],
 };
