@@ -121,27 +121,10 @@ const wireCase = z.strictObject({
 
 const file = z.strictObject({ under_test: z.enum(["server", "client"]), cases: z.array(wireCase).min(1) });
 
-export type Verb = keyof typeof steps;
-export type StepOf<V extends Verb> = z.infer<(typeof steps)[V]>;
-export type Step = { readonly of?: string } & { readonly [V in Verb]?: StepOf<V> };
-export type Body = z.infer<typeof body>;
-export type HeaderValue = z.infer<typeof header>;
-export type HeaderValues = z.infer<typeof headers>;
-export type FrameName = z.infer<typeof frameKind>;
-export type Flags = z.infer<typeof flags>;
-export interface Bounds {
-  readonly within?: number | undefined;
-  readonly after?: number | undefined;
-}
-
 export interface WireCase {
   readonly name: string;
   readonly side: "server" | "client";
   readonly rules: readonly string[];
-  readonly method: string;
-  readonly isAlone: boolean;
-  readonly isLarge: boolean;
-  readonly steps: readonly Step[];
 }
 
 /** All cases; throws with the file and the place of what cannot be read. */
@@ -153,13 +136,6 @@ export function readCases(): WireCase[] {
 function casesFrom(name: string, text: string): WireCase[] {
   const found = file.safeParse(parse(text));
   if (!found.success) throw new Error(`${name}: ${z.prettifyError(found.error)}`);
-  return found.data.cases.map((each) => ({
-    name: each.case,
-    side: found.data.under_test,
-    rules: each.rules,
-    method: each.method ?? "Unary",
-    isAlone: each.alone ?? false,
-    isLarge: each.large ?? false,
-    steps: each.steps as Step[],
-  }));
+  const { under_test: side, cases } = found.data;
+  return cases.map(({ case: name, rules }) => ({ name, side, rules }));
 }
