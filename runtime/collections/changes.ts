@@ -1,6 +1,10 @@
-/** Tells whoever waits that something is different; what it is, they look up themselves. */
-export interface Changes {
-  tell(): void;
+/** Tells whoever waits or listens that something is different; what it is, most of them look up themselves. */
+export interface Changes<Told extends unknown[] = []> {
+  tell(...told: Told): void;
+  /** Calls back at each change until it is disposed. */
+  listen(listener: (...told: Told) => void): Disposable;
+  /** Whether anybody waits or listens. */
+  readonly isFollowed: boolean;
   /** Take it before looking, so that no change falls between. */
   next(): NextChange;
 }
@@ -10,17 +14,28 @@ interface NextChange extends Disposable {
   readonly happened: Promise<void>;
 }
 
-export function createChanges(): Changes {
-  const waiting = new Set<() => void>();
+export function createChanges<Told extends unknown[] = []>(): Changes<Told> {
+  const listeners = new Set<(...told: Told) => void>();
+  const listen = (listener: (...told: Told) => void) => {
+    const own = (...told: Told) => listener(...told);
+    listeners.add(own);
+    return { [Symbol.dispose]: () => void listeners.delete(own) };
+  };
   return {
-    tell() {
-      for (const resolve of waiting) resolve();
-      waiting.clear();
+    tell(...told) {
+      for (const listener of [...listeners]) listener(...told);
+    },
+    listen,
+    get isFollowed() {
+      return listeners.size > 0;
     },
     next() {
       const { promise: happened, resolve } = Promise.withResolvers<void>();
-      waiting.add(resolve);
-      return { happened, [Symbol.dispose]: () => void waiting.delete(resolve) };
+      const listening = listen(() => {
+        listening[Symbol.dispose]();
+        resolve();
+      });
+      return { happened, [Symbol.dispose]: listening[Symbol.dispose] };
     },
   };
 }

@@ -9,6 +9,7 @@ import {
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import type { Changes } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
@@ -16,9 +17,9 @@ import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Part } from "./provider/fleet/fleet.ts";
 import { WARM_ONLY_HEADER } from "./provider/fleet/spread-calls.ts";
-import { watchOffers } from "./provider/offer-changes.ts";
 
 interface Calls {
   run(
@@ -29,7 +30,8 @@ interface Calls {
 
 export interface WorkerPoolRoutes {
   offer: (sources: readonly Source[]) => Promise<GetProvidedToolsResponse>;
-  onChange: (listener: () => void) => () => void;
+  /** Of what is offered. */
+  changes: Pick<Changes, "next">;
   calls: Calls;
   /** The workers of this instance, or of all. */
   part: Part;
@@ -37,15 +39,18 @@ export interface WorkerPoolRoutes {
   stopping: AbortSignal;
 }
 
-export function createRoutes({ offer, onChange, calls, part, stopping }: WorkerPoolRoutes) {
+export function createRoutes({ offer, changes, calls, part, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offer(sources),
       async *watchProvidedTools({ sources }, { signal }) {
         using ending = openEnding(signal, stopping);
-        const offers = watchOffers(() => offer(sources), onChange, ending.signal);
-        for await (const response of offers)
-          yield withEtag(WatchProvidedToolsResponseSchema, { tools: response.tools, sources: response.sources });
+        while (!ending.signal.aborted) {
+          using change = changes.next();
+          const offered = await offer(sources);
+          yield withEtag(WatchProvidedToolsResponseSchema, { tools: offered.tools, sources: offered.sources });
+          await unlessAborted(change.happened, ending.signal).catch(() => {}); // it ends
+        }
       },
       executeTool(request, { signal, requestHeader }) {
         const isWarmOnly = requestHeader.has(WARM_ONLY_HEADER);

@@ -3,6 +3,7 @@ import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { openInstances } from "#runtime/bus/ownership/instances/instances.ts";
 import { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
 import { instanceService } from "#runtime/bus/ownership/ownership.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { createRedaction } from "#runtime/content/redaction.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { ResourceLimits } from "#runtime/lifecycle/child-process/child-process.ts";
@@ -127,10 +128,14 @@ export async function openWorkers(
     if (config.installsAhead) installations.installAhead(files.filter((file) => file.kind === "offered"));
   };
   installAhead(files());
-  directory.onChange((changed) => {
+  const onChange = (changed: readonly string[]) => {
     pool.renew(changed);
     installAhead(files().filter(({ file }) => changed.includes(file)));
-  });
+  };
+  stack.use(directory.changes.listen(onChange));
+  const changes = createChanges();
+  directory.changes.listen(changes.tell);
+  hosted.changes.listen(changes.tell);
   const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker), confinement };
   const builtIns = stack.use(
     createBuiltIns({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
@@ -140,10 +145,7 @@ export async function openWorkers(
   const { callMs } = config.times;
   const routes: WorkerPoolRoutes & { calls: ToolCalls } = {
     offer: createOffers({ directory, hosted, secrets }),
-    onChange(listener) {
-      const endings = [directory.onChange(listener), hosted.onChange(listener)];
-      return () => endings.forEach((end) => void end());
-    },
+    changes,
     calls: new ToolCalls(createExecution({ pool, builtIns, hosted, host, secrets, logs, hasFile, callMs })),
     part: {
       async list() {

@@ -14,7 +14,7 @@ test("DOOR-1 why a resource is not watched is told once, however often it is tri
         refuse("permission_denied", "the agent may not use it", { reason: "TOOL_NOT_ALLOWED" });
       },
     },
-    subscriptions: { listen: () => ({ [Symbol.dispose]() {} }) },
+    subscriptions: { changes: { listen: () => ({ [Symbol.dispose]() {} }) } },
   } as unknown as SessionResourcesParts;
   const left = new AbortController();
   const told: string[] = [];

@@ -1,4 +1,4 @@
-import { createChanges } from "#runtime/collections/changes.ts";
+import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
@@ -10,8 +10,8 @@ import type { Resource, ResourceOfSession, SessionSources } from "./session-sour
 /** What sessions are subscribed to, whichever instance was told so. */
 export interface Subscriptions {
   of(sessionId: string): readonly Resource[];
-  /** Told of each change of any, until it is disposed. */
-  listen(listener: () => void): Disposable;
+  /** Of any. */
+  readonly changes: Pick<Changes, "listen">;
   /** Refuses more than there may be. */
   add(resource: ResourceOfSession & { principal: string }, signal: AbortSignal): Promise<void>;
   remove(sessionId: string, uri: string, signal: AbortSignal): Promise<void>;
@@ -88,7 +88,7 @@ export class SessionResources {
     const feeds = new Map<string, Feed>();
     const changes = createChanges();
     using ending = openEnding(signal);
-    using _ = subscriptions.listen(changes.tell);
+    using _ = subscriptions.changes.listen(changes.tell);
     const begin = (resource: Resource) => {
       const feed: Feed = { resource, over: new AbortController(), wasWatched: false, isUpdated: false };
       void this.#follow(feed, { sessionId, ended: ending.signal, tell: changes.tell });

@@ -27,7 +27,7 @@ export async function openResourceSubscriptions(bus: Bus, logger: Logger): Promi
 
   return {
     of: (sessionId) => view.get(sessionId)?.value.resources ?? [],
-    listen: (listener) => view.listen(listener),
+    changes: view.changes,
     async add({ sessionId, principal, source, uri }, signal) {
       const decide = (standing: StoredSubscriptions | undefined) => {
         const resources = standing?.resources ?? [];

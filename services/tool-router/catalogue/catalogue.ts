@@ -8,6 +8,7 @@ import type { CatalogTool } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.t
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Grantees } from "#runtime/rpc/access/grantees.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
@@ -50,6 +51,8 @@ export class Catalogue {
   readonly caughtUp: CatalogueParts["caughtUp"];
   readonly known: CatalogueParts["known"];
   readonly pins: Pins;
+  /** Of agents, and of what their warnings depend on. */
+  readonly agentChanges = createChanges();
   #tools = new Map<string, Tool>();
   #toolsVersion = -1;
   #refusedTools: ReadonlyMap<string, RefusedFile> = new Map();
@@ -60,6 +63,7 @@ export class Catalogue {
     this.caughtUp = parts.caughtUp;
     this.known = parts.known;
     this.pins = parts.pins;
+    for (const { view } of [parts.agents, parts.tools, parts.providers]) view.changes.listen(this.agentChanges.tell);
   }
 
   /** Whether the principal may have calls of the external tool, as far as is known here. */
@@ -130,15 +134,6 @@ export class Catalogue {
   get storedProviders(): StoredProvider[] {
     const names = this.providers.map(({ name }) => name);
     return [...new Set(names)].sort().map((name) => this.storedProvider(name));
-  }
-
-  /** Calls the listener whenever an agent changes, or what its warnings depend on, until it is disposed. */
-  onAgentsChange(listener: () => void): Disposable {
-    const stack = new DisposableStack();
-    for (const { view } of [this.#parts.agents, this.#parts.tools, this.#parts.providers]) {
-      stack.use(view.listen(listener));
-    }
-    return stack;
   }
 
   /** By name. */

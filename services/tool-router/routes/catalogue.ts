@@ -11,7 +11,6 @@ import {
   CatalogToolSchema,
   ToolCatalogService,
 } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
-import { createChanges } from "#runtime/collections/changes.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
@@ -63,11 +62,9 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
     async *watchAgents(_, context) {
       const { signal } = context;
-      const changes = createChanges();
-      using _listening = catalogue.onAgentsChange(changes.tell);
       await catalogue.known("agents");
       while (!signal.aborted && !stopping.aborted) {
-        using change = changes.next();
+        using change = catalogue.agentChanges.next();
         using load = files.loads.next();
         const agents = catalogue.agents.map(shownTo(context, publicAgent));
         const told = { agents, refusedFiles: refusedFor(context, "agents", "tools") };

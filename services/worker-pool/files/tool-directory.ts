@@ -1,5 +1,6 @@
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { createChanges } from "#runtime/collections/changes.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openDirectoryWatch } from "./directory-watch.ts";
 import type { Inspect } from "./inspector.ts";
@@ -24,7 +25,8 @@ export async function openToolDirectory(options: ToolDirectoryOptions): Promise<
 export class ToolDirectory implements AsyncDisposable {
   readonly #options: ToolDirectoryOptions;
   readonly #files = new Map<string, ToolFile>();
-  readonly #listeners = new Set<(changed: readonly string[]) => void>();
+  /** Each after the changed files are read. */
+  readonly changes = createChanges<[changed: readonly string[]]>();
   readonly #touched = new Set<string>();
   #watch: AsyncDisposable | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -57,12 +59,6 @@ export class ToolDirectory implements AsyncDisposable {
     return this.#files.get(file);
   }
 
-  /** Calls back after each change, once the changed files are read; gives the function that ends it. */
-  onChange(listener: (changed: readonly string[]) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   #read(): void {
     this.#reading = this.#reading.then(() => this.#readTouched());
   }
@@ -75,7 +71,7 @@ export class ToolDirectory implements AsyncDisposable {
       return undefined;
     });
     const known = (changed ?? []).filter((name) => name !== undefined);
-    if (known.length > 0) for (const listener of this.#listeners) listener(known);
+    if (known.length > 0) this.changes.tell(known);
     const unread = changed ? [...this.#files.values()].filter(isUnread).map(({ file }) => file) : names;
     if (unread.length > 0) this.#retry(unread);
   }
@@ -129,7 +125,6 @@ export class ToolDirectory implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#retryTimer);
-    this.#listeners.clear();
     await this.#watch?.[Symbol.asyncDispose]();
     await this.#reading;
   }

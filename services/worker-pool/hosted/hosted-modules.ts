@@ -21,6 +21,7 @@
 
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
@@ -64,7 +65,7 @@ export class HostedModules implements AsyncDisposable {
   readonly registry = new HostedRegistry();
   readonly #options: HostedModulesOptions;
   readonly #slots = new Map<string, ModuleSlot>();
-  readonly #listeners = new Set<() => void>();
+  readonly changes = createChanges();
   readonly #leaving = new Set<Promise<void>>();
   #watch: AsyncDisposable | undefined;
   #isClosed = false;
@@ -94,11 +95,6 @@ export class HostedModules implements AsyncDisposable {
   find(file: string): ModuleFile | undefined {
     const slot = this.#slots.get(file);
     return slot && fileFromSlot(slot);
-  }
-
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /**
@@ -142,7 +138,6 @@ export class HostedModules implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#listeners.clear();
     await this.#watch?.[Symbol.asyncDispose]();
     for (const { endRetry } of this.#slots.values()) endRetry();
     await Promise.all([...this.#slots.values()].map(({ loading }) => loading));
@@ -217,7 +212,7 @@ export class HostedModules implements AsyncDisposable {
     this.#slots.delete(file);
     slot?.endRetry();
     if (slot) void slot.loading.then(() => this.#leave(slot));
-    this.#tellChange();
+    this.changes.tell();
   }
 
   #stands(slot: ModuleSlot): boolean {
@@ -249,7 +244,7 @@ export class HostedModules implements AsyncDisposable {
       slot.state = { kind: "refused", reason };
       if (this.#stands(slot)) slot.endRetry = startTimer(slot.backoff.next(), () => void this.#load(slot.file));
     }
-    this.#tellChange();
+    this.changes.tell();
   }
 
   async #open(slot: ModuleSlot): Promise<ModuleProcess> {
@@ -288,9 +283,5 @@ export class HostedModules implements AsyncDisposable {
     const left = process.retire();
     this.#leaving.add(left);
     void left.finally(() => this.#leaving.delete(left));
-  }
-
-  #tellChange(): void {
-    for (const listener of this.#listeners) listener();
   }
 }

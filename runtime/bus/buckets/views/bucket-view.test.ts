@@ -30,7 +30,7 @@ test("a view holds what stood when it was opened, and every acknowledged write o
   expect(known()).toEqual([["b", 2]]);
   const elsewhere = createBucket(await bus.connect(), placeOf("one."));
   const [version, changes] = [view.version, { count: 0 }];
-  using _ = view.listen(() => void changes.count++);
+  using _ = view.changes.listen(() => void changes.count++);
   const changed = view.changes.next().happened;
   await elsewhere.put("a", 1);
   await elsewhere.remove("b");

@@ -17,8 +17,6 @@ export class BucketView<T> {
   #version = 0;
   #reached = 0;
   readonly changes = createChanges();
-  readonly #listeners = new Set<() => void>();
-  readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
 
   /** Grows with each change. */
   get version(): number {
@@ -55,27 +53,17 @@ export class BucketView<T> {
     if (gone.length > 0) this.#notify();
   }
 
-  /** Calls back at each change until it is disposed: for who waits for other things besides, again and again. */
-  listen(listener: () => void): Disposable {
-    const own = () => listener();
-    this.#listeners.add(own);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
-  }
-
   /** Waits until everything up to a revision is seen here. */
   async reached(revision: number, signal?: AbortSignal): Promise<void> {
-    if (this.#reached >= revision) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const waiter = { revision, resolve };
-    this.#waiting.add(waiter);
-    await unlessAborted(promise, signal).finally(() => this.#waiting.delete(waiter));
+    while (this.#reached < revision) {
+      using change = this.changes.next();
+      await unlessAborted(change.happened, signal);
+    }
   }
 
   #notify(): void {
     this.#version += 1;
     this.changes.tell();
-    for (const { revision, resolve } of this.#waiting) if (revision <= this.#reached) resolve();
-    for (const listener of [...this.#listeners]) listener();
   }
 }
 

@@ -23,12 +23,12 @@ interface Held extends SubjectToken {
 export class HeldTokens {
   readonly #held = new BoundedMap<string, Held>(MOST_PERSONS);
   readonly #tokens: Pick<Bucket<string>, "update">;
-  readonly #wanted: Pick<BucketView<string>, "get" | "listen">;
+  readonly #wanted: Pick<BucketView<string>, "get">;
   readonly #onFault: (fault: string) => void;
 
   constructor(tokens: Pick<Bucket<string>, "update">, wanted: BucketView<string>, onFault: (fault: string) => void) {
     [this.#tokens, this.#wanted, this.#onFault] = [tokens, wanted, onFault];
-    wanted.listen(() => {
+    wanted.changes.listen(() => {
       for (const key of this.#held.keys()) void this.#hand(key);
     });
   }

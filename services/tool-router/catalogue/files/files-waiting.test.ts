@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import type { StoredAgent } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../catalogue.ts";
@@ -18,7 +19,7 @@ function createAbsentee() {
   const catalogue = {
     caughtUp: async () => {},
     version: 0,
-    onAgentsChange: () => ({ [Symbol.dispose]() {} }),
+    agentChanges: createChanges(),
     catalogTools: [],
     get agents() {
       return absentee.agents;

@@ -134,11 +134,9 @@ export async function openCatalogueFiles(
 
   /** A file that was refused for the lack of a tool or a provider is good as soon as that is there. */
   async function retryFaulty(): Promise<void> {
-    const changes = createChanges();
-    using _ = catalogue.onAgentsChange(changes.tell);
     while (!closing.signal.aborted) {
       const { version } = catalogue;
-      await changes.next().happened;
+      await catalogue.agentChanges.next().happened;
       if (catalogue.version !== version && refused.length > 0 && !closing.signal.aborted) reload();
     }
   }

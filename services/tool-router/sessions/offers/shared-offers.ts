@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { type Ask, OfferWatch, type OfferWatchOptions } from "./offer-watch.ts";
 
 /** An offer that a scope shares with others, until it is disposed. */
@@ -11,7 +12,7 @@ interface Followed {
   readonly watch: OfferWatch;
   readonly closing: AbortController;
   /** What to do in each scope at a change. */
-  readonly listeners: Set<() => void>;
+  readonly changes: Changes;
   usedAt: number;
 }
 
@@ -33,13 +34,10 @@ export class SharedOffers implements Disposable {
     if (this.#followed.has(key)) return;
     const { clock } = this.#options;
     const closing = new AbortController();
-    const listeners = new Set<() => void>();
-    const onChange = () => {
-      for (const listener of [...listeners]) listener();
-    };
+    const changes = createChanges();
     const scope = create(ScopeSchema);
-    const watch = new OfferWatch(ask, { ...this.#options, scope, signal: closing.signal, onChange });
-    this.#followed.set(key, { watch, closing, listeners, usedAt: clock.now() });
+    const watch = new OfferWatch(ask, { ...this.#options, scope, signal: closing.signal, onChange: changes.tell });
+    this.#followed.set(key, { watch, closing, changes, usedAt: clock.now() });
     watch.follow();
   }
 
@@ -47,17 +45,14 @@ export class SharedOffers implements Disposable {
   join(ask: Ask, onChange: () => void): SharedOffer | undefined {
     const found = ask.sources.length === 0 ? this.#followed.get(keyOf(ask)) : undefined;
     if (found?.watch.offer.isAlike !== true) return undefined;
-    const { watch, listeners } = found;
-    const listener = () => onChange();
-    listeners.add(listener);
     found.usedAt = this.#options.clock.now();
-    return { watch, [Symbol.dispose]: () => listeners.delete(listener) };
+    return { watch: found.watch, [Symbol.dispose]: found.changes.listen(onChange)[Symbol.dispose] };
   }
 
   /** Lets go of what no scope has shared since then. */
   closeIdle(beforeMs: number): void {
     for (const [key, one] of this.#followed) {
-      if (one.listeners.size === 0 && one.usedAt < beforeMs) this.#close(key, one);
+      if (!one.changes.isFollowed && one.usedAt < beforeMs) this.#close(key, one);
     }
   }
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { AgentSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import { createMemoryBucket } from "#runtime/bus/testing/memory-bucket.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import type { Catalogue } from "../../catalogue/catalogue.ts";
@@ -167,13 +168,11 @@ async function openWatched() {
   const changes = new SessionChanges();
   const bucket = createMemoryBucket<SessionRecord>({ onWrite: (stored) => changes.publish(stored) });
   const agent = create(AgentSchema, { name: "red" });
-  const loaded = { revision: 1, notify: () => {} };
+  const agentChanges = createChanges();
+  const loaded = { revision: 1, notify: agentChanges.tell };
   const catalogue: Partial<Catalogue> = {
     agent: () => ({ agent, revision: loaded.revision }),
-    onAgentsChange(listener) {
-      loaded.notify = listener;
-      return { [Symbol.dispose]() {} };
-    },
+    agentChanges,
   };
   const sessions = new Sessions({ bucket, catalogue: catalogue as Catalogue, clock, changes });
   const open = (principal: string) =>

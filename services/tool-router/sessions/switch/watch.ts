@@ -8,7 +8,7 @@ import type { Sessions } from "../sessions.ts";
 export interface WatchParts {
   sessions: Sessions;
   changes: SessionChanges;
-  catalogue: Pick<Catalogue, "onAgentsChange">;
+  catalogue: Pick<Catalogue, "agentChanges">;
 }
 
 /**
@@ -21,7 +21,7 @@ export async function* watchSession(
   signal: AbortSignal,
 ): AsyncGenerator<Session> {
   using reader = changes.follow(id);
-  using _listening = catalogue.onAgentsChange(reader.wake);
+  using _listening = catalogue.agentChanges.listen(reader.wake);
   let standing: SessionChange = (await sessions.bucket.read(id)) ?? refuseMissingSession(id);
   let shownRevision = 0;
   for (;;) {
