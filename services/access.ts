@@ -83,7 +83,7 @@ export const ACCESS = {
       toolbus_grants: { writes: [] },
       toolbus_results: "owns",
     },
-    among: ["toolbus.call.>", "toolbus.session.>", "toolbus.watch.>"],
+    among: ["toolbus.call.>", "toolbus.offer.>", "toolbus.session.>", "toolbus.watch.>"],
   },
   "mcp-bridge": {
     asks: [AgentService, SessionService, ToolService],

@@ -97,7 +97,6 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const ownership = createSessionOwners(async (id) => (await stored.bucket.read(id))?.value);
   const recorded = await openRecordedCalls(stack, bus, {
     ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },
-    hasTool: (tool) => catalogue.tools.has(tool),
     acknowledgeMs: config.acknowledgeMs,
     onFault: warn,
   });

@@ -40,7 +40,6 @@ export interface RecordedCallParts {
   audit: Audit;
   /** Whether the principal may have calls of the external tool. */
   mayWatch: (principal: string, tool: string) => boolean;
-  hasTool: (tool: string) => boolean;
   /** How long a watcher may have a call that it neither acknowledges nor answers. */
   acknowledgeMs: number;
   onFault(fault: string): void;
@@ -57,7 +56,6 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
   const presence = createWatchPresence(bus);
   const queue: CallQueue & AsyncDisposable = stack.use(
     openCallQueue(bus, {
-      hasTool: parts.hasTool,
       onQueued: (queued) => dispatcher.onQueued(queued),
       onDelivered(queued, revision) {
         if (revision > 0) store.cached.put(queued.record, revision);

@@ -67,10 +67,11 @@ test("a consumer that cannot be made is tried by one attempt after the other, ho
     attempts += 1;
     return attempts === 1 ? Promise.resolve() : new Promise(() => {});
   };
-  const connection = { subscribe: () => ({ drain: async () => {} }), publish() {}, options: {} };
+  const info = async () => ({ state: { subjects: { "toolbus.offer.x.c1": 1 } } });
+  const connection = { subscribe: () => ({ drain: async () => {}, unsubscribe() {} }), publish() {}, options: {} };
   const { signal: down } = new AbortController();
   const link = { isUp: true, down, onReturn: () => () => {}, storage: { patienceMs: Number.POSITIVE_INFINITY } };
-  using pulls = openPulls({ connection, link, manager: { consumers: { add } } } as object as Bus, {
+  using pulls = openPulls({ connection, link, manager: { streams: { info }, consumers: { add } } } as object as Bus, {
     ...{ stream: "TOOLBUS_OFFERS", ackWaitMs: 3_000, onMessage: () => {}, onFault: () => {} },
   });
   pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64);

@@ -2,6 +2,7 @@ import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
+import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
 import { ensureWorkConsumer, nanosFromMs, type WorkConsumer } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -15,12 +16,15 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  * pulls-3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
  * pulls-4  A consumer that is polled is asked for what it has now, and no request waits there: what is replaced between two polls never
  *     comes.
+ * pulls-5  A stream takes a thousand consumers, so that of a queue is made when a message waits for it: one is heard as it is published, and
+ *     those of before, or that nobody heard, are looked for.
  */
 
 const EXPIRES_MS = 20_000;
 /** The answer to a poll is lost after this time, or the consumer is. */
 const POLL_SILENCE_MS = 5_000;
 const CHECK_MS = 2_000;
+const LOOK_EVERY_MS = 30_000; // pulls-5
 /** A consumer that nobody asks goes; what waits stays in the stream, for the next one. */
 const INACTIVE_MS = 3_600_000;
 
@@ -28,8 +32,6 @@ export interface Queue {
   consumer: string;
   filter: string;
   description: string;
-  /** Whether anything may come; asked again and again until it does, and its consumer is made then. Unless told, it does. */
-  isNeeded?: () => Promise<boolean>;
 }
 
 export interface PullsOptions {
@@ -48,7 +50,7 @@ export function openPulls(bus: Bus, options: PullsOptions) {
     for (const pull of pulls.values()) void pull.prepare();
   });
 
-  function open({ consumer: name, filter: filterSubject, description, isNeeded }: Queue): Pull {
+  function open({ consumer: name, filter, description }: Queue): Pull {
     const { stream, ackWaitMs, onMessage, onFault } = options;
     const more = {
       description,
@@ -56,8 +58,8 @@ export function openPulls(bus: Bus, options: PullsOptions) {
       max_ack_pending: 100_000,
       inactive_threshold: nanosFromMs(INACTIVE_MS),
     } as const;
-    const told = { what: `calls of ${description} cannot be watched`, isNeeded, onMessage, onFault };
-    const pull = openPull(bus, { stream, name, filterSubject, ackWaitMs, more }, told);
+    const told = { what: `calls of ${description} cannot be watched`, waitsFor: filter, onMessage, onFault };
+    const pull = openPull(bus, { stream, name, filterSubject: filter, ackWaitMs, more }, told);
     pulls.set(name, pull);
     void callPatience.exit(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
@@ -85,13 +87,14 @@ export function openPulls(bus: Bus, options: PullsOptions) {
 export interface PullOptions extends Pick<PullsOptions, "onMessage" | "onFault"> {
   /** What cannot be done while there is no consumer, as the operator is told. */
   what: string;
-  isNeeded?: Queue["isNeeded"];
+  /** pulls-5: the subjects of which one must hold a message before the consumer is made. */
+  waitsFor?: string;
   /** For a consumer that is polled (pulls-4): how many more messages can be taken. */
   room?: () => number;
 }
 
 /** What is asked of one consumer. */
-export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, room, onMessage, onFault }: PullOptions) {
+export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, room, onMessage, onFault }: PullOptions) {
   const { stream, name } = consumer;
   const closing = new AbortController();
   const { signal } = closing;
@@ -103,8 +106,10 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, roo
   let outstanding = 0;
   let requestedAt = 0;
   /** Of the consumer, as far as is known. */
-  let state: "missing" | "preparing" | "ready" = "missing";
-  let isMade = false;
+  let state: "missing" | "unneeded" | "preparing" | "ready" = "missing";
+  let isNeeded = waitsFor === undefined;
+  let lookedAt = 0;
+  const hearing = waitsFor === undefined ? undefined : listen(bus, waitsFor, hear);
   /** What was told of a consumer that cannot be made. */
   let told = "";
 
@@ -113,8 +118,9 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, roo
     if (state === "preparing") return; // as long as it takes
     state = "preparing";
     try {
-      if (!isMade && (await isNeeded?.()) === false) {
-        state = "missing";
+      await look();
+      if (!isNeeded) {
+        state = "unneeded";
         return;
       }
       await ensureWorkConsumer(bus, { ...consumer, signal });
@@ -126,10 +132,28 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, roo
       return;
     }
     state = "ready";
-    isMade = true;
     told = "";
     outstanding = 0;
     refill();
+  }
+
+  /** pulls-5 */
+  async function look(): Promise<void> {
+    if (isNeeded) return;
+    const find = () => bus.manager.streams.info(stream, { subjects_filter: waitsFor ?? "" });
+    const { state: found } = await retryOnBus(bus.link, find, { what: `looking for messages of ${name}`, signal });
+    lookedAt = performance.now();
+    if (Object.keys(found.subjects ?? {}).length > 0) need(); // else one may have been heard meanwhile
+  }
+
+  function need(): void {
+    isNeeded = true;
+    hearing?.unsubscribe();
+  }
+
+  function hear(): void {
+    need();
+    void callPatience.exit(prepare);
   }
 
   function receive(message: Msg): void {
@@ -165,7 +189,8 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, roo
   /** pulls-2: a request that nobody answered in its time may mean that the consumer is gone. */
   function check(): void {
     const isOver = performance.now() - requestedAt > (room ? POLL_SILENCE_MS : EXPIRES_MS + CHECK_MS);
-    const isGone = state === "missing" || (outstanding > 0 && isOver);
+    const isLookDue = state === "unneeded" && performance.now() - lookedAt > LOOK_EVERY_MS;
+    const isGone = state === "missing" || isLookDue || (outstanding > 0 && isOver);
     if ((demanded > 0 || isPollDue) && isGone) void prepare();
     else refill();
   }
@@ -185,6 +210,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, isNeeded, roo
     /** Nothing is asked for any more; what has been sent already still comes, but not to who polls: it goes to another in its time. */
     close(): void {
       closing.abort();
+      hearing?.unsubscribe();
       demanded = 0;
       if (room) subscription.unsubscribe();
       else void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it

@@ -5,12 +5,10 @@ import { openTestBus } from "../../../../test/harness/bus.ts";
 import { callRecord } from "../../calls/records/record/call-record.ts";
 import { openWorkQueue } from "./work-queue.ts";
 
-test("SEC-5 whoever watches tools that do not exist makes no consumers; calls come once they are added, and those of a removed one", async () => {
+test("TOOL-6 however many tools are watched, only those have a consumer of which a call waits, and that comes at once", async () => {
   await using bus = await openTestBus();
-  const tools = new Set(["there"]);
   const came: string[] = [];
   using queue = openWorkQueue(bus, {
-    hasTool: (tool) => tools.has(tool),
     onQueued: ({ record, ack }) => {
       came.push(record.callId);
       ack();
@@ -19,31 +17,33 @@ test("SEC-5 whoever watches tools that do not exist makes no consumers; calls co
   });
   const enqueue = (tool: string) =>
     queue.enqueue(callRecord({ callId: `of_${tool}`, tool, state: ToolCallState.WAITING }), "first");
-  await enqueue("removed");
-  for (const tool of ["none", "later", "removed", "there"]) queue.demand(tool, 1);
-  await enqueue("there");
-  await until(() => came.length === 2, { what: "the calls that wait", timeoutMs: 10_000 });
-  expect(came.toSorted()).toEqual(["of_removed", "of_there"]);
   const consumers = async () => (await bus.manager.streams.info("TOOLBUS_OFFERS")).state.consumer_count;
-  expect(await consumers(), "none for who is not there").toBe(2);
-  tools.add("later");
+  await enqueue("before");
+  for (const tool of ["before", "later", "idle"]) queue.demand(tool, 1);
+  await until(() => came.includes("of_before"), { what: "the call that waits", timeoutMs: 10_000 });
+  expect(await consumers()).toBe(1);
   await enqueue("later");
-  await until(() => came.includes("of_later"), { what: "the call of the tool that was added", timeoutMs: 10_000 });
-  expect(await consumers()).toBe(3);
+  await until(() => came.includes("of_later"), { what: "the call that was queued", timeoutMs: 10_000 });
+  expect(await consumers()).toBe(2);
 });
 
-test("TOOL-6 calls of a removed tool come to who watches it, also if there was no room for their consumer, or they come back later", async () => {
+test("TOOL-6 calls come to who watches their tool, also if there was no room for their consumer, or nobody heard that they wait", async () => {
   await using bus = await openTestBus();
   const { consumers } = bus.manager;
+  const { connection } = bus;
   const faults: string[] = [];
   const add: typeof consumers.add = async (...given) => {
     if (faults.length === 0) throw new Error("no room");
     return consumers.add(...given);
   };
-  const manager = { ...bus.manager, consumers: Object.assign(Object.create(consumers), { add }) };
+  const subscribe: typeof connection.subscribe = (subject, options) =>
+    connection.subscribe(subject.replace(/^toolbus\.offer\./, "unheard."), options);
+  const deaf = {
+    manager: { ...bus.manager, consumers: Object.assign(Object.create(consumers), { add }) },
+    connection: Object.assign(Object.create(connection), { subscribe }),
+  };
   const came: string[] = [];
-  using queue = openWorkQueue(Object.assign(Object.create(bus), { manager }), {
-    hasTool: () => false,
+  using queue = openWorkQueue(Object.assign(Object.create(bus), deaf), {
     onQueued({ record, ack }) {
       came.push(record.callId);
       ack();
@@ -53,10 +53,10 @@ test("TOOL-6 calls of a removed tool come to who watches it, also if there was n
   const enqueue = (tool: string, standing: "first" | "again") =>
     queue.enqueue(callRecord({ callId: `of_${tool}`, tool, state: ToolCallState.WAITING }), standing);
   await enqueue("crowded", "first");
-  for (const tool of ["crowded", "lost"]) queue.demand(tool, 1);
+  for (const tool of ["crowded", "unheard"]) queue.demand(tool, 1);
   await until(() => came.includes("of_crowded"), { what: "the call that waits", timeoutMs: 10_000 });
-  await enqueue("lost", "again");
+  await enqueue("unheard", "again");
   const clock = performance.now.bind(performance);
   using _later = vi.spyOn(performance, "now").mockImplementation(() => clock() + 30_000);
-  await until(() => came.includes("of_lost"), { what: "the call whose watcher was lost", timeoutMs: 10_000 });
+  await until(() => came.includes("of_unheard"), { what: "the call that nobody heard of", timeoutMs: 10_000 });
 });

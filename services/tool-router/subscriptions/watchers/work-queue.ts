@@ -10,8 +10,8 @@ import { openPulls } from "../queues/pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * Calls that wait for a watcher are messages of a work queue: a subject a call, a consumer a tool. The server gives each to one
- * router at a time, and to another one if that router releases it, falls silent or dies.
+ * Calls that wait for a watcher are messages of a work queue: a subject a call, a consumer a tool of which one waits (pulls-5). The
+ * server gives each to one router at a time, and to another one if that router releases it, falls silent or dies.
  *
  * watcher-queue-1  A call is queued once: it is appended only if its subject is empty.
  * watcher-queue-2  A router asks for as many calls as its watchers have room for, but only for one while none is known to wait, to keep
@@ -19,8 +19,6 @@ import { tokenFrom } from "./subject-token.ts";
  * watcher-queue-3  A router renews each second what it holds. If it has renewed nothing for three seconds it has lost the call, and sends
  *     no acknowledgement for it.
  * watcher-queue-4  A header marks a call that another watcher may have held: its receiver reads the record first.
- * watcher-queue-5  Who watches names of no tool makes no consumer, of which the stream takes a thousand for all. It is made when the tool is
- *     added, and for calls that wait though their tool was removed. These are looked for again: that of a lost watcher comes back.
  */
 
 const RENEW_MS = 1_000;
@@ -28,13 +26,10 @@ const ACK_WAIT_MS = 3_000;
 const OLD_MS = 1_000;
 /** How long this router believes that calls wait in a queue: others may take them. */
 const WAITING_MS = 500;
-const LOOK_EVERY_MS = 30_000; // watcher-queue-5
 const AGAIN = "Toolbus-Again";
 const stream = "TOOLBUS_OFFERS";
 
 export interface WorkQueueOptions {
-  /** Whether there is such a tool, as far as this router knows. */
-  hasTool(tool: string): boolean;
   onQueued(queued: QueuedCall): void;
   onFault(fault: string): void;
 }
@@ -44,7 +39,7 @@ export interface WorkQueue extends Omit<CallQueue, "deliver">, Disposable {
   areWaiting(tool: string): boolean;
 }
 
-export function openWorkQueue(bus: Bus, { hasTool, onQueued, onFault }: WorkQueueOptions): WorkQueue {
+export function openWorkQueue(bus: Bus, { onQueued, onFault }: WorkQueueOptions): WorkQueue {
   const held = new Set<HeldMessage>();
   /** Until when this router believes that calls wait in the queue, by tool. */
   const waiting = new Map<string, number>();
@@ -68,21 +63,6 @@ export function openWorkQueue(bus: Bus, { hasTool, onQueued, onFault }: WorkQueu
     });
   }
 
-  /** watcher-queue-5 */
-  function queueOf(tool: string) {
-    const queue = nameOf(tool);
-    let foundNoneAt = Number.NEGATIVE_INFINITY;
-    const isNeeded = async () => {
-      if (hasTool(tool) || performance.now() - foundNoneAt < LOOK_EVERY_MS) return hasTool(tool);
-      const look = () => bus.manager.streams.info(stream, { subjects_filter: queue.filter });
-      const { state } = await retryOnBus(bus.link, look, { what: `looking for calls of ${queue.description}` });
-      const isFound = Object.keys(state.subjects ?? {}).length > 0;
-      if (!isFound) foundNoneAt = performance.now();
-      return isFound;
-    };
-    return { ...queue, isNeeded };
-  }
-
   const pulls = openPulls(bus, { stream, ackWaitMs: ACK_WAIT_MS, onFault, onMessage: receive });
 
   return {
@@ -100,7 +80,7 @@ export function openWorkQueue(bus: Bus, { hasTool, onQueued, onFault }: WorkQueu
       const purge = () => bus.manager.streams.purge(stream, { filter: subjectOf(record) });
       await retryOnBus(bus.link, purge, { what: `withdrawing call ${record.callId}`, timeoutMs: 30_000 });
     },
-    demand: (tool, count) => pulls.demand(queueOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
+    demand: (tool, count) => pulls.demand(nameOf(tool), areWaiting(tool) ? count : Math.min(count, 1)),
     stop: (tool) => pulls.leave(nameOf(tool)),
     [Symbol.dispose]() {
       clearInterval(renewing);
