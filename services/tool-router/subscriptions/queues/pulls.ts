@@ -118,7 +118,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     if (state === "preparing") return; // as long as it takes
     state = "preparing";
     try {
-      await look();
+      if (!isNeeded) await look();
       if (!isNeeded) {
         state = "unneeded";
         return;
@@ -139,21 +139,16 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
 
   /** pulls-5 */
   async function look(): Promise<void> {
-    if (isNeeded) return;
     const find = () => bus.manager.streams.info(stream, { subjects_filter: waitsFor ?? "" });
     const { state: found } = await retryOnBus(bus.link, find, { what: `looking for messages of ${name}`, signal });
     lookedAt = performance.now();
-    if (Object.keys(found.subjects ?? {}).length > 0) need(); // else one may have been heard meanwhile
-  }
-
-  function need(): void {
-    isNeeded = true;
-    hearing?.unsubscribe();
+    if (Object.keys(found.subjects ?? {}).length > 0) hear(); // else one may have been heard meanwhile
   }
 
   function hear(): void {
-    need();
-    void callPatience.exit(prepare);
+    isNeeded = true;
+    hearing?.unsubscribe();
+    void callPatience.exit(prepare); // nothing, while it is on
   }
 
   function receive(message: Msg): void {
