@@ -60,10 +60,10 @@ export async function openTestServer(options: Partial<NatsServerOptions> = {}): 
   };
 }
 
-/** A fresh server and a bus on it; disposing ends the connections made here, then the server. */
+/** A fresh server, which waits long for a busy process, and a bus on it; disposing ends the connections made here, then the server. */
 export async function openTestBus(options: Partial<BusOptions> = {}): Promise<TestBus> {
   await using stack = new AsyncDisposableStack();
-  const server = stack.use(await openTestServer());
+  const server = stack.use(await openTestServer({ pingMax: 100 }));
   const trust = await followTrustList(server.credentials);
   const connect = async (more: Partial<BusOptions> = {}) => {
     const { url, login } = server;

@@ -14,6 +14,7 @@ import { openLockDirectory } from "./lock-directory.ts";
 import { identityOfProcess } from "./process-identity.ts";
 import {
   openServerFiles,
+  PING_MAX,
   type ServerFiles,
   type SyncInterval,
   writeRunRecord,
@@ -33,6 +34,8 @@ export interface NatsServerOptions {
   binary?: string | undefined;
   find?: FindOptions;
   syncInterval?: SyncInterval;
+  /** So many pings in a row a connection may leave unanswered; 5 unless told. */
+  pingMax?: number;
 }
 
 const readyTimeoutMs = 15_000;
@@ -63,8 +66,8 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
   const credentials = options.credentials ?? join(files.directory, "credentials");
   const { path, usersFile } = await writeCredentials(credentials, options.users ?? (() => []));
   await rm(files.ports, { recursive: true, force: true });
-  const settings = { usersFile, port: options.port ?? 0, syncInterval: options.syncInterval ?? "default" };
-  await writeServerConfig(files, settings);
+  const { port: wantedPort = 0, syncInterval = "default", pingMax = PING_MAX } = options;
+  await writeServerConfig(files, { usersFile, port: wantedPort, syncInterval, pingMax });
 
   await using stack = new AsyncDisposableStack();
   const server = stack.use(

@@ -50,6 +50,8 @@ export interface ServerSettings {
   readonly usersFile: string;
   readonly port: number;
   readonly syncInterval: SyncInterval;
+  /** So many pings in a row a connection may leave unanswered. */
+  readonly pingMax: number;
 }
 
 /**
@@ -57,7 +59,8 @@ export interface ServerSettings {
  * after the last sign of life, and so many later none has been answered. That is after 2.4 to 2.8 s; a process that is only busy has 2 s.
  * Unset, it takes 4 to 6 minutes.
  */
-const SIGNS_OF_LIFE = { ping_interval: "400ms", ping_max: 5 };
+const PING_INTERVAL = "400ms";
+export const PING_MAX = 5;
 
 /** Everything the server needs stands in its file: its command line shows no secret, and names the file as ours. */
 export async function writeServerConfig(files: ServerFiles, settings: ServerSettings): Promise<void> {
@@ -70,7 +73,8 @@ export async function writeServerConfig(files: ServerFiles, settings: ServerSett
     log_file: files.log,
     logfile_size_limit: 16 * 1024 * 1024,
     logfile_max_num: 3,
-    ...SIGNS_OF_LIFE,
+    ping_interval: PING_INTERVAL,
+    ping_max: settings.pingMax,
     jetstream: {
       store_dir: files.store,
       max_file_store: 64 * 1024 ** 3,

@@ -1,5 +1,6 @@
 import { Code, createClient, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PING_MAX } from "#runtime/bus/nats-server/server-files.ts";
 import { until } from "#runtime/time/until.ts";
 import { openNatsProxy } from "../../../../test/harness/proxy/nats-proxy.ts";
 import { deliveryOf } from "../call/delivery.ts";
@@ -15,7 +16,7 @@ import { openHeartbeatTap } from "../testing/heartbeat-tap.ts";
 
 let world: EchoWorld;
 beforeAll(async () => {
-  world = await openEchoWorld();
+  world = await openEchoWorld({ pingMax: PING_MAX });
 });
 afterAll(async () => world[Symbol.asyncDispose]());
 

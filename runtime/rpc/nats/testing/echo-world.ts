@@ -15,11 +15,12 @@ export interface EchoWorld extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-export async function openEchoWorld(): Promise<EchoWorld> {
+/** Its server waits long for a busy process unless told otherwise: many tests have both ends of 64 MiB in one. */
+export async function openEchoWorld({ pingMax = 100 } = {}): Promise<EchoWorld> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "echo-world-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
-  let server = await openNatsServer({ directory });
+  let server = await openNatsServer({ directory, pingMax });
   stack.defer(async () => server[Symbol.asyncDispose]());
   const { port } = server;
   const opened = stack.move();
@@ -35,7 +36,7 @@ export async function openEchoWorld(): Promise<EchoWorld> {
     },
     async restart() {
       await server.exited;
-      server = await openNatsServer({ directory, port });
+      server = await openNatsServer({ directory, port, pingMax });
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(connections.map((connection) => connection.close()));
