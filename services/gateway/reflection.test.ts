@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, it } from "vitest";
 import { type ServerReflectionRequest, ServerReflectionRequestSchema } from "#gen/grpc/reflection/v1/reflection_pb.ts";
+import { computedMs } from "#runtime/time/testing/machine-time.ts";
 import { publicServices } from "../processes.ts";
 import { createReflection } from "./reflection.ts";
 
@@ -20,10 +21,8 @@ it("BUS-3 services, messages, methods and fields are found, and nothing below th
   expect(new Set(casesOf(unknown))).toEqual(new Set(["errorResponse"]));
 });
 
-it("SEC-5 a name of thousands of parts, and a file asked for again and again, take next to no time", () => {
+it("SEC-5 a name of thousands of parts, and a file asked for again and again, take next to no time", async () => {
   casesOf(["toolbus.run.v1.RunService"]); // once it is written
-  const began = performance.now();
-  casesOf(Array.from({ length: 20 }, () => ".".repeat(4_000)));
-  casesOf(Array.from({ length: 200 }, () => "toolbus.run.v1.RunService"));
-  expect(performance.now() - began).toBeLessThan(500);
+  const symbols = [...Array(20).fill(".".repeat(4_000)), ...Array(200).fill("toolbus.run.v1.RunService")];
+  expect(await computedMs(() => casesOf(symbols))).toBeLessThan(500);
 });

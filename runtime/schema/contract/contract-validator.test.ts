@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { CreateRunRequestSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { computedMs } from "../../time/testing/machine-time.ts";
 import { contractValidator } from "./contract-validator.ts";
 
 type Input = NonNullable<MessageInitShape<typeof CreateRunRequestSchema>["input"]>;
@@ -16,9 +17,7 @@ test("PROD-5 all faults of a small message are told", () => {
   expect(faultsOf(3)).toHaveLength(4);
 });
 
-test("SEC-5 of a large one the first is told: 100,000 faults kept a process busy for 5 s", () => {
+test("SEC-5 of a large one the first is told: 100,000 faults kept a process busy for 5 s", async () => {
   expect(faultsOf(5_000)).toHaveLength(1);
-  const startedAt = performance.now();
-  expect(faultsOf(100_000)).toHaveLength(1);
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(await computedMs(() => expect(faultsOf(100_000)).toHaveLength(1))).toBeLessThan(2_000);
 });

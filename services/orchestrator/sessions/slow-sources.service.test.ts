@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { RunContextService } from "#gen/toolbus/internal/space/v1/run_context_service_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { delay } from "#runtime/time/delay.ts";
+import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
 import { createFakeRouter } from "../testing/fakes/fake-router.ts";
 import { createFakeSpaces } from "../testing/fakes/fake-spaces.ts";
@@ -32,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 async function endOf(timeoutMs: number) {
-  const startedAtMs = performance.now();
+  const startedAtMs = tickedMs();
   const options = { limits: { timeout: durationFromMs(timeoutMs) } };
   const { run } = await world.runs.createRun({ agent: "echo", input: [userItem("go")], options });
   const endedRun = async () => {
@@ -40,7 +41,7 @@ async function endOf(timeoutMs: number) {
     return (now?.state ?? 0) >= RunState.COMPLETED && now;
   };
   const { state, endReason } = await until(endedRun, { what: "the run to end", timeoutMs: 20_000 });
-  return { state, endReason, afterMs: performance.now() - startedAtMs };
+  return { state, endReason, afterMs: tickedMs() - startedAtMs };
 }
 
 test.each([

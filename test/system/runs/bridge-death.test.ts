@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive, signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -55,7 +56,7 @@ const pidOf = async (source: string) =>
 describe("in the middle of a mix of calls", () => {
   it("ORCH-8 a server that dies ends its calls within 500 ms as unknown, and no other's", async () => {
     const calls = await midway();
-    const killedAtMs = performance.now();
+    const killedAtMs = tickedMs();
     const last = begin("@one/die");
     expect((await last.ended).text).toMatch(/^outcome_unknown: .*exited with 3: out of cheese/s);
     for (const { name, ended } of calls.filter(({ name }) => name.startsWith("@one/"))) {
@@ -73,7 +74,7 @@ describe("in the middle of a mix of calls", () => {
     const calls = await midway();
     const servers = [await pidOf("one"), await pidOf("two")];
     const bridge = suite.services.find(({ service }) => service === "mcp-bridge");
-    const killedAtMs = performance.now();
+    const killedAtMs = tickedMs();
     signalProcess(bridge ?? { pid: 0 }, "SIGKILL");
     const during = Array.from({ length: 20 }, (_, index) => begin("@one/echo", { text: `n${index}` }));
     for (const { ended } of calls) {

@@ -7,6 +7,7 @@ import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
+import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
 import { openProxy } from "../../harness/proxy/proxy.ts";
 import { openTestSuite } from "../../harness/suite.ts";
@@ -44,13 +45,13 @@ async function endsOfCalls(how: "killed" | "cut"): Promise<number[]> {
 
   const ask = async () => {
     for await (const { event } of client(ToolService).callTool({ sessionId, name: "app_ask" })) {
-      if (event.case === "result") return { ...event.value, endedAtMs: performance.now() };
+      if (event.case === "result") return { ...event.value, endedAtMs: tickedMs() };
     }
     throw new Error("the call ended without a result");
   };
   const calls = [ask(), ask(), ask()];
   await until(() => told.filter((line) => line === "request").length === calls.length, { what: "the requests" });
-  const leftAtMs = performance.now();
+  const leftAtMs = tickedMs();
   isCut = how === "cut";
   if (how === "killed") void caller.kill();
   return (await Promise.all(calls)).map(({ isError, outputJson, endedAtMs }) => {

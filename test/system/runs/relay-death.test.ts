@@ -7,6 +7,7 @@ import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
 import { signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
@@ -67,14 +68,14 @@ async function openCaller(sessionId: string, graceMs: number) {
 }
 
 async function midway(caller: Awaited<ReturnType<typeof openCaller>>, sessionId: string) {
-  const begunAtMs = performance.now();
+  const begunAtMs = tickedMs();
   const calls = Array.from({ length: AT_ONCE }, () => beginCall(suite.connection, sessionId, { name: "app_ask" }));
   await until(() => caller.sent.size === AT_ONCE, { timeoutMs: 30_000, what: "the requests" });
-  return { calls, wayMs: Math.max(WAY_MS, performance.now() - begunAtMs) };
+  return { calls, wayMs: Math.max(WAY_MS, tickedMs() - begunAtMs) };
 }
 
 function kill(name: "caller-relay" | "tool-router"): number {
-  const killedAtMs = performance.now();
+  const killedAtMs = tickedMs();
   signalProcess(suite.services.find(({ service }) => service === name) ?? { pid: 0 }, "SIGKILL");
   return killedAtMs;
 }

@@ -10,6 +10,7 @@ import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
 import { openConnection } from "../../../cli/connection.ts";
 import { listServices } from "../../../cli/suite/service-names.ts";
@@ -83,9 +84,9 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
   it("what one that is frozen does not answer is read from the other, and what may not be made twice ends", async () => {
     const [victim] = pairOf(service);
     signalProcess({ pid: victim?.pid }, "SIGSTOP"); // it takes calls, and answers none
-    const startedAtMs = performance.now();
+    const startedAtMs = tickedMs();
     const results = await Promise.all(Array.from({ length: inFlight }, () => call().then(answered, ConnectError.from)));
-    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+    expect(tickedMs() - startedAtMs).toBeLessThan(10_000);
     const failed = results.filter((result) => result instanceof ConnectError);
     const isRead = service !== "mcp-bridge"; // of which something is deleted
     expect(failed.map((error) => error.code)).toEqual(isRead ? [] : failed.map(() => Code.Unavailable));

@@ -1,15 +1,15 @@
 import { expect, it } from "vitest";
+import { computedMs } from "#runtime/time/testing/machine-time.ts";
 import { parseBody } from "./body.ts";
 import { contentFrom } from "./content.ts";
 
 const fileOf = (file: Record<string, unknown>) => contentFrom([{ type: "input_file", ...file }], "input[0]")[0]?.part;
 const PDF = { case: "file", value: { mediaType: "application/pdf" } };
 
-it("SEC-5 the type of a file is read from a name of any length at once", () => {
+it("SEC-5 the type of a file is read from a name of any length at once", async () => {
   const filename = `${".a?".repeat(100_000)}\n`;
-  const beganAt = performance.now();
-  expect(() => fileOf({ filename, file_data: "eA==" })).toThrow(/does not say of which media type/);
-  expect(performance.now() - beganAt).toBeLessThan(1_000);
+  const read = () => expect(() => fileOf({ filename, file_data: "eA==" })).toThrow(/does not say of which media type/);
+  expect(await computedMs(read)).toBeLessThan(1_000);
 });
 
 it("LOOP-18 the ending of a name tells the type of a file, also in front of a query, and nothing else does", () => {

@@ -1,5 +1,6 @@
 import { UriTemplate } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
+import { computedMs } from "#runtime/time/testing/machine-time.ts";
 import { fitsTemplate, MAX_STEPS } from "./uri-templates.ts";
 
 const templates = [
@@ -56,16 +57,17 @@ it("DOOR-1 an address fits a template as the SDK has it", () => {
       ]);
 });
 
-it("SEC-5 whether an address fits a template is known at once, whatever a server and a client make of them", () => {
-  const beganAt = performance.now();
-  expect(fitsTemplate("weather://{city}-{day}", `weather://${"-".repeat(500_000)}/`)).toBe(false);
-  expect(fitsTemplate("weather://{city}-{day}", `weather://${"-".repeat(8_000)}/`)).toBe(false);
-  expect(fitsTemplate(`x://${"{a}".repeat(20)}!`, `x://${"y".repeat(200)}`)).toBe(false);
-  expect(fitsTemplate(`x://${"{a}".repeat(100_000)}`, `x://${"y".repeat(200)}`)).toBe(false);
-  expect(fitsTemplate("{".repeat(100_000), "x")).toBe(false);
-  expect(fitsTemplate(`x://{?${"a,".repeat(100_000)}b}`, `x://?a=${"y".repeat(8_000)}`)).toBe(false);
-  const [costly, budget] = [`x://${"{a}".repeat(32)}!`, { steps: MAX_STEPS }];
-  for (let count = 0; count < 10_000; count += 1)
-    expect(fitsTemplate(costly, `x://${"y".repeat(8_000)}`, budget)).toBe(false);
-  expect(performance.now() - beganAt).toBeLessThan(1_500);
+it("SEC-5 whether an address fits a template is known at once, whatever a server and a client make of them", async () => {
+  const judge = () => {
+    expect(fitsTemplate("weather://{city}-{day}", `weather://${"-".repeat(500_000)}/`)).toBe(false);
+    expect(fitsTemplate("weather://{city}-{day}", `weather://${"-".repeat(8_000)}/`)).toBe(false);
+    expect(fitsTemplate(`x://${"{a}".repeat(20)}!`, `x://${"y".repeat(200)}`)).toBe(false);
+    expect(fitsTemplate(`x://${"{a}".repeat(100_000)}`, `x://${"y".repeat(200)}`)).toBe(false);
+    expect(fitsTemplate("{".repeat(100_000), "x")).toBe(false);
+    expect(fitsTemplate(`x://{?${"a,".repeat(100_000)}b}`, `x://?a=${"y".repeat(8_000)}`)).toBe(false);
+    const [costly, budget] = [`x://${"{a}".repeat(32)}!`, { steps: MAX_STEPS }];
+    for (let count = 0; count < 10_000; count += 1)
+      expect(fitsTemplate(costly, `x://${"y".repeat(8_000)}`, budget)).toBe(false);
+  };
+  expect(await computedMs(judge)).toBeLessThan(1_500);
 });
