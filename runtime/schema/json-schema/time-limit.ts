@@ -4,7 +4,7 @@ import { createContext, Script } from "node:vm";
 export interface TimeLimit {
   /**
    * Throws `OutOfTime` when the time is over. Where `beforeAgain` is given, work that was stopped because the machine gave nearly all
-   * of the time to others is begun once more after it: such work is not slow.
+   * of the time to others is begun once more after it, with as much more time as it may have lacked: such work is not slow.
    */
   run<T>(work: () => T, beforeAgain?: () => void): T;
 }
@@ -18,10 +18,10 @@ export function createTimeLimit(limitMs: number): TimeLimit {
   const script = new Script("work()");
   const context = createContext({ work: () => {} });
 
-  function runOnce<T>(work: () => T): T {
+  function runOnce<T>(work: () => T, timeout = limitMs): T {
     try {
       context.work = work;
-      return script.runInContext(context, { timeout: limitMs }) as T;
+      return script.runInContext(context, { timeout }) as T;
     } catch (error) {
       // by its code alone: an error of the context's own realm is no instance of this one's
       throw Object(error).code === "ERR_SCRIPT_EXECUTION_TIMEOUT" ? new OutOfTime() : error;
@@ -39,7 +39,7 @@ export function createTimeLimit(limitMs: number): TimeLimit {
         const isStarved = msOf(process.threadCpuUsage(before)) < limitMs * LEAST_SHARE;
         if (!(error instanceof OutOfTime && isStarved && beforeAgain)) throw error;
         beforeAgain();
-        return runOnce(work);
+        return runOnce(work, limitMs / LEAST_SHARE);
       }
     },
   };
