@@ -20,7 +20,7 @@ export default defineConfig({
           include: [...pure],
           isolate: false,
           maxWorkers: cores,
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           sequence: { groupOrder: 0 },
         },
       },

@@ -238,7 +238,7 @@ describe("an open bus", () => {
       await bus.server.kill();
       await until(() => !bus.link.isUp);
       await bus.server.restart();
-      await bus.link.whenUp(AbortSignal.timeout(2_000));
+      await bus.link.whenUp(AbortSignal.timeout(15_000));
       expect(bus.link.losses).toBe(round);
     }
     await bus.connection.flush();

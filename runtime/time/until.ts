@@ -20,7 +20,7 @@ export async function until<T>(
   condition: () => T | Promise<T>,
   options: UntilOptions = {},
 ): Promise<Exclude<T, Falsy>> {
-  const { timeoutMs = 15_000, intervalMs = 5, what = "a condition", signal } = options;
+  const { timeoutMs = 45_000, intervalMs = 5, what = "a condition", signal } = options;
   const startedAt = performance.now();
   const elapsedMs = () => performance.now() - startedAt;
   for (;;) {

@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
-import { eventually, HEAD, openTestWorkers, uvCache } from "../testing/workers.ts";
+import { until } from "#runtime/time/until.ts";
+import { HEAD, openTestWorkers, uvCache } from "../testing/workers.ts";
 
 const FUNCTION = "def f(): return 1\n";
 
@@ -85,7 +86,7 @@ def f(seconds: float):
     const changes = workers.provider.watchProvidedTools({}, { signal: watching.signal })[Symbol.asyncIterator]();
     expect(ofFiles((await changes.next()).value?.tools)).toHaveLength(1);
     const started = workers.call("tool.f", { seconds: 1.5 });
-    await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
+    await until(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
 
     await workers.write("tool.py", version(2));
     expect(ofFiles((await changes.next()).value?.tools)).toHaveLength(1);
@@ -104,7 +105,7 @@ def f(seconds: float):
   test("a source names a file of the directory, and nothing outside of it", async () => {
     await using workers = await openTestWorkers({ "tool.py": HEAD + FUNCTION });
     await symlink("/etc/hostname", join(workers.directory, "outside.py"));
-    await eventually(async () => (await workers.provider.getProvidedTools({})).sources.length === 2);
+    await until(async () => (await workers.provider.getProvidedTools({})).sources.length === 2);
     const sources = [
       { name: "mine", config: { file: "tool.py" } },
       { name: "tool" },

@@ -5,8 +5,9 @@ import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { WorkerLogLine } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { runInTrace } from "#runtime/telemetry/trace-context.ts";
+import { until } from "#runtime/time/until.ts";
 import { asOperator, asPrincipal } from "../../../test/harness/callers.ts";
-import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
+import { HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
 
 const TOOL = `${HEAD}
 import asyncio, os, subprocess, sys, time, random
@@ -193,13 +194,13 @@ describe("logs and progress", () => {
     const call = (callId: string) =>
       Array.fromAsync(workers.provider.executeTool({ callId, source: { name: "tool" }, tool: "steps", scope }));
     let calls = 0;
-    await eventually(async () => {
+    await until(async () => {
       await call(`before-${calls++}`); // until they watch
       return [ann, olga].every((lines = []) => lines.length > 0);
     });
     await call("anns");
     const seenBy = (lines: readonly WorkerLogLine[] = []) => lines.filter(({ callId }) => callId === "anns").length;
-    await eventually(() => seenBy(ann) === 2 && seenBy(olga) === 2);
+    await until(() => seenBy(ann) === 2 && seenBy(olga) === 2);
     expect(bob).toEqual([]);
   });
 
@@ -210,10 +211,10 @@ describe("logs and progress", () => {
       const headers = { traceparent: trace.traceparent };
       return workers.call("tool.noisy", { value: 1 }, { callId: "labelled", options: { headers } });
     });
-    const line = await eventually(() => lines.find(({ callId }) => callId === "labelled"));
+    const line = await until(() => lines.find(({ callId }) => callId === "labelled"));
     expect(line).toMatchObject({ source: "tool", function: "noisy", traceId: "0123456789abcdef0123456789abcdef" });
     expect(line.log?.message).toBe("noise ");
-    const raw = await eventually(() => lines.find(({ log }) => log?.message.includes("stolen")));
+    const raw = await until(() => lines.find(({ log }) => log?.message.includes("stolen")));
     expect(raw).toMatchObject({ source: "tool", callId: "" });
   });
 
@@ -229,7 +230,7 @@ describe("logs and progress", () => {
     const leaked = await workers.call("tool.leak", {}, SECRET);
     expect(leaked.result).toEqual({ error: "ValueError: bad key [secret KEY]" });
     expect(leaked.logs[0]).toBe("the key is [secret KEY]");
-    await eventually(() => lines.some(({ log }) => log?.message.includes("[secret KEY]")));
+    await until(() => lines.some(({ log }) => log?.message.includes("[secret KEY]")));
     expect(JSON.stringify(lines.map(({ log }) => log?.message))).not.toContain("hush-hush");
   });
 

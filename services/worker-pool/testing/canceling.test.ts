@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
+import { until } from "#runtime/time/until.ts";
+import { HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
 
 const TOOL = `${HEAD}
 import asyncio
@@ -24,7 +25,8 @@ def spin():
 let workers: TestWorkers;
 
 beforeAll(async () => {
-  workers = await openTestWorkers({ "tool.py": TOOL });
+  // so that no worker is replaced because it is slow to answer
+  workers = await openTestWorkers({ "tool.py": TOOL }, { TOOLBUS_WORKER_CANCEL_GRACE: "10000" });
 });
 afterAll(() => workers[Symbol.asyncDispose]());
 
@@ -46,7 +48,7 @@ describe("time and canceling", () => {
       expect(failure.code).toBe(Code.DeadlineExceeded);
       expect(failure.rawMessage).toMatch(/timed out after \d+ms/);
     }
-    await eventually(async () => (await worker())?.callsInFlight === 0);
+    await until(async () => (await worker())?.callsInFlight === 0);
     expect((await worker())?.processId).toBe(before?.processId);
     expect((await workers.call("tool.echo", { value: 2 })).result).toBe(2);
   });
@@ -56,11 +58,11 @@ describe("time and canceling", () => {
     const lines = workers.watchLogs();
     const cancel = new AbortController();
     const called = failureOf(workers.call("tool.wait_long", {}, { options: { signal: cancel.signal } }));
-    const hears = (message: string) => eventually(() => lines.some(({ log }) => log?.message === message));
+    const hears = (message: string) => until(() => lines.some(({ log }) => log?.message === message));
     await hears("begun"); // a call in flight may not have begun, and then has nothing to clean up
     cancel.abort();
     expect((await called).code).toBe(Code.Canceled);
     await hears("cleaned up");
-    await eventually(async () => (await worker())?.callsInFlight === 0);
+    await until(async () => (await worker())?.callsInFlight === 0);
   });
 });

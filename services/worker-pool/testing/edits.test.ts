@@ -3,7 +3,8 @@ import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
+import { until } from "#runtime/time/until.ts";
+import { HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
 
 const execFileAsync = promisify(execFile);
 
@@ -30,7 +31,7 @@ def version():
 
 async function napping({ directory, call }: TestWorkers, name: string) {
   const answer = call(`${name}.nap`);
-  await eventually(() =>
+  await until(() =>
     access(join(directory, `${name}.py.napping`)).then(
       () => true,
       () => false,
@@ -42,7 +43,7 @@ async function napping({ directory, call }: TestWorkers, name: string) {
 async function edited(workers: TestWorkers, file: string, text: string): Promise<void> {
   await workers.write(file, text);
   const name = file.replace(/\.py$/, "");
-  await eventually(async () => (await workers.call(`${name}.version`)).result === 2);
+  await until(async () => (await workers.call(`${name}.version`)).result === 2);
 }
 
 test("WORK-5 an edited file gets an environment of its own: calls of the version before keep what they import", async () => {
@@ -51,7 +52,7 @@ test("WORK-5 an edited file gets an environment of its own: calls of the version
   const wheel = `thing @ file://${workers.directory}/thing-1.0-py3-none-any.whl`;
   const late = NAP.replace("return 1", "import thing\n    return thing.WORD");
   await workers.write("tool.py", `# /// script\n# dependencies = ["${wheel}"]\n# ///\nVERSION = 1\n${late}`);
-  await eventually(async () => (await workers.call("tool.version").catch(() => undefined))?.result === 1);
+  await until(async () => (await workers.call("tool.version").catch(() => undefined))?.result === 1);
   const { answer } = await napping(workers, "tool");
   await edited(workers, "tool.py", `${HEAD}VERSION = 2\n${NAP}`);
   await workers.write("tool.py.go", "");

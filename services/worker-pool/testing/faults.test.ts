@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
 import { asOperator } from "../../../test/harness/callers.ts";
-import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
+import { HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
 
 const TOOL = `${HEAD}
 import os, time
@@ -92,7 +93,7 @@ const failureOf = (call: Promise<unknown>) =>
 async function napping(text: string) {
   const seen = workers.watchLogs(asOperator("olga"));
   const failure = failureOf(workers.call("tool.nap", { text }));
-  await eventually(() => seen.some(({ log }) => log?.message === `raw ${text}`));
+  await until(() => seen.some(({ log }) => log?.message === `raw ${text}`));
   return { failure };
 }
 
@@ -114,9 +115,9 @@ describe("what a crash tells", () => {
     await using own = await openTestWorkers({ "tool.py": TOOL });
     const seen = own.watchLogs(asOperator("olga"));
     await own.call("tool.say", { text: "zeta" });
-    await eventually(() => seen.some(({ log }) => log?.message.includes("zeta"))); // it comes by another pipe than the result
+    await until(() => seen.some(({ log }) => log?.message.includes("zeta"))); // it comes by another pipe than the result
     await failureOf(own.call("tool.crash", { text: "eta" }));
-    await eventually(() => own.warnings.some((text) => /ended with code 3: crashing for eta$/.test(text)));
+    await until(() => own.warnings.some((text) => /ended with code 3: crashing for eta$/.test(text)));
   }, 60_000);
 
   test("WORK-8 half a frame is told to nobody but operators, nor is it a breach of the protocol", async () => {
@@ -184,7 +185,7 @@ test("WORK-7 a result of more values than are read is an error of its call only"
 test("WORK-4 a worker that speaks another version of the protocol is refused, with both versions", async () => {
   const future = `${HEAD}import toolbus_sdk.worker\ntoolbus_sdk.worker.PROTOCOL = 2\ndef f(): return 1\n`;
   await workers.write("future.py", future);
-  await eventually(async () =>
+  await until(async () =>
     (await workers.provider.getProvidedTools({})).tools.some(({ source }) => source === "future"),
   );
   const failure = await failureOf(workers.call("future.f"));

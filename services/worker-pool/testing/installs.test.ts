@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { eventually, HEAD, openTestWorkers, uvCache } from "./workers.ts";
+import { until } from "#runtime/time/until.ts";
+import { HEAD, openTestWorkers, uvCache } from "./workers.ts";
 
 const execFileAsync = promisify(execFile);
 
@@ -50,8 +51,8 @@ test("WORK-3 installing is not counted as call time, and happens once for all wh
   const callMs = 300;
   await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, TOOLBUS_WORKER_CALL_TIMEOUT: String(callMs) });
   const calls = Promise.all([workers.call("tool.f"), workers.call("tool.f"), workers.call("tool.f")]);
-  await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.state === WorkerState.STARTING);
-  await eventually(async () => (await begun()) > 0);
+  await until(async () => (await workers.service.listWorkers({})).workers[0]?.state === WorkerState.STARTING);
+  await until(async () => (await begun()) > 0);
   await delay(callMs); // a timer that began after the calls' own has run out: so would they have, if they ran
   await letGo();
   expect((await calls).map(({ result }) => result)).toEqual([1, 1, 1]);
@@ -66,7 +67,7 @@ test("WORK-3 installing has its own timeout, and is tried again after a moment",
   expect(failure).toMatchObject({ code: "failed_precondition", reason: "WORKER_INSTALL_FAILED" });
   expect(failure.message).toContain("not done after 4000 ms");
   await letGo();
-  await eventually(async () => (await workers.call("tool.f").catch(() => undefined))?.result === 1);
+  await until(async () => (await workers.call("tool.f").catch(() => undefined))?.result === 1);
   expect(await begun()).toBe(2);
 }, 60_000);
 
@@ -91,7 +92,7 @@ test("WORK-8 a failed install is remembered for a while with uv's words, and not
   expect(listed).toMatchObject({ state: WorkerState.BACKED_OFF, reason: expect.stringContaining("3.99") });
 
   await workers.write("missing.py", FILES["tool.py"]);
-  await eventually(async () => (await workers.call("missing.f").catch(() => undefined))?.result === 1);
+  await until(async () => (await workers.call("missing.f").catch(() => undefined))?.result === 1);
 }, 60_000);
 
 test("WORK-3 the first call shows what uv does while it installs", async () => {
@@ -118,7 +119,7 @@ test("dependencies are installed as soon as a file is seen, unless configured ot
   const { uv, begun, letGo } = await slowUv();
   await letGo();
   await using workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv, TOOLBUS_WORKER_INSTALL_AHEAD: "true" });
-  await eventually(async () => (await begun()) === 1);
+  await until(async () => (await begun()) === 1);
   expect((await workers.service.listWorkers({})).workers).toEqual([]);
   expect((await workers.call("tool.f")).result).toBe(1);
   expect(await begun()).toBe(1);
@@ -149,9 +150,9 @@ def wait(path):
   await utimes(place, 0, 0);
   const path = join(workers.directory, "go on");
   const waiting = workers.call("old.wait", { path });
-  await eventually(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
+  await until(async () => (await workers.service.listWorkers({})).workers[0]?.callsInFlight === 1);
   await workers.write("old.py", `# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\n${body}`);
-  await eventually(async () => (await workers.call("old.prefix")).result !== place);
+  await until(async () => (await workers.call("old.prefix")).result !== place);
   await writeFile(path, "");
   expect((await waiting).result).toBe(true);
 }, 60_000);
@@ -160,7 +161,7 @@ test("a pool that stops gives up what is being installed, and tells who waits fo
   const { uv, begun } = await slowUv();
   const workers = await openTestWorkers(FILES, { TOOLBUS_UV: uv });
   const failed = failureOf(workers.call("tool.f"));
-  await eventually(async () => (await begun()) === 1);
+  await until(async () => (await begun()) === 1);
   await workers[Symbol.asyncDispose]();
   expect(await failed).toMatchObject({ code: "unavailable", message: "the pool stops" });
 }, 60_000);
@@ -175,7 +176,7 @@ test("SEC-8 a lock file beside a tool file is obeyed: what no longer fits it is 
     "tool.py",
     `# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\ndef f(): return 2\n`,
   );
-  await eventually(async () => {
+  await until(async () => {
     const failure = await workers.call("tool.f").then(
       () => undefined,
       (error) => failureFromConnectError(error),
@@ -184,7 +185,7 @@ test("SEC-8 a lock file beside a tool file is obeyed: what no longer fits it is 
   });
 
   await lock();
-  await eventually(async () => {
+  await until(async () => {
     const called = await workers.call("tool.f").catch(() => undefined); // the directory has not been read again yet
     return called?.result === 2;
   });

@@ -2,8 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type Worker, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
-import { eventually, HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
+import { HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
 
 const TOOL = `${HEAD}
 import os, signal, subprocess, sys, time
@@ -64,7 +65,7 @@ describe("idle", () => {
     for (let count = 0; count < 4; count += 1) {
       expect((await workers.call("tool.nap", { seconds: 0.15 })).result).toBe(pid);
     }
-    await eventually(async () => (await workersOf(workers)).length === 0);
+    await until(async () => (await workersOf(workers)).length === 0);
     expect(isAlive(pid)).toBe(false);
     expect(await processOf(workers)).not.toBe(pid);
   }, 60_000);
@@ -77,7 +78,7 @@ describe("workers that nobody uses", () => {
     const pid = await processOf(workers);
     const failure = await failureOf(workers.call("tool.pid", { text: "x".repeat(70_000) }));
     expect(failure.reason).toBe("MESSAGE_TOO_LARGE");
-    await eventually(() => !isAlive(pid));
+    await until(() => !isAlive(pid));
   }, 60_000);
 
   test("WORK-10 a worker whose caller left while it started makes room for one that is waited for", async () => {
@@ -91,9 +92,9 @@ def f(): return 1
     await using workers = await openTestWorkers({ "slow.py": slow, "tool.py": TOOL }, environment);
     const leaving = new AbortController();
     const left = failureOf(workers.call("slow.f", {}, { options: { signal: leaving.signal } }));
-    await eventually(async () => (await workersOf(workers, WorkerState.STARTING)).length === 1);
+    await until(async () => (await workersOf(workers, WorkerState.STARTING)).length === 1);
     const waiting = processOf(workers);
-    await eventually(async () => (await workersOf(workers, WorkerState.STARTING)).length === 2);
+    await until(async () => (await workersOf(workers, WorkerState.STARTING)).length === 2);
     leaving.abort();
     await left;
     await workers.write("slow.py.go", "");
@@ -122,7 +123,7 @@ describe("crashes", () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL });
     const parent = (await workers.call("tool.parent")).result as number;
     const crashed = failureOf(workers.call("tool.crash_with_stderr_open"));
-    await eventually(() => !isAlive(parent));
+    await until(() => !isAlive(parent));
     expect((await workers.call("tool.parent")).result).not.toBe(parent);
     expect(await crashed).toMatchObject({ code: "unavailable", reason: "WORKER_CRASHED" });
   }, 60_000);
@@ -137,7 +138,7 @@ describe("crashes", () => {
     expect(failure.reason).toBe("WORKER_BACKED_OFF");
     expect(failure.message).toMatch(/started again in \d+ ms; last: .*ended with code 3/);
     expect(await workersOf(workers)).toMatchObject([{ state: WorkerState.BACKED_OFF, processId: 0 }]);
-    const pid = await eventually(() => processOf(workers).catch(() => 0));
+    const pid = await until(() => processOf(workers).catch(() => 0));
     expect(isAlive(pid)).toBe(true);
   }, 60_000);
 
@@ -160,7 +161,7 @@ describe("bounds", () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL }, { TOOLBUS_WORKER_CALLS: "2" });
     await processOf(workers);
     const calls = Array.from({ length: 6 }, () => workers.call("tool.nap", { seconds: 0.1 }));
-    await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 2);
+    await until(async () => (await workersOf(workers))[0]?.callsInFlight === 2);
     expect(await Promise.all(calls)).toHaveLength(6);
   }, 60_000);
 
@@ -174,7 +175,7 @@ describe("bounds", () => {
       await using workers = await openTestWorkers({ "tool.py": TOOL, "other.py": TOOL }, environment);
       await processOf(workers);
       const taken = workers.call("tool.nap", { seconds: 1 });
-      await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
+      await until(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
       const name = variable === "TOOLBUS_POOL_WORKERS" ? "other.pid" : "tool.pid";
       expect(await failureOf(workers.call(name))).toMatchObject({
         code: "resource_exhausted",
@@ -189,7 +190,7 @@ describe("bounds", () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL }, { TOOLBUS_WORKER_CALLS: "1" });
     await processOf(workers);
     const taken = workers.call("tool.nap", { seconds: 0.6 });
-    await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
+    await until(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
     const late = await failureOf(workers.call("tool.pid", {}, { timeoutMs: 100 }));
     expect(late).toMatchObject({ code: "deadline_exceeded", reason: "CALL_NOT_STARTED" });
     expect(
@@ -203,7 +204,7 @@ describe("bounds", () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL, "other.py": TOOL }, { TOOLBUS_POOL_WORKERS: "1" });
     const pid = await processOf(workers);
     const other = workers.call("other.nap", { seconds: 0.5 });
-    await eventually(() => !isAlive(pid));
+    await until(() => !isAlive(pid));
     const again = processOf(workers);
     expect((await other).isError).toBe(false);
     expect(await again).not.toBe(pid);
@@ -239,14 +240,14 @@ describe("ends", () => {
     await using workers = await openTestWorkers({ "tool.py": TOOL });
     const pid = await processOf(workers);
     const other = workers.call("tool.nap", { seconds: 2.5 });
-    const stuck = failureOf(workers.call("tool.nap", { seconds: 60 }, { timeoutMs: 300 }));
+    const stuck = failureOf(workers.call("tool.nap", { seconds: 60 }, { timeoutMs: 1_000 }));
     expect((await stuck).code).toBe("deadline_exceeded");
-    await eventually(
+    await until(
       async () => (await workersOf(workers, WorkerState.STOPPING)).length > 0 || (await processOf(workers)) !== pid,
     );
     expect(await processOf(workers)).not.toBe(pid);
     expect((await other).result).toBe(pid);
-    await eventually(() => !isAlive(pid));
+    await until(() => !isAlive(pid));
   }, 60_000);
 
   test("WORK-9 a worker that is stopped takes its children with it; force fails its calls at once", async () => {
@@ -255,20 +256,20 @@ describe("ends", () => {
     const idOfWorker = async () => (await workersOf(workers))[0]?.id ?? "";
     const child = (await workers.call("tool.start_child")).result as number;
     const taken = workers.call("tool.nap", { seconds: 0.5 });
-    await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
+    await until(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
     const workerId = await idOfWorker();
     await workers.service.stopWorker({ workerId });
     expect((await taken).result).toBe(pid);
-    await eventually(() => !isAlive(pid) && !isAlive(child));
+    await until(() => !isAlive(pid) && !isAlive(child));
 
     const second = await processOf(workers);
     const failed = failureOf(workers.call("tool.nap", { seconds: 30 }));
-    await eventually(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
+    await until(async () => (await workersOf(workers))[0]?.callsInFlight === 1);
     expect((await failureOf(workers.service.stopWorker({ workerId, force: true }))).code).toBe("not_found"); // the one before
     const last = await idOfWorker();
     await workers.service.stopWorker({ workerId: last, force: true });
     expect((await failed).message).toContain("the worker of tool was stopped");
-    await eventually(() => !isAlive(second));
+    await until(() => !isAlive(second));
     const unknown = await workers.service.stopWorker({ workerId: last }).catch((error) => ConnectError.from(error));
     expect(unknown).toMatchObject({ code: Code.NotFound });
   }, 60_000);

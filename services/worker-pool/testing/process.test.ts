@@ -7,11 +7,12 @@ import { ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import { until } from "#runtime/time/until.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
 import { programOf } from "../../../test/harness/programs.ts";
 import { clientFor } from "../../clients.ts";
-import { eventually, HEAD, uvCache } from "./workers.ts";
+import { HEAD, uvCache } from "./workers.ts";
 
 const TOOL = `${HEAD}
 import os, subprocess, sys, time
@@ -92,23 +93,23 @@ test("WORK-9 SIGTERM finishes the calls in flight and leaves nothing behind", as
     clientFor(bus, ToolProviderService, { process: "worker-pool" }).watchProvidedTools({}),
   );
   const resting = call("nap", { seconds: 1 });
-  await eventually(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
+  await until(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
   expect(await stopped(service, "SIGTERM")).toBe(0);
   expect(await resting).toBe("rested");
   expect(await watched).toHaveLength(1);
-  await eventually(() => !pids.some(isAlive));
+  await until(() => !pids.some(isAlive));
 }, 60_000);
 
 test("WORK-9 SIGKILL of the service leaves neither workers nor their children; its calls end as unavailable", async () => {
   const service = await startService();
   const pids = (await call("pids")) as number[];
   const failure = call("nap", { seconds: 60 }).catch((error) => ConnectError.from(error).message);
-  await eventually(async () => {
+  await until(async () => {
     const { workers } = await clientFor(bus, WorkerService).listWorkers({});
     return workers[0]?.callsInFlight === 1;
   });
   await stopped(service, "SIGKILL");
-  await eventually(() => !pids.some(isAlive));
+  await until(() => !pids.some(isAlive));
   expect(await failure).toMatch(/unavailable/);
 }, 60_000);
 
@@ -130,14 +131,14 @@ test("BUS-2 two instances are one pool: calls go where the worker is warm, and e
   })().catch(() => {}); // ended by the signal
   await rm(join(directory, "napping"), { force: true });
   const resting = call("nap", { seconds: 2 });
-  await eventually(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
+  await until(async () => (await readFile(join(directory, "napping"), "utf8").catch(() => "")) === "x");
   const second = await workerPid();
   expect(second).not.toBe(first);
   const both = await workers();
   expect(both.map(({ processId }) => processId).sort()).toEqual([first, second].sort());
   expect(new Set(both.map(({ instance }) => instance)).size).toBe(2);
   expect(await resting).toBe("rested");
-  await eventually(async () => {
+  await until(async () => {
     await call("say");
     return lines.includes(`said by ${first}`) || lines.includes(`said by ${second}`);
   });
@@ -151,6 +152,6 @@ test("BUS-2 two instances are one pool: calls go where the worker is warm, and e
 
   await workerPid();
   await stopped(pair[0]!, "SIGKILL");
-  const survivor = await eventually(() => workerPid().catch(() => 0));
-  await eventually(async () => (await workerPid().catch(() => 0)) === survivor);
+  const survivor = await until(() => workerPid().catch(() => 0));
+  await until(async () => (await workerPid().catch(() => 0)) === survivor);
 }, 60_000);

@@ -15,7 +15,6 @@ import {
 import { createLogger } from "#runtime/lifecycle/logger.ts";
 import { openProvenCallers } from "#runtime/rpc/access/testing/proven-callers.ts";
 import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
-import { until } from "#runtime/time/until.ts";
 import { readConfig } from "../config.ts";
 import { createRoutes } from "../routes.ts";
 import { openWorkers } from "../service.ts";
@@ -131,11 +130,6 @@ async function collect(stream: AsyncIterable<WatchWorkerLogsResponse>, lines: Wo
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-}
-
-/** `until` with patience for a machine that does much else. */
-export function eventually<T>(condition: () => T | Promise<T>) {
-  return until(condition, { timeoutMs: 20_000 });
 }
 
 async function calledFromEvents(events: AsyncIterable<ExecuteToolResponse>): Promise<Called> {

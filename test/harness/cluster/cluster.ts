@@ -86,7 +86,7 @@ export async function openCluster(form = formOfCompose()): Promise<Cluster> {
     await Promise.all([...running.values()].map((child) => child[Symbol.asyncDispose]()));
   });
   await Promise.all(nodes.map(async ({ name, start }) => running.set(name, await start())));
-  await Promise.all(names.map((name) => until(() => isHealthy(portsOf(ports, name).monitor), { timeoutMs: 15_000 })));
+  await Promise.all(names.map((name) => until(() => isHealthy(portsOf(ports, name).monitor), { timeoutMs: 60_000 })));
   const url = names.map((name) => `nats://127.0.0.1:${portsOf(ports, name).client}`).join(",");
   const connections = stack.use(new AsyncDisposableStack());
   const owned = stack.move();

@@ -109,7 +109,7 @@ describe("a client", () => {
       },
     });
     await peer.flush();
-    const timings = { heartbeatMs: 200, silenceMs: 60_000 };
+    const timings = { heartbeatMs: 1_000, silenceMs: 60_000 };
     const client = createClient(AgentService, createNatsTransport(await world.connect(), { service, timings }));
     await client.getAgent({ name: "x" });
     expect(openings.map(({ headers }) => headers?.get("Rpc-More"))).toEqual(["", "1"]);
@@ -127,7 +127,7 @@ describe("a client", () => {
       },
     });
     await peer.flush();
-    const timings = { heartbeatMs: 100, silenceMs: 500 };
+    const timings = { heartbeatMs: 1_000, silenceMs: 5_000 };
     const client = createClient(AgentService, createNatsTransport(await world.connect(), { service, timings }));
     await client.getAgent({ name: "x".repeat(400_000) });
     expect(count).toBe(2);

@@ -76,7 +76,7 @@ describe("a provider that misbehaves", () => {
       (response) => events(response, 'data: {"error":{"message":"out of memory","code":500}}\n\ndata: [DONE]\n\n'),
     ],
   ])("LOOP-11 that %s is asked again, and nothing of the attempt is in the log", async (_, answer) => {
-    const run = await openHttpRun([answer, whole], { modelStallTimeout: durationFromMs(400), modelRetries: 2 });
+    const run = await openHttpRun([answer, whole], { modelStallTimeout: durationFromMs(1_500), modelRetries: 2 });
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turnCount: 1 });
     expect(run.retries).toHaveLength(1);

@@ -12,7 +12,7 @@ const TOOLS = [
   { name: "charge", ...external, timeout: durationFromMs(20_000) }, // its effect is unknown: at most once
   { name: "order", ...external, isAsync: true },
   { name: "reserve", ...external, isAsync: true, ttl: durationFromMs(1_500) },
-  { name: "hurry", ...external, timeout: durationFromMs(400) },
+  { name: "hurry", ...external, timeout: durationFromMs(1_500) },
   { name: "shown", ...external, visible: true, isAsync: true, ttl: durationFromMs(800) },
 ];
 

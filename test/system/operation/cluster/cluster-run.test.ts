@@ -36,7 +36,7 @@ it("BUS-6 LOOP-13 a run through the gateway ends well though the node that leads
   // The nodes tell each other of subscriptions: the gateway's may hear a little later than another one of an orchestrator that is ready.
   const runs = suite.connection.client(RunService);
   const request = { agent: "counting", input: [input], idempotencyKey: "once" };
-  const patience = { initialMs: 50, maxMs: 500, patienceMs: 15_000 };
+  const patience = { initialMs: 50, maxMs: 500, patienceMs: 60_000 };
   const { run } = await retryWhile(isUnavailable, () => runs.createRun(request), patience);
   const events: RunEvent[] = [];
   const kill = async () => {
