@@ -14,28 +14,22 @@ import { openLockDirectory } from "./lock-directory.ts";
 import { identityOfProcess } from "./process-identity.ts";
 import {
   openServerFiles,
-  PING_MAX,
   type ServerFiles,
-  type SyncInterval,
+  type ServerSettings,
   writeRunRecord,
   writeServerConfig,
 } from "./server-files.ts";
 
-export interface NatsServerOptions {
+export interface NatsServerOptions extends Omit<ServerSettings, "usersFile"> {
   /** Holds the JetStream store, the configuration and the log. One server at a time uses it. */
   directory: string;
   /** Where the keys of its users are, and are made if they are missing; `credentials` in the directory unless told. */
   credentials?: string | undefined;
   /** Who may sign in beside `admin`. */
   users?: UsersOf | undefined;
-  /** 0, the default, takes a free one. Give the port of a server that ended, and its clients come back. */
-  port?: number;
   /** The path of the program; unless told, `findNatsServer(find)` is asked. */
   binary?: string | undefined;
   find?: FindOptions;
-  syncInterval?: SyncInterval;
-  /** So many pings in a row a connection may leave unanswered; 5 unless told. */
-  pingMax?: number;
 }
 
 const readyTimeoutMs = 15_000;
@@ -66,8 +60,7 @@ export async function openNatsServer(options: NatsServerOptions): Promise<NatsSe
   const credentials = options.credentials ?? join(files.directory, "credentials");
   const { path, usersFile } = await writeCredentials(credentials, options.users ?? (() => []));
   await rm(files.ports, { recursive: true, force: true });
-  const { port: wantedPort = 0, syncInterval = "default", pingMax = PING_MAX } = options;
-  await writeServerConfig(files, { usersFile, port: wantedPort, syncInterval, pingMax });
+  await writeServerConfig(files, { ...options, usersFile });
 
   await using stack = new AsyncDisposableStack();
   const server = stack.use(

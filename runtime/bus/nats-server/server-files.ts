@@ -48,10 +48,11 @@ export function filesOfServer(root: string): ServerFiles {
 export interface ServerSettings {
   /** Who may sign in, as `writeCredentials` wrote it. */
   readonly usersFile: string;
-  readonly port: number;
-  readonly syncInterval: SyncInterval;
-  /** So many pings in a row a connection may leave unanswered. */
-  readonly pingMax: number;
+  /** 0, the default, takes a free one. Give the port of a server that ended, and its clients come back. */
+  readonly port?: number;
+  readonly syncInterval?: SyncInterval;
+  /** So many pings in a row a connection may leave unanswered; 5 unless told. */
+  readonly pingMax?: number;
 }
 
 /**
@@ -59,7 +60,6 @@ export interface ServerSettings {
  * after the last sign of life, and so many later none has been answered. That is after 2.4 to 2.8 s; a process that is only busy has 2 s.
  * Unset, it takes 4 to 6 minutes.
  */
-const PING_INTERVAL = "400ms";
 export const PING_MAX = 5;
 
 /** Everything the server needs stands in its file: its command line shows no secret, and names the file as ours. */
@@ -68,13 +68,13 @@ export async function writeServerConfig(files: ServerFiles, settings: ServerSett
   const values = {
     server_name: "toolbus",
     host: "127.0.0.1",
-    port: settings.port === 0 ? -1 : settings.port,
+    port: settings.port || -1,
     ports_file_dir: files.ports,
     log_file: files.log,
     logfile_size_limit: 16 * 1024 * 1024,
     logfile_max_num: 3,
-    ping_interval: PING_INTERVAL,
-    ping_max: settings.pingMax,
+    ping_interval: "400ms",
+    ping_max: settings.pingMax ?? PING_MAX,
     jetstream: {
       store_dir: files.store,
       max_file_store: 64 * 1024 ** 3,
