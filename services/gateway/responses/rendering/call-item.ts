@@ -11,10 +11,10 @@ import type { OutputItem } from "./resource.ts";
 export function renderClientCall(
   writer: EventWriter,
   { callId, name, argumentsJson }: FunctionCall,
-  { place, namespaces = [] }: { place: string } & Pick<Notes, "namespaces">,
+  { place, namespaces }: { place: string; namespaces: Notes["namespaces"] },
 ): void {
   const id = `fc_${place}`;
-  const namespace = namespaces.find((group) => name.startsWith(nameWithin(group, "")));
+  const namespace = new Map(Object.entries(namespaces ?? {})).get(name);
   const named = namespace === undefined ? { name } : { name: name.slice(nameWithin(namespace, "").length), namespace };
   const itemOf = (status: string, given: string): OutputItem => ({
     ...{ type: "function_call", id, call_id: callId, ...named },

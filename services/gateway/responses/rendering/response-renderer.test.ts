@@ -11,6 +11,8 @@ import {
 import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import { metadataFrom } from "../request/notes.ts";
+import { toolOptionsFrom } from "../request/tools.ts";
 import type { StreamEvent } from "./event-writer.ts";
 import { ResponseRenderer } from "./response-renderer.ts";
 
@@ -56,6 +58,28 @@ describe("LOOP-18 a response", () => {
     fc.record({ thoughts: fc.array(fc.string()), texts: fc.array(fc.string()), calls: fc.integer({ min: 0, max: 2 }) }),
     { maxLength: 4 },
   );
+
+  test("names each function of the client as the request did, also where names of groups begin alike", () => {
+    const function_ = (name: string) => ({ type: "function", name });
+    const group = (name: string, ...names: string[]) => ({ type: "namespace", name, tools: names.map(function_) });
+    const body = { model: "clerk", tools: [group("mcp", "look"), group("mcp__a", "look"), function_("mcp__plain")] };
+    const options = { ...toolOptionsFrom(body), metadata: metadataFrom(body, "") };
+    const calls = ["mcp__look", "mcp__a__look", "mcp__plain"].map((name) => called(name, name));
+    const all = [{ case: "accepted", value: { agent: "clerk", options } }, claimed, committed(calls), ended];
+    expect(outputOf(told(events(all)))).toMatchObject([
+      { name: "look", namespace: "mcp" },
+      { name: "look", namespace: "mcp__a" },
+      { name: "mcp__plain" },
+    ]);
+  });
+
+  test("is told of a run whose notes somebody else wrote", () => {
+    for (const namespaces of [7, null, "mine", ["m"], { mine: 7 }]) {
+      const options = { functionTools, metadata: { "toolbus.response": JSON.stringify({ namespaces }) } };
+      const all = [{ case: "accepted", value: { agent: "clerk", options } }, claimed];
+      expect(outputOf(told(events([...all, committed([called("c", "mine")]), ended])))).toHaveLength(1);
+    }
+  });
 
   test("is told live as it is told of the log, with the same numbers", () => {
     fc.assert(

@@ -114,7 +114,7 @@ export class ResponseRenderer {
     const { namespaces } = notesOf(run.accepted.options);
     if (event.state === RunState.COMPLETED)
       for (const { call, place } of this.#undecided.values())
-        renderClientCall(this.#writer, call, { place, ...(namespaces && { namespaces }) });
+        renderClientCall(this.#writer, call, { place, namespaces });
     if (event.endReason === RunEndReason.STOPPED_AT_TOOL && event.outputText !== "")
       new SpokenItem(this.#writer, "message", `${run.runId}_answer`).finish(event.outputText);
     this.#run = { ...run, ended: { event, time } };

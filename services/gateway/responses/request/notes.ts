@@ -1,6 +1,7 @@
 import type { RunOptions } from "#gen/toolbus/run/v1/run_pb.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
 import type { CreateBody } from "./body.ts";
+import { namespacesFrom } from "./tools.ts";
 
 /** What a response tells of its request, and the run's options have no field for: it stands in the run's metadata. */
 const NOTES = "toolbus.response";
@@ -19,16 +20,16 @@ const TOLD = [
 export interface Notes extends Partial<Pick<CreateBody, (typeof TOLD)[number]>> {
   /** The instructions in the input, which hold for the responses that go on from this one too. */
   readonly system?: string;
-  /** The groups of the client's functions. */
-  readonly namespaces?: readonly string[];
+  /** The groups of the client's functions, by the functions' names. */
+  readonly namespaces?: Readonly<Record<string, string>>;
 }
 
 export function metadataFrom(body: CreateBody, system: string): Record<string, string> {
   const told = TOLD.flatMap((field) =>
     body[field] === undefined || body[field] === null ? [] : [[field, body[field]]],
   );
-  const namespaces = (body.tools ?? []).flatMap(({ type, name }) => (type === "namespace" ? [name] : []));
-  const more = { ...(system !== "" && { system }), ...(namespaces.length > 0 && { namespaces }) };
+  const namespaces = namespacesFrom(body);
+  const more = { ...(system !== "" && { system }), ...(Object.keys(namespaces).length > 0 && { namespaces }) };
   const notes = { ...Object.fromEntries(told), ...more };
   return { ...body.metadata, ...(Object.keys(notes).length > 0 && { [NOTES]: JSON.stringify(notes) }) };
 }

@@ -26,13 +26,14 @@ const mcpTool = z.looseObject({
 });
 
 /** Functions in groups; those of a group have its name before their own here. */
-const namespaceTool = z.looseObject({ name: z.string(), tools: z.array(z.looseObject({ type: z.string() })) });
-export const nameWithin = (namespace: string | null | undefined, name: unknown) =>
-  namespace ? `${namespace}__${name}` : String(name);
+const member = z.looseObject({ type: z.string(), name: z.string() });
+const namespaceTool = z.looseObject({ name: z.string(), tools: z.array(member) });
+export const nameWithin = (namespace: string | null | undefined, name: string) =>
+  namespace ? `${namespace}__${name}` : name;
 
 /** The tools that a request brings, and how they are to be used. */
 export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Options {
-  const given = (tools ?? []).flatMap((tool, n) => toolsAt(tool, `tools[${n}]`));
+  const given = toolsOf(tools);
   const of = (type: string) => given.filter(({ tool }) => tool.type === type);
   const unserved = given.find(({ tool }) => tool.type !== "function" && tool.type !== "mcp");
   if (unserved !== undefined)
@@ -47,13 +48,20 @@ export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Opt
   };
 }
 
-function toolsAt(tool: Typed, place: string): { tool: Typed; place: string }[] {
-  if (tool.type !== "namespace") return [{ tool, place }];
-  const { name: namespace, tools } = parsed(namespaceTool, tool, place);
-  return tools.map((inner, n) => ({
-    tool: { ...inner, name: nameWithin(namespace, inner.name) },
-    place: `${place}.tools[${n}]`,
-  }));
+function toolsOf(tools: CreateBody["tools"]): { tool: Typed; place: string; namespace?: string }[] {
+  return (tools ?? []).flatMap((tool, n) => {
+    const place = `tools[${n}]`;
+    if (tool.type !== "namespace") return [{ tool, place }];
+    const { name: namespace, tools: inner } = parsed(namespaceTool, tool, place);
+    const named = inner.map((one) => ({ ...one, name: nameWithin(namespace, one.name) }));
+    return named.map((one, at) => ({ tool: one, place: `${place}.tools[${at}]`, namespace }));
+  });
+}
+
+/** The groups of the functions that are in one, by the names that these have here. */
+export function namespacesFrom({ tools }: Pick<CreateBody, "tools">): Record<string, string> {
+  const grouped = toolsOf(tools).flatMap(({ tool, namespace }) => (namespace ? [[tool.name, namespace]] : []));
+  return Object.fromEntries(grouped);
 }
 
 function functionToolFrom({ name, description, parameters }: z.infer<typeof functionTool>) {
