@@ -71,19 +71,20 @@ function innerOf(error: unknown): unknown {
   return inner ?? fieldsOf(response).error ?? fieldsOf(data).error;
 }
 
-/** Why the run ends that it is given up with: clients of the run act on what they know of providers. */
+/** Why the run ends that is given up with the error: clients act on it. What the provider calls the error counts before its text. */
 export function endReasonOfModelError(error: unknown, modelId: string): RunEndReason {
   const words = wordsOf(error);
   const hasWord = (pattern: RegExp) => words.some((word) => pattern.test(word));
-  if (hasWord(/context_(length|size)/) || tooLong.test(messageOfModelError(error, modelId)))
-    return RunEndReason.CONTEXT_LENGTH_EXCEEDED;
-  if (hasWord(/quota|billing/)) return RunEndReason.INSUFFICIENT_QUOTA;
-  const isLimited = statusOf(error) === 429 || hasWord(/rate_limit/);
-  return isLimited ? RunEndReason.RATE_LIMIT_EXCEEDED : RunEndReason.MODEL_ERROR;
+  const status = statusOf(error);
+  if (hasWord(/context_(length|size)/)) return RunEndReason.CONTEXT_LENGTH_EXCEEDED;
+  if (hasWord(/quota|billing/) || status === 402) return RunEndReason.INSUFFICIENT_QUOTA;
+  if (hasWord(/rate_limit/) || status === 429) return RunEndReason.RATE_LIMIT_EXCEEDED;
+  const isTooLong = tooLong.test(messageOfModelError(error, modelId));
+  return isTooLong ? RunEndReason.CONTEXT_LENGTH_EXCEEDED : RunEndReason.MODEL_ERROR;
 }
 
 /** How providers without a code for it say that a prompt is too long. */
-const tooLong = /context (length|window|size)|prompt is too long|input token count/i;
+const tooLong = /context (length|window|size|limit)|(prompt|input) is too long|prompt length|input token count/i;
 
 /** The error and its causes. */
 function chainOf(error: unknown): unknown[] {

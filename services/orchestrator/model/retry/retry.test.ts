@@ -116,6 +116,17 @@ describe("an error of a model's provider", () => {
     [ofApi(429, { code: "rate_limit_exceeded" }), "RATE_LIMIT_EXCEEDED"],
     [apiError(429), "RATE_LIMIT_EXCEEDED"],
     [{ type: "rate_limit_error", message: "slow down" }, "RATE_LIMIT_EXCEEDED"],
+    [
+      ofApi(400, { message: "input length and `max_tokens` exceed context limit: 9 + 2 > 8" }),
+      "CONTEXT_LENGTH_EXCEEDED",
+    ],
+    [
+      ofApi(400, { message: "This model's maximum prompt length is 8 but the request contains 9 tokens." }),
+      "CONTEXT_LENGTH_EXCEEDED",
+    ],
+    [ofApi(400, { message: "Input is too long for requested model." }), "CONTEXT_LENGTH_EXCEEDED"],
+    [ofApi(429, { message: "slow down: requests with a long context window are limited" }), "RATE_LIMIT_EXCEEDED"],
+    [ofApi(402, { message: "Insufficient Balance" }), "INSUFFICIENT_QUOTA"],
     [ofApi(429, { type: "insufficient_quota" }), "INSUFFICIENT_QUOTA"],
     [ofApi(400, { type: "invalid_request_error" }), "MODEL_ERROR"],
     [apiError(500), "MODEL_ERROR"],
