@@ -34,6 +34,7 @@ class Suite(
     def __init__(self) -> None:
         self.calls = 1
         self.outputs: list[runs.ToolOutput] = []
+        self.end_reason: Any = run_pb2.RUN_END_REASON_UNSPECIFIED
         self.refusal: str | None = None
         self.takes_results = True
         self.key: str | bytes = ""
@@ -67,7 +68,8 @@ class Suite(
 
     def GetRun(self, request: runs.GetRunRequest, context: grpc.ServicerContext) -> runs.GetRunResponse:
         if self.answered.is_set():
-            return runs.GetRunResponse(run=run_pb2.Run(id="run", state=run_pb2.RUN_STATE_COMPLETED))
+            ended = run_pb2.Run(id="run", state=run_pb2.RUN_STATE_COMPLETED, end_reason=self.end_reason)
+            return runs.GetRunResponse(run=ended)
         calls = [run_pb2.FunctionCall(call_id=f"call{n}", name="find_order") for n in range(self.calls)]
         return runs.GetRunResponse(run=run_pb2.Run(id="run", required_calls=calls))
 

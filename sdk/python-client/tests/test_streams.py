@@ -42,6 +42,12 @@ class Streams(unittest.TestCase):
             watch.wait()
             self.assertTrue(suite.left.wait(5), "no call comes to who does not listen")
 
+    def test_a_run_may_end_for_a_reason_of_a_later_release(self) -> None:
+        with Suite() as suite:
+            suite.end_reason = 999
+            suite.answered.set()
+            self.assertEqual(suite.toolbus().run("clerk", "hello").result().end_reason, "999")
+
     def test_a_run_is_read_on_when_the_cable_was_cut(self) -> None:
         with Suite() as suite, Cable(suite.port) as cable:
             run = suite.toolbus(cable.port).run("clerk", "hello")

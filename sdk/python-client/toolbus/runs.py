@@ -29,6 +29,12 @@ class RunResult:
     run: run_pb2.Run
 
 
+def _end_reason_of(run: run_pb2.Run) -> str:
+    """A reason of a later release, which has no name here, is its number."""
+    value = run_pb2.RunEndReason.DESCRIPTOR.values_by_number.get(run.end_reason)
+    return str(run.end_reason) if value is None else value.name.removeprefix("RUN_END_REASON_")
+
+
 class Run:
     """A run that goes on at the suite, whether or not anybody looks.
 
@@ -57,7 +63,7 @@ class Run:
             pass  # to its end, answering the calls of its functions
         run = self._connection.send(self._stub.GetRun, runs.GetRunRequest(run_id=self.id)).run
         state = run_pb2.RunState.Name(run.state).removeprefix("RUN_STATE_").lower()
-        end_reason = run_pb2.RunEndReason.Name(run.end_reason).removeprefix("RUN_END_REASON_")
+        end_reason = _end_reason_of(run)
         if state not in ("completed", "incomplete"):
             message = run.error or f"the run ended: {end_reason}"
             raise RunError(message, run_id=self.id, state=state, end_reason=end_reason)
