@@ -22,9 +22,9 @@ function itemFrom({ item }: Item, place: string): OutputItem | undefined {
     const call = { type: "function_call", id: `fc_${place}`, call_id: callId, name };
     return { ...call, arguments: argumentsJson, status: "completed" };
   }
-  if (item.case !== "functionCallOutput") return undefined;
+  if (item.case !== "functionCallOutput" || item.value.result === undefined) return undefined; // which an earlier response has
   const { callId, result } = item.value;
-  const output = textOf(result?.outputJson ?? "");
+  const output = textOf(result.outputJson);
   return { type: "function_call_output", id: `fco_${place}`, call_id: callId, output, status: "completed" };
 }
 

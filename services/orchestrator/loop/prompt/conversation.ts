@@ -36,10 +36,10 @@ export function conversationFromState(state: FoldedRun): Conversation {
 
 /** An output that answers a call of an earlier run becomes text once a summary stands for the call. */
 function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
-  const input = accepted.input.map((item) => {
+  const input = accepted.input.flatMap((item) => {
     if (item.item.case !== "functionCallOutput") return item;
     const { callId, result } = item.item.value;
-    return userItem(resultInWords(callId, result));
+    return result === undefined ? [] : userItem(resultInWords(callId, result)); // without one it says again what was summarized
   });
   return [...(inbox?.items ?? []), ...input];
 }

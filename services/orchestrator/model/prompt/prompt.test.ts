@@ -112,7 +112,7 @@ describe("a prompt", () => {
       output("a", "1"),
       output("b", "2"),
       call("c"),
-      output("b", "2"), // told again, as some clients do
+      create(ItemSchema, { item: { case: "functionCallOutput", value: { callId: "b" } } }), // said again, as some clients do
       output("c", "3"),
     ]);
     expect(prompt.map(({ role }) => role)).toEqual([

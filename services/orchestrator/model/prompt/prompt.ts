@@ -7,8 +7,8 @@
  *     text is blank, and no message ends in a thought.
  * prompt-4  No two calls have the same id, also where runs of one conversation gave the same one.
  * prompt-5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
- * prompt-6  A result whose call is not in the turn before it becomes text: it is not passed over, unless it says again what a call before
- *     was answered.
+ * prompt-6  A result whose call is not in the turn before it becomes text: it is not passed over. An output without a result says again
+ *     what its call was answered.
  */
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
@@ -29,18 +29,16 @@ export function promptFromItems(instructions: string, items: readonly Item[]): L
   const system = [instructions, ...first].filter((text) => text.trim() !== "").join("\n\n");
   const prompt: LanguageModelV4Prompt = system === "" ? [] : [{ role: "system", content: system }];
   const shownIds = new Set<string>();
-  const answered = new Map<string, ToolResult>();
   let turn = emptyTurn();
 
   function closeTurn(): void {
     prompt.push(...messagesOfTurn(turn));
-    for (const [callId, result] of turn.results) answered.set(callId, result);
     turn = emptyTurn();
   }
 
   for (const { item } of rest) {
     if (item.case === "functionCallOutput") {
-      takeOutput(turn, item.value, answered);
+      takeOutput(turn, item.value);
       continue;
     }
     const isSpoken = item.case !== "message" || item.value.role === Role.ASSISTANT;
@@ -79,16 +77,12 @@ function emptyTurn(): SpokenTurn {
   return { spoken: [], calls: [], results: new Map(), strays: [], isAnswered: false };
 }
 
-function takeOutput(
-  turn: SpokenTurn,
-  { callId, result }: FunctionCallOutput,
-  before: ReadonlyMap<string, ToolResult>,
-): void {
+function takeOutput(turn: SpokenTurn, { callId, result }: FunctionCallOutput): void {
   if (result === undefined) return;
   turn.isAnswered = true;
   if (turn.results.has(callId)) return; // the first result of a call counts
   if (turn.calls.some(({ call }) => call.callId === callId)) turn.results.set(callId, result);
-  else if (before.get(callId)?.outputJson !== result.outputJson) turn.strays.push(resultInWords(callId, result)); // prompt-6
+  else turn.strays.push(resultInWords(callId, result)); // prompt-6
 }
 
 function messagesOfTurn({ spoken, calls, results, strays }: SpokenTurn): LanguageModelV4Message[] {

@@ -98,7 +98,16 @@ describe("what a run is created with", () => {
     });
     await start({ input: [answered("open"), said("go")] });
     await expect(start({ input: [answered("open")] })).rejects.toMatchObject({ reason: "CALL_ALREADY_RESOLVED" });
-    await start({ input: [answered("done", "7"), answered("open"), said("go")] }); // some clients tell all again each time
+    const again = { input: [answered("done", "7"), answered("open"), said("go")], idempotencyKey: "k" };
+    const { runId: repeating, accepted } = await start(again); // some clients tell all again each time
+    expect(
+      accepted.input.map(({ item }) => item.case === "functionCallOutput" && item.value.result),
+      "stands in the log once",
+    ).toEqual([undefined, undefined, false]);
+    expect((await start(again)).runId).toBe(repeating);
+    await start({ input: [answered("done", "7"), said("go")] }); // also of what was told again
+    const other = { ...again, input: [answered("open", "7"), answered("open"), said("go")] };
+    await expect(start(other)).rejects.toMatchObject({ reason: "IDEMPOTENCY_KEY_REUSED" });
   });
 
   test("SEC-5 the call that input answers is looked for as far back as its model is shown, whatever was said before", async () => {

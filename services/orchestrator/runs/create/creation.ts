@@ -15,7 +15,7 @@ import type { Agents } from "../../loop/tools/tool-router.ts";
 import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
-import { itemsFromInput, refuseEmptyInput, refuseUnknownCalls } from "./input.ts";
+import { inputWithKnownCalls, itemsFromInput, refuseEmptyInput } from "./input.ts";
 import { type OptionsPolicy, refuseUnfitBrought, refuseUnfitOptions } from "./options.ts";
 import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
@@ -40,10 +40,10 @@ interface Creator {
 /** Checks what can be checked before a model is asked, and accepts the run. */
 export async function createRun(options: CreationOptions, request: CreateRunRequest, by: Creator): Promise<FoldedRun> {
   const { idempotencyKey, previousRunId } = request;
-  const input = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
-  const repeated = await findRepeated(options, { ...request, input }, by);
+  const given = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
+  const repeated = await findRepeated(options, { ...request, input: given }, by);
   if (repeated !== undefined) return repeated;
-  refuseEmptyInput(input);
+  refuseEmptyInput(given);
   using place = await options.runQuota?.requireRoom(by.principal);
   await refuseUnfitBrought(options, request.options, by.principal);
   const session = await openSession(options, request, by);
@@ -52,9 +52,10 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const readAgent = onFirstUse(() => readAgentOf(options.agents, session, by));
   await refuseUnfitOptions(options, request.options, { sessionId: session.id, agent: standing.agent, readAgent, by });
   await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
-  const hasOutputs = input.some(({ item }) => item.case === "functionCallOutput");
+  const hasOutputs = given.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
-  await refuseUnknownCalls(options, { ...standing, previousRunId, fork: undefined, before }, input, readAgent);
+  const previous = { ...standing, previousRunId, fork: undefined, before };
+  const input = await inputWithKnownCalls(options, previous, given, readAgent);
   await refuseAwaitedCalls(options, { sessionId: session.id, previousRunId }, input);
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,

@@ -11,7 +11,7 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import { notFound } from "../existing-run.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
 import type { CreationOptions } from "./creation.ts";
-import { itemsFromInput, refuseUnknownCalls } from "./input.ts";
+import { inputWithKnownCalls, itemsFromInput } from "./input.ts";
 import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
 /**
@@ -23,13 +23,13 @@ export async function forkRun(
   { runId, atSequence, idempotencyKey, ...request }: ForkRunRequest,
   by: { signal: AbortSignal; principal: string; caller: Caller },
 ): Promise<FoldedRun> {
-  const input = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
+  const given = await itemsFromInput(request.input, { sender: by.principal, signal: by.signal });
   const state = (await readState(options.log, runId)) ?? notFound(runId);
   const { accepted, eventCount } = state;
   requireOwner(accepted, by.caller, `run ${runId}`);
   const fork = create(RunForkSchema, { runId, atSequence });
-  const given = optionsAt(state, atSequence);
-  const asked = { input, fork, previousRunId: "", ...(given && { options: given }) };
+  const runOptions = optionsAt(state, atSequence);
+  const asked = { input: given, fork, previousRunId: "", ...(runOptions && { options: runOptions }) };
   const sessionId = idempotencyKey === "" ? "" : sessionOfKey("fork", by.principal, runId, idempotencyKey);
   const repeated = sessionId === "" ? undefined : await findAccepted(options, sessionId, idempotencyKey);
   if (repeated !== undefined) {
@@ -43,15 +43,14 @@ export async function forkRun(
     });
   }
   const standing = { agent: accepted.agent, switchCount: 0, carry: Carry.UNSPECIFIED }; // of a session of its own
-  await refuseUnknownCalls(options, { ...standing, previousRunId: "", fork, before: undefined }, input, () =>
-    options.agents.getAgent(accepted.agent, by),
-  );
+  const previous = { ...standing, previousRunId: "", fork, before: undefined };
+  const input = await inputWithKnownCalls(options, previous, given, () => options.agents.getAgent(accepted.agent, by));
   const session = await options.sessions.createSession(accepted.agent, {
     ...by,
     ...(sessionId !== "" && { sessionId }),
   });
   const { principal } = session;
-  const forked = { ...asked, ...standing, sessionId: session.id, principal, idempotencyKey };
+  const forked = { ...asked, ...standing, input, sessionId: session.id, principal, idempotencyKey };
   const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "", place });
   refuseOther(started, asked); // another creation may have been first
   return started;

@@ -79,39 +79,45 @@ function refuseAt(field: string, what: string, reason: ReasonName = "INVALID_REQ
 
 /**
  * Input may answer calls that it tells of itself, and those that a former run left open, as one in single-turn mode does. They are looked
- * for as far back as the agent's models are shown.
+ * for as far back as the agent's models are shown. Clients that tell all outputs each time may say again what was accepted: gives the input
+ * with such outputs bare of their results, which stand in the log once.
  */
-export async function refuseUnknownCalls(
+export async function inputWithKnownCalls(
   { log, queues }: { log: RunLog; queues: SessionQueues },
   previous: Continuation,
-  input: readonly Item[],
+  input: Item[],
   readAgent: () => Promise<Agent>,
-): Promise<void> {
+): Promise<Item[]> {
   const all = outputsOf(input);
   const own = new Set(callIdsOf("functionCall", input));
   const outputs = all.filter(({ callId }) => !own.has(callId));
   refuseOtherAnswers([], all);
-  if (outputs.length === 0) return;
+  if (outputs.length === 0) return input;
   const maxTokens = onFirstUse(async () => tokensBefore(await readAgent()));
   const items = await readHistory(queues, log, previous, maxTokens);
   const before = outputsOf(items);
   refuseOtherAnswers(before, outputs);
-  if (outputs.length === input.length && outputs.every(({ callId }) => before.some((told) => told.callId === callId)))
-    refuseAnswered(outputs[0]!.callId); // nothing is new
+  const answered = new Set(before.map(({ callId }) => callId));
+  const repeated = new Set(outputs.filter(({ callId }) => answered.has(callId)));
+  if (repeated.size === input.length) refuseAnswered(outputs[0]!.callId); // nothing is new
   const known = new Set(callIdsOf("functionCall", items));
   const unknown = outputs.find(({ callId }) => !known.has(callId))?.callId;
-  if (unknown === undefined) return;
-  refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
-    reason: "CALL_NOT_FOUND",
-    metadata: { call_id: unknown },
+  if (unknown !== undefined)
+    refuse("not_found", `call ${unknown}, which the input answers, is unknown in this conversation`, {
+      reason: "CALL_NOT_FOUND",
+      metadata: { call_id: unknown },
+    });
+  return input.map((given) => {
+    if (given.item.case !== "functionCallOutput" || !repeated.has(given.item.value)) return given;
+    return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId: given.item.value.callId } } });
   });
 }
 
 function outputsOf(items: readonly Item[]): FunctionCallOutput[] {
-  return items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
+  return items.flatMap(({ item }) => (item.case === "functionCallOutput" && item.value.result ? [item.value] : []));
 }
 
-/** The first answer of a call counts. Clients that tell all outputs again each time say the same, which prompts pass over. */
+/** The first answer of a call counts. */
 function refuseOtherAnswers(before: readonly FunctionCallOutput[], given: readonly FunctionCallOutput[]): void {
   const told = new Map(before.map(({ callId, result }) => [callId, result?.outputJson]));
   for (const { callId, result } of given) {

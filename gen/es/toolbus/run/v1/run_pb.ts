@@ -127,7 +127,7 @@ export type FunctionCallOutput = Message$1<"toolbus.run.v1.FunctionCallOutput"> 
   callId: string;
 
   /**
-   * The answer.
+   * The answer; absent in the input of a run that was given again what an earlier one has.
    *
    * @generated from field: toolbus.tool.v1.ToolResult result = 2;
    */

@@ -368,7 +368,7 @@ class FunctionCallOutput(_message.Message):
     """The call."""
     @_builtins.property
     def result(self) -> _tool_pb2.ToolResult:
-        """The answer."""
+        """The answer; absent in the input of a run that was given again what an earlier one has."""
 
     def __init__(
         self,

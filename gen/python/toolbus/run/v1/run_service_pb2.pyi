@@ -102,7 +102,7 @@ class InputItem(_message.Message):
     def output(self) -> Global___ToolOutput:
         """What came of a call that stands before it in the input, or that an earlier run of the conversation left open, as one in
         single-turn mode does. A call that a run waits for is answered by SubmitOutputs. It has no `submission_id`: a repetition is
-        recognized by the request's `idempotency_key`.
+        recognized by the request's `idempotency_key`. Beside something new it may be the output that the call has already.
         """
 
     @_builtins.property

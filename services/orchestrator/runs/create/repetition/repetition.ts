@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { clone, create, equals } from "@bufbuild/protobuf";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import { type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
+import { type Item, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { FoldedRun } from "../../../log/state/fold.ts";
 
@@ -20,7 +20,8 @@ export function sessionOfKey(...names: string[]): string {
  */
 export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "accepted">, asked: Asked): void {
   const first = partsOf(accepted);
-  const again = partsOf(asked);
+  const input = asked.input.map((item, n) => (isBare(accepted.input[n], item) ? accepted.input[n]! : item));
+  const again = partsOf({ ...asked, input });
   const fields = Object.keys(first).filter((name) => {
     const [one = nothing, other = nothing] = [first[name], again[name]];
     return !equals(RunAcceptedSchema, one, other);
@@ -31,6 +32,12 @@ export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "acce
     reason: "IDEMPOTENCY_KEY_REUSED",
     metadata: { run_id: runId, fields: what },
   });
+}
+
+/** Whether the run has the output without its result, as one that was given again. */
+function isBare(kept: Item | undefined, { item }: Item): boolean {
+  if (kept?.item.case !== "functionCallOutput" || item.case !== "functionCallOutput") return false;
+  return kept.item.value.result === undefined && kept.item.value.callId === item.value.callId;
 }
 
 const nothing = create(RunAcceptedSchema);
