@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { toJson } from "@bufbuild/protobuf";
 import { isStrictScopeSuperset } from "@modelcontextprotocol/client";
 import { AuthGrant, LoginState, type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
@@ -39,6 +38,8 @@ const PATIENCE_MS = 5_000;
 const REFUSED_MS = 10_000;
 const RENEW_AGAIN_MS = 60_000;
 const MOST_STRUCK = 8;
+/** A run may bring a source by any name. */
+const MOST_NAMES = 16;
 
 export interface AuthorizationParts {
   records: LoginRecords;
@@ -253,15 +254,17 @@ export class ServerAuthorization implements Authorization {
     this.#needed = this.#loginNeeded(why);
     if (this.#key === undefined || !records.isKept) return this.#needed;
     const server = toJson(McpServerSchema, this.#server);
+    const { name } = this.#server;
     const decide = (record: LoginRecord | undefined) => {
       const isOther = record?.grant?.accessToken !== token; // somebody has logged in just now
       if (record && isOther && record.grant) return undefined;
       const grant = keepsGrant ? record?.grant : undefined;
       const { wanted } = record ?? {};
       const isSame = wanted?.scope === challenge.scope && wanted?.resourceMetadataUrl === challenge.resourceMetadataUrl;
-      const isKnown = record?.grant === grant && isDeepStrictEqual(record?.server, server);
-      if (record && wanted && isSame && isKnown) return undefined;
-      return { ...record, server, isOfRun: this.#isOfRun, wanted: challenge, grant };
+      const known = record?.names ?? [];
+      if (record && wanted && isSame && record.grant === grant && known.includes(name)) return undefined;
+      const names = [...new Set([name, ...known])].slice(0, MOST_NAMES);
+      return { ...record, server, names, isOfRun: this.#isOfRun, wanted: challenge, grant };
     };
     await records.update(this.#key, decide).catch((error) => this.#refuseUnhad(messageFromUnknown(error)));
     return this.#needed;

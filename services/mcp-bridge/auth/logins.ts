@@ -183,11 +183,11 @@ export class Logins {
   }
 
   #recorded(owner: Owner, name: string): Place[] {
-    const named = (kept: KeptRecord) => ({ ...kept, owner, server: fromJson(McpServerSchema, kept.record.server) });
+    const serverOf = ({ record }: KeptRecord) => fromJson(McpServerSchema, record.server);
     return this.#parts.records
       .of(owner)
-      .map(named)
-      .filter(({ server }) => server.name === name);
+      .filter((kept) => kept.record.names?.includes(name) || serverOf(kept).name === name)
+      .map((kept) => ({ ...kept, owner, server: { ...serverOf(kept), name } }));
   }
 
   #applied(name: string, principal: string): Place[] {

@@ -8,6 +8,8 @@ import { partsOfTransport } from "#runtime/config/server-transport.ts";
 export interface LoginRecord {
   /** As it is declared, in the contract's JSON: secrets are named in it, and not resolved. */
   server: JsonValue;
+  /** By which sources asked, the last one first. */
+  names?: string[];
   /** Whether a run brought it. */
   isOfRun?: boolean;
   /** What the server asked for last and has not got. */

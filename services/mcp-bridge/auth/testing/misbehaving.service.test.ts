@@ -193,11 +193,14 @@ test("a server that wants further scopes and names none has those asked for that
   expect((await begin(name)).scope).toBe("list write");
 });
 
-test("a server that asks again by another name is logged in to by that", async () => {
+test("a server that asks by several names is logged in to by each", async () => {
   await using server = await openMisbehavingServer();
-  await asked(server);
-  const { name, echo } = await asked(server);
-  await expect(echo()).rejects.toThrow(`toolbus mcp login ${name}`);
-  await logIn(name);
-  expect(await echo()).toBe("mine");
+  const [first, second] = [await asked(server), await asked(server)];
+  for (const { name, echo } of [first, second]) {
+    await expect(echo()).rejects.toThrow(`toolbus mcp login ${name}`);
+    await begin(name);
+  }
+  const { state } = await begin(first.name);
+  expect((await bridge.servers.completeLogin({ state, code: "any" }, ada)).server).toBe(first.name);
+  for (const { echo } of [first, second]) expect(await echo()).toBe("mine");
 });
