@@ -45,7 +45,7 @@ async function withoutNulls(response: Response): Promise<Response> {
   const text = await response.text();
   const document = jsonFrom(text);
   const { status, headers } = response;
-  if (!isObject(document)) return new Response(text, { status, headers });
+  if (!isObject(document)) return new Response(text || null, { status, headers }); // a 204 has no body
   return Response.json(Object.fromEntries(Object.entries(document).filter(([, value]) => value !== null)), { status });
 }
 

@@ -160,7 +160,7 @@ export function withoutTokens(text: string, secrets: readonly (string | undefine
 
 function textOf(error: unknown): string {
   if (error instanceof OAuthError) return `${error.code}: ${error.message}`;
-  if (error instanceof SyntaxError) return `${NO_ANSWER}: ${error.message}`;
+  if (error instanceof SyntaxError) return `${NO_ANSWER}: it is no JSON`; // its message has a piece of it, which may be a token
   if (error instanceof z.core.$ZodError) return `${NO_ANSWER}: ${error.issues.map(textOfIssue).join(", ")}`;
   const isWrapped = error instanceof TypeError && error.cause instanceof Error; // "fetch failed", it says
   return networkTextOf(isWrapped ? error.cause : error);

@@ -88,7 +88,8 @@ function metadataOf(issuer: string): object {
 }
 
 function json(response: ServerResponse, value: object, status = 200): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
+  const body = Buffer.isBuffer(value) ? value : JSON.stringify(value);
+  response.writeHead(status, { "content-type": "application/json" }).end(body);
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

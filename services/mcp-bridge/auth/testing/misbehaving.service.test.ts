@@ -160,6 +160,11 @@ test.for(["", 'Basic realm="notes", ', "Negotiate, "])("a challenge is found beh
 test.for<[Misbehaviour, string]>([
   [{ tokens: { expires_in: "soon" } }, "its answer is no answer of OAuth: expires_in: expected number, received NaN"],
   [{ refusal: { status: 200, body: [] } }, "its answer is no answer of OAuth: expected object, received array"],
+  [{ refusal: { status: 204, body: {} } }, "its answer is no answer of OAuth: it is no JSON"],
+  [
+    { refusal: { status: 200, body: Buffer.from("access_token=a&b=c") } },
+    "its answer is no answer of OAuth: it is no JSON",
+  ],
   [{ tokens: { scope: ["a"] } }, "its answer is no answer of OAuth: scope: expected string, received array"],
   [{ tokens: { access_token: "a\nb" } }, "it gives a token that no header can carry"],
   [{ client: { client_id: 7 } }, "its answer is no answer of OAuth: client_id: expected string, received number"],
