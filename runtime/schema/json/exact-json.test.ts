@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { fromMarked, inexactInteger, losesDigits, markNumbers, numberAsWritten, parseExactly } from "./exact-json.ts";
+import {
+  fromMarked,
+  losesDigits,
+  markNumbers,
+  numberAsWritten,
+  parseExactly,
+  requireExactIntegers,
+} from "./exact-json.ts";
 
 test.each([
   ['{"id":12345678901234567890}', true],
@@ -14,10 +21,12 @@ test.each([
 });
 
 test.each([
-  ['{"a":0.1234567890123456789,"b":[-9007199254740993]}', "-9007199254740993"],
-  ["[9007199254740992,1e400,100000000000000000000]", undefined],
-])("%s: the integer of which digits would be lost is %s", (text, integer) => {
-  expect(inexactInteger(text)).toBe(integer);
+  ['{"a":0.1234567890123456789,"b":[-9007199254740993]}', "the number -9007199254740993, which"],
+  ['{"9007199254740993":"9007199254740993","a":[9007199254740992,1e400,100000000000000000000]}', undefined],
+])("%s: an integer of which digits would be lost is refused: %s", (text, says) => {
+  const reading = expect(() => requireExactIntegers(text));
+  if (says) reading.toThrow(says);
+  else reading.not.toThrow();
 });
 
 test.each([

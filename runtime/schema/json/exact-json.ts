@@ -37,11 +37,12 @@ export function losesDigits(text: string): boolean {
   return mayLoseDigits(text) && markNumbers(text, "") !== text;
 }
 
-/** The first integer that `JSON.parse` changes. */
-export function inexactInteger(text: string): string | undefined {
-  if (!mayLoseDigits(text)) return undefined;
-  for (const { token } of inexactNumbers(text)) if (/^-?\d+$/.test(token)) return token;
-  return undefined;
+/** Throws where there is an integer that `JSON.parse` changes. 60 MB may take two seconds. */
+export function requireExactIntegers(text: string): void {
+  if (!mayLoseDigits(text)) return;
+  for (const { token } of inexactNumbers(text))
+    if (/^-?\d+$/.test(token))
+      throw new RangeError(`the JSON has the number ${token.slice(0, 40)}, which would lose digits: send it as text`);
 }
 
 /**

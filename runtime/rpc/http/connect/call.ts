@@ -5,7 +5,7 @@ import type { CallContext } from "../../handling/handler-context.ts";
 import { isShort, turnToParse } from "../../handling/messages/many-values.ts";
 import type { RecordedMethod } from "../../handling/recording-router.ts";
 import { takerOf } from "../../identity.ts";
-import { requireExact } from "../large-messages/counted-messages.ts";
+import { requireExact, requireUtf8 } from "../large-messages/counted-messages.ts";
 import { LARGE_JSON_BYTES, messageFromLargeJson } from "../large-messages/transcoder.ts";
 import type { HttpResponse } from "../messages.ts";
 import type { RequestHead } from "./exchange.ts";
@@ -32,9 +32,10 @@ export async function inputOf(
   { head: { isBinary }, message, context }: ReadCall,
 ): Promise<MessageShape<DescMessage>> {
   const { input } = spec.method;
-  if (!isBinary) requireExact(message);
+  if (!isBinary) requireUtf8(message);
   if (!isBinary && message.length > LARGE_JSON_BYTES)
     return messageFromLargeJson(input, message, { taker: takerOf(context), options: jsonOptions });
   if (!isShort(message)) await turnToParse(message, { desc: input, isBinary, ...takerOf(context) });
+  if (!isBinary) requireExact(message);
   return serialization.getI(isBinary).parse(message);
 }

@@ -7,7 +7,8 @@ import {
   transformSplitEnvelope,
 } from "@connectrpc/connect/protocol";
 import { connectError } from "../../../failure/connect.ts";
-import { inexactInteger } from "../../../schema/json/exact-json.ts";
+import { messageFromUnknown } from "../../../failure/failure.ts";
+import { requireExactIntegers } from "../../../schema/json/exact-json.ts";
 import { asciiOf, turnToParse } from "../../handling/messages/many-values.ts";
 import { EnvelopeFlag } from "../connect/envelope.ts";
 import { type HttpRequest, senderOf } from "../messages.ts";
@@ -22,9 +23,10 @@ export function countOf(request: HttpRequest, desc: DescMessage, signal: AbortSi
   const isBinary = !isJson(request);
   const sender = senderOf(request);
   return async (message) => {
-    if (!isBinary) requireExact(message);
+    if (!isBinary) requireUtf8(message);
     if (!isBinary && message.length > MOST_JSON_BYTES) throw tooMuchJson();
     await turnToParse(message, { desc, isBinary, sender, signal });
+    if (!isBinary) requireExact(message);
   };
 }
 
@@ -49,19 +51,19 @@ export function countedBody(
   }
 }
 
-/**
- * Whoever parses JSON puts a mark in the place of each byte that is no text, as protobuf does not, and rounds integers beyond 2^53, which
- * are sequences and revisions: what was meant would be lost.
- */
-export function requireExact(json: Uint8Array): void {
+/** Whoever parses JSON puts a mark in the place of each byte that is no text, as protobuf does not: what was meant would be lost. */
+export function requireUtf8(json: Uint8Array): void {
   if (!isUtf8(json)) throw connectError("invalid_argument", "the JSON is not UTF-8", { reason: "REQUEST_MALFORMED" });
-  const integer = inexactInteger(asciiOf(json))?.slice(0, MOST_SHOWN);
-  if (integer === undefined) return;
-  const text = `the JSON has the number ${integer}, which would lose digits: send it as text, "${integer}"`;
-  throw connectError("invalid_argument", text, { reason: "REQUEST_MALFORMED" });
 }
 
-const MOST_SHOWN = 40;
+/** And rounds integers beyond 2^53, which are sequences and revisions. */
+export function requireExact(json: Uint8Array): void {
+  try {
+    requireExactIntegers(asciiOf(json));
+  } catch (cause) {
+    throw connectError("invalid_argument", messageFromUnknown(cause), { reason: "REQUEST_MALFORMED", cause });
+  }
+}
 
 function tooMuchJson(): Error {
   const text = `JSON of more than ${MOST_JSON_BYTES} bytes is taken without compression, as the only message of a Connect request: send that, or protobuf`;

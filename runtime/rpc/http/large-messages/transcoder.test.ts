@@ -38,6 +38,12 @@ test.each([
   await expect(read(json)).rejects.toBeInstanceOf(ConnectError);
 });
 
+test("SEC-5 integers that would lose digits are looked for on the thread", async () => {
+  await expect(read('{"agent":9007199254740993}')).rejects.toThrow(
+    "[invalid_argument] the JSON has the number 9007199254740993",
+  );
+});
+
 test("SEC-5 who has left is not read on for, and is told why, whether his message waits or is read", async () => {
   const leaving = new AbortController();
   const json = Buffer.from(`{"agent":"${"x".repeat(8 * LARGE_JSON_BYTES)}"}`);
