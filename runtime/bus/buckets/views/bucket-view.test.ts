@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { until } from "../../../time/until.ts";
 import { jsonCodec } from "../bucket.ts";
 import { createBucket } from "../stored-bucket.ts";
-import { openBucketView } from "./bucket-view.ts";
+import { BucketView, openBucketView } from "./bucket-view.ts";
 
 const codec = jsonCodec((value) => {
   if (typeof value !== "number") throw new TypeError("it is no number");
@@ -39,6 +39,19 @@ test("a view holds what stood when it was opened, and every acknowledged write o
   expect(known()).toEqual([["a", 1]]);
   expect([view.version > version, changes.count]).toEqual([true, 2]);
   expect(view.reachedRevision).toBe(await bucket.lastRevision());
+});
+
+test("SEC-5 who waits for a revision is woken by that one alone", async () => {
+  const view = new BucketView<number>();
+  const { signal } = new AbortController();
+  const waits = vi.spyOn(signal, "addEventListener");
+  const reached = view.reached(9, signal);
+  for (let revision = 1; revision <= 9; revision += 1) {
+    view.apply({ kind: "set", key: "a", value: 1, revision });
+    await new Promise(setImmediate);
+  }
+  await reached;
+  expect(waits).toHaveBeenCalledTimes(1);
 });
 
 test("a value that cannot be read leaves the one before it in the view, and keeps nobody waiting", async () => {

@@ -55,10 +55,13 @@ export class BucketView<T> {
 
   /** Waits until everything up to a revision is seen here. */
   async reached(revision: number, signal?: AbortSignal): Promise<void> {
-    while (this.#reached < revision) {
-      using change = this.changes.next();
-      await unlessAborted(change.happened, signal);
-    }
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = () => {
+      if (this.#reached >= revision) resolve();
+    };
+    using _ = this.changes.listen(look);
+    look();
+    await unlessAborted(promise, signal);
   }
 
   #notify(): void {
