@@ -262,7 +262,8 @@ export class ServerAuthorization implements Authorization {
       const { wanted } = record ?? {};
       const isSame = wanted?.scope === challenge.scope && wanted?.resourceMetadataUrl === challenge.resourceMetadataUrl;
       const known = record?.names ?? [];
-      if (record && wanted && isSame && record.grant === grant && known.includes(name)) return undefined;
+      const isKnown = known.includes(name) && record?.isOfRun === this.#isOfRun;
+      if (record && wanted && isSame && isKnown && record.grant === grant) return undefined;
       const names = [...new Set([name, ...known])].slice(0, MOST_NAMES);
       return { ...record, server, names, isOfRun: this.#isOfRun, wanted: challenge, grant };
     };

@@ -261,10 +261,19 @@ describe("clients that an operator has registered", () => {
       issuer: authorizationServer.issuer,
       scopes: ["read", "write"],
     };
-    await using bridge = await openBridge(bus, { ...env, TOOLBUS_SECRET_SUITE: secret });
+    const runs = { TOOLBUS_MCP_RUN_SERVERS: "http", TOOLBUS_MCP_RUN_ALLOW: "127.0.0.0/8" };
+    await using bridge = await openBridge(bus, { ...env, ...runs, TOOLBUS_SECRET_SUITE: secret });
     const scope = scopeOf("ada");
     const source = { name: "registered", config: { url: server.url, auth } };
     await offered(bridge, scope, source);
+    const brought = {
+      name: "brought",
+      config: { url: server.url, auth: { ...auth, clientSecret: "" } },
+      fromRun: true,
+    };
+    const ofRun = await offered(bridge, { ...scopeOf("ada"), runId: "r1" }, brought);
+    expect(ofRun.status?.reason).toContain("needs login");
+    await offered(bridge, scopeOf("ada"), source);
     const { scopes } = await logIn(bridge, "registered");
     expect(scopes).toEqual(expect.arrayContaining(["read", "write"]));
     expect((await call(bridge, source, "echo", { text: "in" }, { scope })).output).toBe("in");
