@@ -1,5 +1,5 @@
 import { JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
-import { errors } from "@nats-io/transport-node";
+import { errors, type Msg } from "@nats-io/transport-node";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
@@ -57,6 +57,34 @@ test.each([
   await bus.jetstream.publish("toolbus.offer.x.c2", "a call");
   pulls.demand(queue, 64);
   await until(() => came.includes("toolbus.offer.x.c2"), { what: "the second call", timeoutMs: 10_000 });
+});
+
+test("TOOL-6 a queue to which nothing comes any more lets its consumer go, while its tool is watched, and the next call comes at once", async () => {
+  await using bus = await openTestBus();
+  const { consumers } = bus.manager;
+  const add: JetStreamManager["consumers"]["add"] = async (stream, settings) =>
+    consumers.add(stream, { ...settings, inactive_threshold: 1_000_000_000 });
+  const manager = { ...bus.manager, consumers: Object.assign(Object.create(consumers), { add }) };
+  const publish: Bus["connection"]["publish"] = (subject, payload, options) =>
+    bus.connection.publish(subject, String(payload).replace(/"expires":\d+/, '"expires":300000000'), options);
+  const connection = Object.assign(Object.create(bus.connection), { publish });
+  const came: Msg[] = [];
+  using pulls = openPulls(Object.assign(Object.create(bus), { manager, connection }), {
+    ...{
+      stream: "TOOLBUS_OFFERS",
+      ackWaitMs: 3_000,
+      onMessage: (message) => void came.push(message),
+      onFault: () => {},
+    },
+  });
+  pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64);
+  for (const count of [1, 2]) {
+    await bus.jetstream.publish(`toolbus.offer.x.c${count}`, "a call");
+    await until(() => came.length === count, { what: `call ${count}` });
+    came.at(-1)?.respond("+ACK");
+    const isGone = async () => (await bus.manager.streams.info("TOOLBUS_OFFERS")).state.consumer_count === 0;
+    await until(isGone, { what: `the end of the consumer after call ${count}`, timeoutMs: 15_000 });
+  }
 });
 
 test("a consumer that cannot be made is tried by one attempt after the other, however long nobody answers", async () => {

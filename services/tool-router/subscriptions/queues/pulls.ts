@@ -1,4 +1,4 @@
-import type { Msg } from "@nats-io/transport-node";
+import type { Msg, Subscription } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
@@ -16,8 +16,8 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  * pulls-3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
  * pulls-4  A consumer that is polled is asked for what it has now, and no request waits there: what is replaced between two polls never
  *     comes.
- * pulls-5  A stream takes a thousand consumers, so that of a queue is made when a message waits for it: one is heard as it is published, and
- *     those of before, or that nobody heard, are looked for.
+ * pulls-5  A stream takes a thousand consumers, so a queue has one only while messages come. It is made when one waits: this is heard as
+ *     the message is published, and what nobody heard is looked for. When a request ends empty and none waits, no more is asked of it.
  */
 
 const EXPIRES_MS = 20_000;
@@ -25,8 +25,8 @@ const EXPIRES_MS = 20_000;
 const POLL_SILENCE_MS = 5_000;
 const CHECK_MS = 2_000;
 const LOOK_EVERY_MS = 30_000; // pulls-5
-/** A consumer that nobody asks goes; what waits stays in the stream, for the next one. */
-const INACTIVE_MS = 3_600_000;
+/** A consumer that nobody asks goes, unless somebody holds what it gave; what waits stays in the stream, for the next one. */
+const INACTIVE_MS = 300_000;
 
 export interface Queue {
   consumer: string;
@@ -109,13 +109,13 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
   let state: "missing" | "unneeded" | "preparing" | "ready" = "missing";
   let isNeeded = waitsFor === undefined;
   let lookedAt = 0;
-  const hearing = waitsFor === undefined ? undefined : listen(bus, waitsFor, hear);
+  let hearing: Subscription | undefined;
   /** What was told of a consumer that cannot be made. */
   let told = "";
 
   /** Makes sure that the consumer is there, and takes every request so far for void. */
   async function prepare(): Promise<void> {
-    if (state === "preparing") return; // as long as it takes
+    if (state === "preparing" || signal.aborted) return; // as long as it takes
     state = "preparing";
     try {
       if (!isNeeded) await look();
@@ -137,8 +137,8 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     refill();
   }
 
-  /** pulls-5 */
   async function look(): Promise<void> {
+    hearing ??= listen(bus, waitsFor ?? "", hear); // pulls-5: first, so that none is missed
     const find = () => bus.manager.streams.info(stream, { subjects_filter: waitsFor ?? "" });
     const { state: found } = await retryOnBus(bus.link, find, { what: `looking for messages of ${name}`, signal });
     lookedAt = performance.now();
@@ -148,6 +148,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
   function hear(): void {
     isNeeded = true;
     hearing?.unsubscribe();
+    hearing = undefined;
     void callPatience.exit(prepare); // nothing, while it is on
   }
 
@@ -160,8 +161,9 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     } else if (code !== 100) {
       const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || outstanding); // pulls-2
       outstanding = Math.max(0, outstanding - isVoid);
-      const isEmpty = code === 404 || code === 408;
-      if (!isEmpty && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
+      if (code !== 404 && code !== 408 && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
+      if (code === 408 && outstanding === 0 && state === "ready") isNeeded = waitsFor === undefined; // pulls-5
+      if (!isNeeded) void callPatience.exit(prepare);
     }
     refill();
   }
