@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import time
+from contextlib import suppress
 
 from bodies import Fault
 from wire_call import Arrival, WireCall
@@ -124,7 +125,8 @@ class CaseRun:
             if self.case["side"] == "server":
                 await self.connection.publish(f"toolbus.rpc.{self.service}.cancel", call.inbox.encode())
             elif not self.outcomes.get(name, [True]):
-                await self.command({"do": "abort", "id": self.id_of(name)})
+                with suppress(Fault):  # it may have ended meanwhile
+                    await self.command({"do": "abort", "id": self.id_of(name)})
             await call.leave()
         for service in list(self._served):
             await self.command({"do": "stop", "service": service})

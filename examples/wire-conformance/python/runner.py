@@ -65,6 +65,8 @@ async def report(connection, case: dict, options, verdicts: dict[str, int]) -> N
         return
     except TimeoutError:
         fault = f"it was not over after {LONGEST_CASE_S} s"
+    except Exception as error:  # the other cases have their verdicts all the same
+        fault = f"its end: {error or type(error).__name__}"
     verdicts["failed" if fault else "passed"] += 1
     print(f"FAIL  {name}  {' '.join(case['rules'])}\n      {fault}" if fault else f"pass  {name}", flush=True)
 
