@@ -23,8 +23,12 @@ export const waitingRuns = computed(() => {
   return sinceMs;
 });
 
+/** Calls that were answered here since it was asked last. */
+const answeredIds = new Set<string>();
+
 /** Asks which calls somebody outside of the suite is to answer. */
 export async function askWaiting(signal: AbortSignal): Promise<void> {
+  answeredIds.clear();
   const states = [ToolCallState.WAITING, ToolCallState.PENDING];
   const calls: ToolCall[] = [];
   let pageToken = "";
@@ -34,10 +38,11 @@ export async function askWaiting(signal: AbortSignal): Promise<void> {
     calls.push(...page.calls);
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  waitingCalls.value = calls;
+  waitingCalls.value = calls.filter(({ callId }) => !answeredIds.has(callId));
 }
 
 /** Answered here, so that it is none of them before they are asked for again. */
 export function noteOver({ callId }: ToolCall): void {
+  answeredIds.add(callId);
   waitingCalls.value = waitingCalls.value?.filter((call) => call.callId !== callId);
 }

@@ -12,7 +12,7 @@ const pauseMs = (tookMs: number) => Math.min(10_000, 4 * tookMs);
 export interface Polled<T> {
   readonly value: T | undefined;
   readonly fault: string | undefined;
-  /** Asks at once. */
+  /** Asks at once, or as soon as there is an answer to what is being asked: that one may tell of what was before. */
   again(): void;
 }
 
@@ -31,9 +31,11 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
     const { signal } = closing;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isAsking = false;
+    let isAskedAgain = false;
 
     async function askOnce(): Promise<void> {
       clearTimeout(timer);
+      isAskedAgain = isAsking;
       if (isAsking || signal.aborted) return;
       isAsking = true;
       const askedMs = performance.now();
@@ -54,6 +56,7 @@ export function usePolled<T>(id: string, ask: (signal: AbortSignal) => Promise<T
         endWait();
         isAsking = false;
       }
+      if (isAskedAgain) return askOnce();
       const waitMs = everyMs > 0 ? Math.max(everyMs, leastMs) : isMissed ? missedMs : 0;
       if (waitMs > 0 && !document.hidden && !signal.aborted) timer = setTimeout(askOnce, waitMs);
     }

@@ -61,6 +61,67 @@ it("an answer that is being written stays when somebody else gives one, and says
   expect(asked - before, "all that a page shows of what waits is asked once").toBeLessThanOrEqual(4);
 });
 
+it("an answered call does not come back with what was asked before its answer", async () => {
+  let isAnswered = false;
+  let asked = 0;
+  await using stage = await openPlayedStage((router) => {
+    router.service(ToolCallService, {
+      async listToolCalls() {
+        const calls = isAnswered
+          ? []
+          : [{ callId: "a", tool: "confirm", state: ToolCallState.WAITING, executionType: ExecutionType.SPACE }];
+        asked += 1;
+        await delay(asked === 1 ? 0 : 1_500);
+        return { calls };
+      },
+    });
+    router.service(SpaceService, {
+      answerToolCall() {
+        isAnswered = true;
+        return {};
+      },
+    });
+  });
+  const page = await stage.open("inbox");
+  await page.getByLabel("Answer").fill('"yes"');
+  await expect.poll(() => asked).toBe(2);
+  await page.getByRole("button", { name: "answer", exact: true }).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  await page.waitForTimeout(2_500);
+  expect(asked).toBe(2);
+  expect(await page.getByRole("article").count()).toBe(0);
+});
+
+it("a question by its link is asked for again at once when it is answered, also while it is asked for", async () => {
+  let state: ToolCallState = ToolCallState.WAITING;
+  let asked = 0;
+  await using stage = await openPlayedStage((router) => {
+    router.service(ToolCallService, {
+      listToolCalls: () => ({}),
+      async getToolCall({ callId }) {
+        const call = { callId, tool: "confirm", state, executionType: ExecutionType.SPACE };
+        asked += 1;
+        await delay(asked === 1 ? 0 : 1_500);
+        return { call };
+      },
+    });
+    router.service(SpaceService, {
+      answerToolCall() {
+        state = ToolCallState.RESOLVED;
+        return {};
+      },
+    });
+  });
+  const page = await stage.open("inbox/a");
+  await page.getByLabel("Answer").fill('"yes"');
+  await expect.poll(() => asked).toBe(2);
+  await page.getByRole("button", { name: "answer", exact: true }).click();
+  await expect.poll(() => state).toBe(ToolCallState.RESOLVED);
+  await page.waitForTimeout(2_500);
+  expect(asked).toBe(3);
+  await page.getByText("nothing is left to answer").waitFor();
+});
+
 it("a suite that takes long to say what waits is asked less often", async () => {
   let asked = 0;
   await using stage = await openPlayedStage((router) => {
