@@ -92,7 +92,7 @@ function LiveRun({ runId }: { runId: string }) {
       <Asked timeline={timeline} />
       <Fault text={fault} />
       <Answered of={(call) => call.runId === runId} />
-      <Cards title="Waits for" calls={waitingCalls.value?.filter((call) => call.runId === runId) ?? []} />
+      <Cards title="Waits for" calls={(isGoing && waitingCalls.value?.filter((call) => call.runId === runId)) || []} />
       <RequiredCalls runId={runId} calls={timeline.required} />
       {events.length > 0 && <RunView runId={runId} events={events} whole={timeline} nowMs={nowMs} />}
     </Screen>

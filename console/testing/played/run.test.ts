@@ -7,6 +7,7 @@ import { expect, it } from "vitest";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { left } from "../../../bench/console/played-suite.ts";
 import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
@@ -182,6 +183,35 @@ it("shows the beginning of an answer that is large, and all of it when asked", a
   expect((await answer.textContent())?.length).toBeLessThan(50_000);
   await page.getByRole("button", { name: "show all 2,200,000 characters" }).click();
   await expect.poll(async () => (await answer.textContent())?.length).toBe(outputText.length);
+});
+
+it("that has ended waits for nobody, whatever was told last", async () => {
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(ToolCallService, {
+      listToolCalls: () => ({
+        calls: ["run_0", "run_1"].map((runId) => ({
+          callId: runId,
+          runId,
+          tool: "confirm",
+          state: ToolCallState.WAITING,
+        })),
+      }),
+    });
+    router.service(RunService, {
+      async *watchRun({ runId }) {
+        yield eventOf(runId, 0, { case: "accepted", value: { agent: "clerk" } });
+        if (runId === "run_0") yield eventOf(runId, 1, { case: "ended", value: { state: RunState.CANCELED } });
+        await left(AbortSignal.timeout(60_000));
+      },
+    });
+  });
+  const page = await stage.open("runs/run_1");
+  page.setDefaultTimeout(10_000);
+  await page.getByRole("article", { name: "confirm waits" }).waitFor();
+  await page.goto(page.url().replace("run_1", "run_0"));
+  await page.getByText("canceled").first().waitFor();
+  expect(await page.getByRole("article").count()).toBe(0);
 });
 
 it("has the whole of a result saved whose beginning alone it holds", async () => {
