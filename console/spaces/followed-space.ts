@@ -7,9 +7,12 @@ import type { Followed } from "../suite/live.ts";
 /** Messages of a page. */
 const pageSize = 100;
 
+/** How many are shown at most before earlier ones are asked for: a space may be followed for days. */
+const shownMessages = 300;
+
 /** A space from its latest messages on, each as it is now, and who is in it. */
 export interface FollowedSpace extends Followed<WatchSpaceResponse> {
-  /** In their order. */
+  /** The latest, in their order. */
   readonly messages: readonly SpaceMessage[];
   readonly members: ReadonlyMap<string, Member>;
   /** How many came before them. */
@@ -24,7 +27,8 @@ export function followSpace(spaceId: string): FollowedSpace {
   let fromSequence: bigint | undefined;
   let firstSequence = 0n;
   let nextPage = "";
-  let earlierCount = 0;
+  let unlistedCount = 0;
+  let mostShown = shownMessages;
   const service = clientOf(SpaceService);
 
   /** Puts a page in front of what is held; the latest one in place of it. */
@@ -34,7 +38,7 @@ export function followSpace(spaceId: string): FollowedSpace {
     messages = new Map([...listed, ...(pageToken === "" ? [] : messages)]);
     nextPage = page.nextPageToken;
     firstSequence = nextPage === "" ? 0n : (page.messages[0]?.sequence ?? firstSequence);
-    earlierCount = nextPage === "" ? 0 : page.totalSize - messages.size;
+    unlistedCount = nextPage === "" ? 0 : page.totalSize - messages.size;
   }
 
   async function begin(signal: AbortSignal): Promise<void> {
@@ -47,12 +51,15 @@ export function followSpace(spaceId: string): FollowedSpace {
   return {
     members,
     get messages() {
-      return [...messages.values()];
+      return [...messages.values()].slice(-mostShown);
     },
     get earlierCount() {
-      return earlierCount;
+      return unlistedCount + Math.max(0, messages.size - mostShown);
     },
-    earlier: () => list(nextPage),
+    async earlier() {
+      if (messages.size <= mostShown) await list(nextPage);
+      mostShown += pageSize;
+    },
     async *open(signal) {
       const place = fromSequence === undefined ? {} : { fromSequence };
       for await (const message of service.watchSpace({ spaceId, ...place }, { signal })) {

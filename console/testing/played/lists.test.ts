@@ -228,6 +228,33 @@ it("a space is shown from its latest messages on, and those before them are aske
   expect(await page.getByRole("button", { name: "earlier messages" }).count()).toBe(0);
 });
 
+it("a space that is followed for long shows its latest messages, and the others when asked", async () => {
+  const value = (id: number) => ({ id: `${id}`, sequence: BigInt(id), content: { case: "text" as const, value: {} } });
+  await using stage = await openPlayedStage((router) => {
+    noCalls(router);
+    router.service(SpaceService, {
+      listSpaces: () => ({ spaces: [{ id: "desk" }] }),
+      getSpace: () => ({ space: { id: "desk" } }),
+      listMessages: () => ({ messages: [], totalSize: 0 }),
+      async *watchSpace(_, { signal }) {
+        yield { update: { case: "start" as const, value: { nextSequence: 1n } } };
+        for (let id = 1; id <= 350; id += 1) {
+          const event = { case: "messagePosted" as const, value: value(id) };
+          yield { update: { case: "event" as const, value: { spaceId: "desk", sequence: BigInt(id), event } } };
+        }
+        await left(signal);
+      },
+    });
+  });
+  const page = await stage.open("spaces/desk");
+  page.setDefaultTimeout(10_000);
+  const shown = page.locator(".messages li");
+  await expect.poll(() => shown.count()).toBe(300);
+  await page.getByRole("button", { name: "earlier messages (50)" }).click();
+  await expect.poll(() => shown.count()).toBe(350);
+  expect(await page.getByRole("button", { name: "earlier messages" }).count()).toBe(0);
+});
+
 it("servers are counted on all pages, and one of the second shows what it wrote last", async () => {
   const connections = [0, 1, 2].map((index) => ({
     id: `c${index}`,
