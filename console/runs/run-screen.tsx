@@ -53,8 +53,8 @@ function OpenedRun() {
           </select>
         </label>
       )}
-      <Asked timeline={timeline} />
-      <RunView runId={OPENED} events={events} whole={timeline} nowMs={timeline.lastMs} />
+      <Asked key={`asked ${at}`} timeline={timeline} />
+      <RunView key={at} runId={OPENED} events={events} whole={timeline} nowMs={timeline.lastMs} />
     </Screen>
   );
 }

@@ -7,6 +7,7 @@ import { TextBlock } from "../../parts/text-block.tsx";
 import { clockOf, durationOf } from "../../parts/words.ts";
 import { useActing } from "../../suite/acting.ts";
 import { clientOf } from "../../suite/connection.ts";
+import { OPENED } from "../open-log-file.tsx";
 import { saveFile } from "../timeline/log-file.ts";
 import type { Span } from "../timeline/spans.ts";
 import { CalledRun } from "./called-run.tsx";
@@ -21,6 +22,7 @@ interface SpanDetailProps {
 /** What one span was given, what came of it, what it took. */
 export function SpanDetail({ runId, span, nowMs, decision }: SpanDetailProps) {
   const { facts, usage, input, output, logs, startMs, endMs } = span;
+  const isAsked = runId !== OPENED; // the suite knows nothing of a file, and is to learn nothing
   return (
     <div class="detail">
       <h2>{span.label}</h2>
@@ -34,10 +36,10 @@ export function SpanDetail({ runId, span, nowMs, decision }: SpanDetailProps) {
           "stored as event": `${span.sequence}`,
         }}
       />
-      {span.kind === "call" && <CalledRun key={span.id} runId={runId} span={span} />}
+      {isAsked && span.kind === "call" && <CalledRun key={span.id} runId={runId} span={span} />}
       {input && <TextBlock label={span.kind === "call" ? "arguments" : "given"} text={prettyJson(input)} />}
       {output && <TextBlock label={span.kind === "call" ? "result" : "said"} text={prettyJson(output)} />}
-      {facts["stored as"] && <WholeResult key={span.id} reference={facts["stored as"]} />}
+      {isAsked && facts["stored as"] && <WholeResult key={span.id} reference={facts["stored as"]} />}
       {logs.length > 0 && <TextBlock label="log" text={logs.join("\n")} />}
     </div>
   );

@@ -1,15 +1,18 @@
 // One run: what leads from it and to it, and what of it is shown when it is much (ORCH-12).
 
 import { readFile } from "node:fs/promises";
+import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { expect, it } from "vitest";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { left } from "../../../bench/console/played-suite.ts";
+import { logFileFrom } from "../../runs/timeline/log-file.ts";
 import { noCalls, openPlayedStage, quietRuns } from "./stage.ts";
 
 const createTime = timestampFromMs(Date.now());
@@ -239,6 +242,36 @@ it("has the whole of a result saved whose beginning alone it holds", async () =>
   const saved = page.waitForEvent("download");
   await page.getByRole("button", { name: "save the whole result" }).click();
   expect(await readFile(await (await saved).path(), "utf8")).toBe("[1,2]");
+});
+
+it("asks the suite nothing about a log that was opened from a file", async () => {
+  let asked = 0;
+  await using stage = await openPlayedStage((router) => {
+    serveNothingElse(router);
+    router.service(RunService, {
+      watchRuns: quietRuns,
+      listRuns({ agent }) {
+        asked += agent === "lead" ? 1 : 0;
+        return {};
+      },
+    });
+  });
+  const result = { outputJson: "{}", storedReference: "call.sha256-1" };
+  const log = [
+    eventOf("run_0", 0, { case: "accepted", value: { agent: "clerk" } }),
+    eventOf("run_0", 1, { case: "callStarted", value: { callId: "call", tool: "agent_lead" } }),
+    eventOf("run_0", 2, { case: "callFinished", value: { callId: "call", result } }),
+  ].map(({ update: { value } }) => create(RunEventSchema, value));
+  const page = await stage.open("runs");
+  page.setDefaultTimeout(10_000);
+  const buffer = Buffer.from(JSON.stringify(logFileFrom(log)));
+  await page.getByLabel("open a log…").setInputFiles({ name: "run.json", mimeType: "", buffer });
+  await page.getByRole("heading", { name: "Run of clerk" }).waitFor();
+  await page.goto(`${page.url()}?span=call`);
+  await page.getByText("call.sha256-1").waitFor();
+  await page.waitForTimeout(500);
+  expect(asked).toBe(0);
+  expect(await page.getByRole("button", { name: "save the whole result" }).count()).toBe(0);
 });
 
 it("is not exported in part when its stream is cut off", async () => {
