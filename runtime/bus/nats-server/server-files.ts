@@ -6,7 +6,7 @@ import { writePrivateFile } from "../credentials/files/private-file.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
 /** The default survives `kill -9` of any process; `always` also survives the loss of power, at two to three times the time an append takes. */
-export type SyncInterval = "default" | "always";
+type SyncInterval = "default" | "always";
 
 /** Who runs here: what the next opener needs to tell a left-over server from one that is in use. */
 export interface RunRecord {
