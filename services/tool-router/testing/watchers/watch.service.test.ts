@@ -219,7 +219,7 @@ describe("calls that services outside watch for, callers and watchers on differe
     const sessionId = await external.openSession();
     await using service = new ExternalService(watchers.calls, { tools: ["hurry"] }, takeOnly);
     const { output } = await callers.call({ sessionId, name: "hurry", callId: "too-late" });
-    expect(output).toEqual({ error: "Tool timed out after 400ms" });
+    expect(output).toEqual({ error: "Tool timed out after 1500ms" });
     expect(service.callIds).toEqual(["too-late"]);
     expect(await external.whenRecorded("too-late", ({ state }) => state)).toBe(ToolCallState.PENDING);
     await watchers.calls.submitToolResult({ callId: "too-late", outcome: { case: "resultJson", value: '"here"' } });
