@@ -61,7 +61,7 @@ describe("many runs", () => {
     for (const line of lines) expect(JSON.parse(line).events.length).toBeGreaterThan(3);
     await page.getByLabel("open a log…").setInputFiles(file);
     for (const id of shops) {
-      await page.getByRole("combobox").selectOption(id);
+      await page.getByRole("combobox", { name: /^Run/ }).selectOption(id);
       await page.locator(".asked", { hasText: `${shops.indexOf(id) + 1}` }).waitFor();
     }
     await page.goto(page.url().replace(/#.*/, "#/runs?agent=shop"));
