@@ -59,10 +59,7 @@ export const agentSpelling: Spelling = {
   },
   "toolbus.agent.v1.Limits": {
     fields: {
-      maxTokens: {
-        field: "maxTokens",
-        schema: (own) => ({ ...own, minimum: 1, pattern: "^0*[1-9][0-9]{0,17}$" }),
-      },
+      maxTokens: { field: "maxTokens", schema: (own) => ({ ...own, minimum: 1, pattern: "^0*[1-9][0-9]{0,17}$" }) },
       maxCost: {
         field: "maxCost",
         schema: (own) => ({

@@ -113,10 +113,7 @@ function changeableOf(stores: StoresAccess | undefined) {
 function storesOf(connection: NatsConnection) {
   const client = jetstream(connection);
   const objects = new Objm(client);
-  return {
-    jetstream: client,
-    objectStore: (name: ObjectStoreName) => objects.open(name),
-  };
+  return { jetstream: client, objectStore: (name: ObjectStoreName) => objects.open(name) };
 }
 
 async function connectWithPatience(options: BusOptions): Promise<NatsConnection> {

@@ -21,12 +21,7 @@ export function textForm<T extends string>(oneOf: readonly T[] | undefined): For
   const write = (value: T) => value;
   if (!oneOf) return { expected: "some text", name: "text", parse: (text) => text as T, write };
   const parse = (text: string) => oneOf.find((word) => word === text);
-  return {
-    expected: `one of ${oneOf.join(", ")}`,
-    name: oneOf.map((word) => `\`${word}\``).join(", "),
-    parse,
-    write,
-  };
+  return { expected: `one of ${oneOf.join(", ")}`, name: oneOf.map((word) => `\`${word}\``).join(", "), parse, write };
 }
 
 export function integerForm({ min, max, unit }: Bounds & { unit?: string }): Form<number> {
@@ -97,12 +92,7 @@ export function textOfList(items: readonly string[]): string {
   return items.map((item) => item.replaceAll(",", "\\,")).join(",");
 }
 
-export const PATH: Form<string> = {
-  expected: "a path",
-  name: "path",
-  parse: absolute,
-  write: (path) => path,
-};
+export const PATH: Form<string> = { expected: "a path", name: "path", parse: absolute, write: (path) => path };
 
 export function absolute(path: string): string {
   return isAbsolute(path) ? path : resolve(path);

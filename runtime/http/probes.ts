@@ -17,7 +17,5 @@ export async function openProbes(port: number, isReady: () => boolean): Promise<
   });
   await listen(server, "0.0.0.0", port);
   server.unref();
-  return {
-    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
-  };
+  return { [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) };
 }

@@ -75,10 +75,7 @@ export function attributesOfAnswer({ modelId, finishReason, usage }: Answered): 
 }
 
 export function attributesOfUsage({ inputTokens, outputTokens }: TokenUsage): Attributes {
-  return {
-    "gen_ai.usage.input_tokens": Number(inputTokens),
-    "gen_ai.usage.output_tokens": Number(outputTokens),
-  };
+  return { "gen_ai.usage.input_tokens": Number(inputTokens), "gen_ai.usage.output_tokens": Number(outputTokens) };
 }
 
 /** How long the first words of an answer took. */

@@ -62,9 +62,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       calls: count("TOOLBUS_POOL_CALLS", 64, {
         meaning: "Calls in flight on all workers together; as many on hosted modules, and of built-ins.",
       }),
-      workers: count("TOOLBUS_POOL_WORKERS", 32, {
-        meaning: "Worker processes; an idle one makes room for another.",
-      }),
+      workers: count("TOOLBUS_POOL_WORKERS", 32, { meaning: "Worker processes; an idle one makes room for another." }),
       overflow: reader.string("TOOLBUS_POOL_OVERFLOW", {
         meaning:
           "What a call does when everything that it needs is busy: wait in line, or be refused with `resource_exhausted`.",

@@ -64,11 +64,7 @@ export function createRoutes({ offer, changes, calls, part, stopping }: WorkerPo
         const { workers, refusedFiles } = await part.list(context.signal);
         const elements = isWhole ? workers : workers.map((worker) => ({ ...worker, reason: "" })); // it cites what was written to stderr
         const { items, nextPageToken } = pageOf(["workers"], { elements, placeOf: placeOfWorker }, request);
-        return {
-          workers: items,
-          refusedFiles: isWhole && request.pageToken === "" ? refusedFiles : [],
-          nextPageToken,
-        };
+        return { workers: items, refusedFiles: isWhole && request.pageToken === "" ? refusedFiles : [], nextPageToken };
       },
       async stopWorker({ workerId, force }, { signal }) {
         if (await part.stop(workerId, force, signal)) return {};

@@ -141,17 +141,9 @@ const buckets = {
     maxAgeMs: 30 * days,
   },
   toolbus_agents: { description: "Agents.", history: 8, maxBytes: 256 * mib },
-  toolbus_tools: {
-    description: "Tools, providers and MCP servers.",
-    history: 8,
-    maxBytes: 512 * mib,
-  },
+  toolbus_tools: { description: "Tools, providers and MCP servers.", history: 8, maxBytes: 512 * mib },
   toolbus_sessions: { description: "Sessions.", maxBytes: gib, maxMessageBytes: 256 * kib },
-  toolbus_callers: {
-    description: "The tools that callers have declared.",
-    maxBytes: 512 * mib,
-    maxAgeMs: 7 * days,
-  },
+  toolbus_callers: { description: "The tools that callers have declared.", maxBytes: 512 * mib, maxAgeMs: 7 * days },
   toolbus_answers: {
     description: "Which answers of callers have won, so that whoever repeats one is told so.",
     maxBytes: gib,
@@ -163,19 +155,13 @@ const buckets = {
     maxBytes: 512 * mib,
     maxAgeMs: 60 * minutes,
   },
-  toolbus_memory: {
-    description: "What agents chose to remember.",
-    maxBytes: gib,
-  },
+  toolbus_memory: { description: "What agents chose to remember.", maxBytes: gib },
   toolbus_active_spaces: {
     description: "The space that each agent of a session is in.",
     maxBytes: 256 * mib,
     maxMessageBytes: 64 * kib,
   },
-  toolbus_spaces: {
-    description: "Spaces: their titles and who takes part.",
-    maxBytes: 256 * mib,
-  },
+  toolbus_spaces: { description: "Spaces: their titles and who takes part.", maxBytes: 256 * mib },
   toolbus_inbox_seen: {
     description: "Events of inboxes that have joined a run, so that a late repetition has no effect.",
     maxBytes: 256 * mib,

@@ -17,12 +17,7 @@ export type CallerStream = z.infer<typeof callerStream>;
 export const streamRecord = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("open"), sessionId: z.string(), streams: z.array(callerStream).min(1) }),
   /** The last stream ended; requests wait for the caller until the grace is over. */
-  z.object({
-    kind: z.literal("away"),
-    sessionId: z.string(),
-    graceMs: z.int().min(0),
-    endedAtMs: z.number(),
-  }),
+  z.object({ kind: z.literal("away"), sessionId: z.string(), graceMs: z.int().min(0), endedAtMs: z.number() }),
 ]);
 export type StreamRecord = z.infer<typeof streamRecord>;
 

@@ -73,11 +73,7 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       requestId: string,
       reason: CallerToolCancellationReason,
     ): Promise<void> {
-      const headers = {
-        [attachmentHeader]: attachmentId,
-        [holderHeader]: holder,
-        [canceledHeader]: String(reason),
-      };
+      const headers = { [attachmentHeader]: attachmentId, [holderHeader]: holder, [canceledHeader]: String(reason) };
       const request = { callId: requestId, scope: {}, tool: "canceled" };
       const events = providerAt(instance).executeTool(request, { headers, timeoutMs: answerTimeoutMs });
       for await (const _ of events); // its end says that the caller's stream has it

@@ -204,10 +204,7 @@ export class Logins {
     } catch (error) {
       if (error instanceof Failure) throw error;
       const text = `the login at ${server.name} has failed: ${textOfFault(error, secrets)}`;
-      return refuse("failed_precondition", text, {
-        reason: "MCP_LOGIN_FAILED",
-        metadata: { server: server.name },
-      });
+      return refuse("failed_precondition", text, { reason: "MCP_LOGIN_FAILED", metadata: { server: server.name } });
     }
   }
 

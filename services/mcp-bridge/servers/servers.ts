@@ -72,10 +72,5 @@ function serverOfRun(server: McpServer, runServers: RunServers): McpServer {
 
 export function sourceOfServer(server: McpServer, fromRun = false): Source {
   const config = toJson(McpServerSchema, server);
-  return {
-    $typeName: "toolbus.tool.v1.Source",
-    fromRun,
-    name: server.name,
-    config: isObject(config) ? config : {},
-  };
+  return { $typeName: "toolbus.tool.v1.Source", fromRun, name: server.name, config: isObject(config) ? config : {} };
 }

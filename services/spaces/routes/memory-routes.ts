@@ -36,7 +36,5 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
 
 /** What a run of the agent starts with. */
 export function runContextRoutes({ sessions, runContext }: MemoryParts): ServiceImpl<typeof RunContextService> {
-  return {
-    getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, callerOf(context))),
-  };
+  return { getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, callerOf(context))) };
 }

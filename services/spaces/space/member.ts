@@ -4,12 +4,7 @@ import { refuseField } from "#runtime/failure/failure.ts";
 import type { Owner } from "../owners/owner.ts";
 
 export function agentMember({ sessionId, agent }: Owner): Member {
-  return create(MemberSchema, {
-    id: `session:${sessionId}:${agent}`,
-    name: agent,
-    kind: MemberKind.AGENT,
-    sessionId,
-  });
+  return create(MemberSchema, { id: `session:${sessionId}:${agent}`, name: agent, kind: MemberKind.AGENT, sessionId });
 }
 
 /** The names that lines of an inbox begin with: a person of that name could pass a message off as one of those. */

@@ -162,10 +162,7 @@ function admittedCall(
 
 /** The run's limits as they go to the provider: they hold for every call on behalf of this one. */
 function leftToFurther({ context: { bounds, allowedTools }, allowedTools: own }: IdentifiedCall) {
-  return {
-    ...(bounds && { bounds }),
-    allowedTools: own === undefined ? allowedTools : [...allowedTools, own],
-  };
+  return { ...(bounds && { bounds }), allowedTools: own === undefined ? allowedTools : [...allowedTools, own] };
 }
 
 export function decideCall(

@@ -25,9 +25,7 @@ export interface TlsFiles {
 const HEAD_TIMEOUT_MS = 30_000;
 
 /** Windows wide enough for results of many megabytes, and a bound on what one connection may have open. */
-const HTTP2_OPTIONS: ServerOptions = {
-  settings: { initialWindowSize: 1024 * 1024, maxConcurrentStreams: 1_000 },
-};
+const HTTP2_OPTIONS: ServerOptions = { settings: { initialWindowSize: 1024 * 1024, maxConcurrentStreams: 1_000 } };
 const CONNECTION_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /** Proxies keep connections idle for up to ten minutes; on one that is closed at that moment, the next request would be lost. */

@@ -73,9 +73,5 @@ function promptFrom(source: string, prompt: Prompt): McpPrompt {
     ...describedFrom({ title, description, icons: [] }),
     required,
   }));
-  return {
-    name: nameOf(source, prompt),
-    ...describedFrom(prompt),
-    ...(given.length > 0 && { arguments: given }),
-  };
+  return { name: nameOf(source, prompt), ...describedFrom(prompt), ...(given.length > 0 && { arguments: given }) };
 }

@@ -75,8 +75,5 @@ function toolFrom<F extends z.ZodType>(
   run: (call: OwnCall, given: z.infer<F>) => Promise<CallToolResult>,
 ): OwnTool {
   const inputSchema = z.toJSONSchema(form, { io: "input" }) as McpTool["inputSchema"];
-  return {
-    listed: { ...described, inputSchema },
-    run: async (call, given) => run(call, inForm(form, given)),
-  };
+  return { listed: { ...described, inputSchema }, run: async (call, given) => run(call, inForm(form, given)) };
 }

@@ -81,10 +81,7 @@ const namedTool = z.looseObject({
   name: z.string(),
   server_label: z.string().optional(),
 });
-const allowedTools = z.looseObject({
-  mode: z.enum(["none", "auto", "required"]).nullish(),
-  tools: z.array(namedTool),
-});
+const allowedTools = z.looseObject({ mode: z.enum(["none", "auto", "required"]).nullish(), tools: z.array(namedTool) });
 
 function choiceFrom(choice: CreateBody["tool_choice"]): Options {
   if (choice === undefined || choice === null) return {};

@@ -27,10 +27,7 @@ const MAX_QUERY_LENGTH = 1024 * 1024;
 /** The methods whose arguments go into the query; every other method carries them as a JSON body. */
 const QUERY_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE"]);
 
-const ACCEPTED = {
-  accept: "application/json, text/*;q=0.9, */*;q=0.1",
-  "accept-encoding": "gzip, br",
-};
+const ACCEPTED = { accept: "application/json, text/*;q=0.9, */*;q=0.1", "accept-encoding": "gzip, br" };
 
 export function requestOfCall(tool: Tool, args: CallArguments, secrets: ReadonlyMap<string, string>): Outgoing {
   const { url: text = "", method: given = "", headers: templates = {} } = tool.execution ?? {};
@@ -43,13 +40,7 @@ export function requestOfCall(tool: Tool, args: CallArguments, secrets: Readonly
     headers[name.toLowerCase()] = withSecrets(template, secrets);
   }
   if (!QUERY_METHODS.has(method)) {
-    return {
-      url,
-      method,
-      headers: { "content-type": "application/json", ...headers },
-      body: args.json,
-      hasSecrets,
-    };
+    return { url, method, headers: { "content-type": "application/json", ...headers }, body: args.json, hasSecrets };
   }
   appendToQuery(url, args.json);
   return { url, method, headers, body: null, hasSecrets };
