@@ -105,9 +105,8 @@ export function faultOfTransport(server: JsonObject): TransportFault | undefined
   const command = of("stdio", "command");
   const url = of("http", "url") || of("custom", "url");
   const name = of("custom", "name") || (server.http === undefined ? "" : "http");
-  if (command !== "" && url === "" && name !== "" && of("http", "headers") === "") {
+  if (command !== "" && url === "" && name !== "" && of("http", "headers") === "")
     return { field: "transport", message: `${name} needs a url, not a command` };
-  }
   if ((command === "") === (url === "")) return { field: "", message: "a server needs either a url or a command" };
   const count = arms.filter((arm) => server[arm] !== undefined).length;
   if (count === 1) return undefined;

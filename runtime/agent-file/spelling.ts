@@ -96,17 +96,15 @@ export function contractJson(message: DescMessage, file: JsonObject, spelling: S
 function contractValue(field: DescField, value: JsonValue, spelling: Spelling): JsonValue {
   if (field.fieldKind === "list" && Array.isArray(value))
     return value.map((item) => contractItem(field, item, spelling));
-  if (field.fieldKind === "map" && isObject(value)) {
+  if (field.fieldKind === "map" && isObject(value))
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, contractItem(field, item, spelling)]));
-  }
   return contractItem(field, value, spelling);
 }
 
 function contractItem(field: DescField, value: JsonValue, spelling: Spelling): JsonValue {
   const type = field.enum;
-  if (type && typeof value === "string") {
+  if (type && typeof value === "string")
     return type.values.find(({ name }) => shortName(type, name) === value)?.name ?? value;
-  }
   const message = messageOf(field);
   if (message?.typeName === duration) return typeof value === "number" ? `${value / 1000}s` : value;
   const isOwn = message !== undefined && !message.typeName.startsWith("google.protobuf.");

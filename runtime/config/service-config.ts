@@ -101,9 +101,8 @@ function instanceFrom(reader: EnvironmentReader): string {
     default: processInstance,
     whenUnset: "eight random hex digits",
   });
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(instance)) {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(instance))
     reader.fault("TOOLBUS_INSTANCE", instance, "1 to 64 letters, digits, _ or -");
-  }
   return instance;
 }
 
@@ -140,8 +139,7 @@ function endpointFrom(reader: EnvironmentReader, name: string): string | undefin
   });
   if (text === undefined) return undefined;
   const url = URL.parse(text);
-  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+  if (url?.protocol !== "http:" && url?.protocol !== "https:")
     reader.fault(name, withoutCredentials(text), "a URL like http://127.0.0.1:4318");
-  }
   return text.replace(/\/+$/, "");
 }

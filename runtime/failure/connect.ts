@@ -14,12 +14,10 @@ import { Failure, type FailureCode, type FailureOptions, type FieldViolation } f
 export function connectErrorFromUnknown(error: unknown): ConnectError {
   if (error instanceof ConnectError) return informed(error);
   if (error instanceof Failure) return connectErrorFromFailure(error, error.cause ?? error);
-  if (error instanceof Error && error.name === "AbortError") {
+  if (error instanceof Error && error.name === "AbortError")
     return connectError("canceled", "the call was canceled", { reason: "CANCELED", cause: error });
-  }
-  if (error instanceof Error && error.name === "TimeoutError") {
+  if (error instanceof Error && error.name === "TimeoutError")
     return connectError("deadline_exceeded", "the call took too long", { reason: "DEADLINE_EXCEEDED", cause: error });
-  }
   return connectError("internal", "internal error", { reason: "INTERNAL", cause: error });
 }
 

@@ -27,9 +27,8 @@ export async function until<T>(
     signal?.throwIfAborted();
     const value = await withinTime(condition, timeoutMs - elapsedMs(), signal);
     if (value) return value as Exclude<T, Falsy>;
-    if (elapsedMs() >= timeoutMs) {
+    if (elapsedMs() >= timeoutMs)
       throw new Error(`waited ${Math.round(elapsedMs())} ms for ${what}, which did not come about`);
-    }
     await delay(intervalMs, signal);
   }
 }

@@ -25,9 +25,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     max: 65_535,
   });
   const { auth, apiKeys, tokens } = readCredentials(reader);
-  if (auth === "none" && !isLoopback(host)) {
+  if (auth === "none" && !isLoopback(host))
     reader.fault("TOOLBUS_HTTP_HOST", host, "a loopback address, as TOOLBUS_AUTH is none");
-  }
   const operators = reader.list("TOOLBUS_OPERATORS", {
     meaning:
       "Principals that may change agents, tools, providers and MCP servers, and read the whole audit trail. `local` is always one of them.",

@@ -99,9 +99,8 @@ async function* answers(
 /** Connect drops the metadata of an error that came over a wire when it is thrown on; here it belongs to the answer. */
 function passedOn(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
-  if (error.code === Code.Unavailable && deliveryOf(error) === "NOT_SENT") {
+  if (error.code === Code.Unavailable && deliveryOf(error) === "NOT_SENT")
     return connectError("unavailable", error.rawMessage, { reason: "CALL_NOT_STARTED", cause: error });
-  }
   if (!error.isWireError) return error;
   const metadata = new Headers();
   passHeaders(error.metadata, metadata);

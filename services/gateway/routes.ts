@@ -22,9 +22,8 @@ export interface GatewayRoutes {
 /** Every service of the contract by its descriptor, and what gRPC's tools expect beside them. */
 export function createRoutes({ transportOf, health, reflection, stopping }: GatewayRoutes) {
   return (router: ConnectRouter): void => {
-    for (const service of publicServices) {
+    for (const service of publicServices)
       router.service(service, createProxy(service, transportOf(processOf(service)), stopping));
-    }
     router.service(HealthService, healthRoutes(health), openServiceOptions);
     const alpha = (request: v1alpha.ServerReflectionRequest) => alphaFromV1(reflection(v1FromAlpha(request)));
     router.service(v1.ServerReflection, reflectionRoutes(reflection), openServiceOptions);

@@ -74,9 +74,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: 5_000,
     }),
   };
-  if (!URL.canParse(config.model.openaiBaseUrl)) {
+  if (!URL.canParse(config.model.openaiBaseUrl))
     reader.fault("OPENAI_BASE_URL", config.model.openaiBaseUrl, "a URL like https://api.openai.com/v1");
-  }
   reader.finish();
   return config;
 }

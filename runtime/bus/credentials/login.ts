@@ -38,9 +38,8 @@ export function jwkOfLogin(login: BusLogin): JWK {
 /** Throws `invalid_argument` for a text that is no public nkey. */
 export function jwkOfPublicKey(publicKey: string): JWK {
   const bytes = bytesFromPublicText(publicKey);
-  if (bytes === undefined) {
+  if (bytes === undefined)
     throw new LocalFailure("invalid_argument", `${JSON.stringify(publicKey)} is no public nkey`, { kind: "bus_key" });
-  }
   return { kty: "OKP", crv: "Ed25519", alg: "EdDSA", x: bytes.toString("base64url") };
 }
 

@@ -44,15 +44,12 @@ export function readCredentials(reader: EnvironmentReader): Credentials {
   refuseBlank(reader);
   if (localKey !== undefined && localKey.length < MIN_KEY_LENGTH)
     reader.faultOfSecret("TOOLBUS_LOCAL_KEY", "a longer key");
-  if (new Set(apiKeys.map(({ key }) => key)).size < apiKeys.length) {
+  if (new Set(apiKeys.map(({ key }) => key)).size < apiKeys.length)
     reader.faultOfSecret("TOOLBUS_API_KEYS", "another key for each principal: one stands there twice");
-  }
-  if (auth === "none" && (apiKeys.length > 0 || tokens !== undefined)) {
+  if (auth === "none" && (apiKeys.length > 0 || tokens !== undefined))
     reader.fault("TOOLBUS_AUTH", "none", "nothing, as there are keys or tokens: take them away, or this");
-  }
-  if (auth === "required" && apiKeys.length === 0 && tokens === undefined) {
+  if (auth === "required" && apiKeys.length === 0 && tokens === undefined)
     reader.fault("TOOLBUS_API_KEYS", undefined, "a list like alice:KEY,bob:KEY, or TOOLBUS_AUTH=none to do without");
-  }
   return { auth, apiKeys, tokens };
 }
 
@@ -66,9 +63,8 @@ function keysFrom(reader: EnvironmentReader, listed: string | undefined): ApiKey
     const expected = `a list like alice:KEY,bob:KEY, each key at least ${MIN_KEY_LENGTH} ASCII characters long`;
     reader.faultOfSecret("TOOLBUS_API_KEYS", expected);
   }
-  if (keys.some(({ principal }) => principal === LOCAL_PRINCIPAL)) {
+  if (keys.some(({ principal }) => principal === LOCAL_PRINCIPAL))
     reader.faultOfSecret("TOOLBUS_API_KEYS", `other names than ${LOCAL_PRINCIPAL}, which is always an operator`);
-  }
   return keys;
 }
 

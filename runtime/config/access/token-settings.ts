@@ -75,15 +75,13 @@ export function readTokenSettings(reader: EnvironmentReader): TokenSettings | un
       "Claim of a JWT that lists what its principal may use besides what names it: `agent:NAME`, `space:ID`, `tool:NAME`, or `default` for all without grants.",
     whenUnset: "a JWT grants nothing; grants and `TOOLBUS_DEFAULT_GRANT` name principals",
   });
-  if (algorithms.some((name) => !ALGORITHMS.includes(name))) {
+  if (algorithms.some((name) => !ALGORITHMS.includes(name)))
     reader.fault("TOOLBUS_JWT_ALGORITHMS", algorithms.join(","), `some of ${ALGORITHMS.join(", ")}`);
-  }
   const url = urlFrom(reader, jwks);
   if (issuer === undefined && audiences.length === 0 && jwks === undefined) return undefined;
   if (issuer === undefined) reader.fault("TOOLBUS_JWT_ISSUER", undefined, "the issuer whose tokens are taken");
-  if (audiences.length === 0) {
+  if (audiences.length === 0)
     reader.fault("TOOLBUS_JWT_AUDIENCE", undefined, "whom tokens are for: those for others would hold here, too");
-  }
   if (jwks === undefined) reader.fault("TOOLBUS_JWT_JWKS_URL", undefined, "where the issuer publishes its keys");
   const names = { principalClaim, rolesClaim, operatorRole, grantsClaim };
   return { issuer: issuer ?? "", audiences, jwksUrl: url, algorithms, clockToleranceMs, ...names };

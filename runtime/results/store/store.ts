@@ -66,9 +66,8 @@ export function createResultStore(bus: Bus): ResultStore {
         if (end > offset) yield data.subarray(Math.max(offset - position, 0));
         position = end;
       }
-      if (position < bytes) {
+      if (position < bytes)
         refuse("not_found", `result ${reference} was removed while it was read`, { reason: "RESULT_NOT_FOUND" });
-      }
     },
   };
 }

@@ -39,9 +39,8 @@ export function unservedForm(handler: UniversalHandler, status: number, request:
 }
 
 function faultOf({ method }: UniversalHandler, status: number, request: UnservedRequest) {
-  if (status === 405) {
+  if (status === 405)
     return { text: `${method.name} is not called by ${request.method}: send POST`, header: { allow: "POST" } };
-  }
   if (status === 505) {
     const text = `${method.name} streams both ways, which HTTP/1.1 cannot: call it over HTTP/2`;
     return { text, header: { connection: "close" } }; // its client may wait for an answer before it ends its request

@@ -225,9 +225,8 @@ export class LinkKeeper implements AsyncDisposable {
     const isLeftFresh = this.phase.kind === "connecting";
     const isSound = isLeftFresh || this.#hasServed || performance.now() - readyAtMs > SOUND_MS;
     if (reason !== undefined) this.#logger.warn(`the link ended: ${reason}`);
-    if (reason !== undefined && this.phase.kind === "ready") {
+    if (reason !== undefined && this.phase.kind === "ready")
       this.#current.enter(isSound ? { kind: "connecting" } : { kind: "waiting", reason, untilMs: performance.now() });
-    }
     if (isLeftFresh) {
       // a session that is lost for one call is so for those beside it, which the server says to each
       using limit = timeoutSignal(ANSWERS_MS);
@@ -297,9 +296,8 @@ export class LinkKeeper implements AsyncDisposable {
     const hasChanged = phase.finding?.health !== finding.health || phase.finding.reason !== finding.reason;
     phase.finding = finding;
     if (hasChanged) this.#current.tell();
-    if (finding.health === HealthState.UNHEALTHY && !this.#options.isBusy()) {
+    if (finding.health === HealthState.UNHEALTHY && !this.#options.isBusy())
       this.leave(phase, { kind: "unreachable", text: finding.reason });
-    }
   }
 
   /** Reads the list again, if there is a link. */

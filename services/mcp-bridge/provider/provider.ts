@@ -115,9 +115,8 @@ export class Provider {
 
   /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
   peerAt(instance: string, { hops }: Asker): Peer {
-    if (hops >= MAX_HOPS) {
+    if (hops >= MAX_HOPS)
       refuse("unavailable", "the owner of the connection keeps changing", { reason: "OWNER_CHANGED" });
-    }
     return this.#parts.peerOf(instance, hops + 1);
   }
 

@@ -39,9 +39,8 @@ export async function cancelRun(
 ): Promise<FoldedRun> {
   const journal = await openExisting(options, runId, by.caller);
   const { phase, accepted } = journal.state;
-  if (phase.kind === "ended" && phase.ended.state !== RunState.CANCELED) {
+  if (phase.kind === "ended" && phase.ended.state !== RunState.CANCELED)
     refuse("failed_precondition", `run ${runId} has ended`, { reason: "RUN_ENDED" });
-  }
   const { principal, reason } = by;
   const requested = await journal.append(
     (state) =>

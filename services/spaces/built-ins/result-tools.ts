@@ -22,9 +22,8 @@ const readResult = defineBuiltIn({
   }),
   async run(rooms, call, { reference, offset, limit }) {
     const stored = await find(rooms, call, reference);
-    if (offset > stored.bytes) {
+    if (offset > stored.bytes)
       refuseField("offset", `${offset} is beyond the end of the result, which has ${stored.bytes} bytes`);
-    }
     const whole = await bytesOf(rooms, stored, { offset, limit });
     const text = fromWholeCharacter(whole);
     const begins = offset + whole.length - text.length;

@@ -11,9 +11,7 @@ export function agentMember({ sessionId, agent }: Owner): Member {
 const reservedNames = new Set(["tool result", "plan"]);
 
 export function personMember(principal: string, name: string): Member {
-  if (reservedNames.has(name.trim().toLowerCase())) {
-    refuseField("person_name", `"${name}" is no name for a person`);
-  }
+  if (reservedNames.has(name.trim().toLowerCase())) refuseField("person_name", `"${name}" is no name for a person`);
   return create(MemberSchema, { id: principal, name: name || principal, kind: MemberKind.PERSON });
 }
 

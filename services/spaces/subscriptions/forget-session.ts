@@ -30,9 +30,8 @@ export function createForgetSession(bus: Bus, { leave }: Pick<Membership, "leave
     for await (const { key: agent, value: spaceId } of spaces.list())
       await leave(spaceId, { sessionId, agent }).catch(unlessFull); // it stays a member, to whom nothing comes
     await asked(what, () => streams.purge(inboxes, { filter: subject }));
-    for (const bucket of buckets) {
+    for (const bucket of buckets)
       await asked(what, () => streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${sessionId}.>` }));
-    }
     return true;
   };
 }

@@ -71,9 +71,8 @@ export function createAdmission(parts: AdmissionParts): Admitter {
     const byRun = decideByRun(allowance, entry, request, clock.now());
     if (byRun !== undefined) return refuse(byRun);
     const spaceId = entry.isVisible ? await spaces.activeSpace(request.sessionId, context.agent.name) : "";
-    if (entry.isVisible && spaceId === "") {
+    if (entry.isVisible && spaceId === "")
       return refuse(blockedOutsideSpace(entry.tool.name, tools.policy.isInUse("enter_space")));
-    }
     const { inputSchemaJson } = entry.tool;
     const { argumentsJson } = request;
     const fault = await validator.faultOfArguments(inputSchemaJson, argumentsJson, context.principal, signal);

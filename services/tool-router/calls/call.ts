@@ -91,9 +91,7 @@ export function createCarryOut(parts: CallParts): CarryOut {
     const recorded = { ...facts, argumentsReference, ...timesOf(entry, deadline, now) };
     const begun = await records.begin(entry, recorded, now, control);
     if (begun.kind === "resolved") return begun.answer;
-    if (begun.kind === "unrecorded" && control.isCanceledFor(facts.principal ?? "")) {
-      return canceled(entry.effect);
-    }
+    if (begun.kind === "unrecorded" && control.isCanceledFor(facts.principal ?? "")) return canceled(entry.effect);
     const fault = begun.kind === "open" && !begun.isMine ? undefined : await shown(facts, begun.kind === "open");
     const prepared = { ...call, callId: facts.callId, begun, deadline };
     if (begun.kind === "open") {

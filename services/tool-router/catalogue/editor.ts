@@ -113,9 +113,8 @@ export class CatalogueEditor {
     if (this.#parts.catalogue.isOwnProvider(name))
       this.#refuse("provider", name, ["name: belongs to the suite"], terms);
     if (!address.value) this.#refuse("provider", name, ["address: a service or a url is needed"], terms);
-    if (address.case === "url" && !/^(https?|grpcs?):\/\/[^/]/.test(address.value)) {
+    if (address.case === "url" && !/^(https?|grpcs?):\/\/[^/]/.test(address.value))
       this.#refuse("provider", name, ["url: must begin with http://, https://, grpc:// or grpcs://"], terms);
-    }
     const stored = create(StoredProviderSchema, { provider, origin: terms.origin });
     const same = (other: StoredProvider) => !!other.provider && equals(ProviderSchema, other.provider, provider);
     const revision = await this.#write("provider", this.#parts.providers, { name, stored, same, terms });

@@ -101,9 +101,8 @@ export class ToolDirectory implements AsyncDisposable {
 
   #keep(file: ToolFile): string | undefined {
     const before = this.#files.get(file.file);
-    if (before?.kind === file.kind && before.digest === file.digest && reasonOf(before) === reasonOf(file)) {
+    if (before?.kind === file.kind && before.digest === file.digest && reasonOf(before) === reasonOf(file))
       return undefined;
-    }
     this.#files.set(file.file, file);
     const { logger } = this.#options;
     if (file.kind === "refused") logger.warn({ file: file.file }, `${file.file} is refused: ${file.reason}`);

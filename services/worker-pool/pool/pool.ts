@@ -62,9 +62,8 @@ export class Pool implements AsyncDisposable {
    */
   async call(call: PoolCall): Promise<Answer> {
     const file = this.#offered(call.file);
-    if (!file.functions.some(({ name }) => name === call.function)) {
+    if (!file.functions.some(({ name }) => name === call.function))
       refuse("not_found", `${call.file} offers no function ${call.function}`, { reason: "TOOL_NOT_FOUND" });
-    }
     const slot = this.#slotOf(call.source, call.file);
     const { callMs } = this.#options.times;
     const time = startCallTime(call.function, call.timeoutMs ?? callMs, call.signal);

@@ -90,9 +90,7 @@ function refusalOf(file: ToolFile | ModuleFile): string {
 
 function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedToolInit[] {
   if (file.kind !== "offered") return [];
-  if ("tools" in file) {
-    return file.tools.map((tool) => ({ source, tool: toolOfModule(tool) }));
-  }
+  if ("tools" in file) return file.tools.map((tool) => ({ source, tool: toolOfModule(tool) }));
   return file.functions.map(({ name, description, inputSchemaJson }) => ({
     source,
     tool: { name, description, inputSchemaJson, executionType: ExecutionType.WORKER },

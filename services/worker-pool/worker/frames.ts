@@ -81,9 +81,8 @@ function resultJsonFrom(line: string, frame: Record<string, unknown>): string {
   const members = Object.keys(frame).join();
   const start = /^\{"id":\d+,"result":/.exec(line);
   const end = ANSWER_END.exec(line.slice(-64));
-  if (!start || !end || (members !== "id,result,error" && members !== "id,result,error,logs")) {
+  if (!start || !end || (members !== "id,result,error" && members !== "id,result,error,logs"))
     return JSON.stringify(frame.result);
-  }
   return line.slice(start[0].length, line.length - end[0].length);
 }
 

@@ -113,9 +113,8 @@ export async function openBucketView<T>(bucket: Bucket<T>, onFault: (fault: stri
   /** The message of a removal may go before it is seen: then the last one that is left is as far as there is to see. */
   async function reach(revision: number): Promise<void> {
     let last = revision;
-    while (!(await comesWithin(RECHECK_MS, view.reached(last, closing.signal)))) {
+    while (!(await comesWithin(RECHECK_MS, view.reached(last, closing.signal))))
       last = Math.min(last, await bucket.lastRevision(closing.signal));
-    }
   }
 
   const onChange = (change: Change<T>) => view.apply(change);

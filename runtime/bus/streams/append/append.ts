@@ -98,9 +98,8 @@ export async function appendFenced(bus: Bus, append: FencedAppend): Promise<Appe
  */
 export async function appendOnce(bus: Bus, append: AppendOnce): Promise<{ sequence: number }> {
   const { subject, payload, messageId, signal } = append;
-  if (!isFarBelowLimit(bus, append)) {
+  if (!isFarBelowLimit(bus, append))
     refuseTooLarge(bus, { subject, payload, headers: allHeaders({ ...append, expectedLastSequence: 0 }, "") });
-  }
   const fields = headersFrom(append.headers);
   fields.set(PubHeaders.MsgIdHdr, messageId);
   const publish = () =>

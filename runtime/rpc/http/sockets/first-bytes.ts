@@ -39,9 +39,8 @@ export function tellVersion(
   }
 
   function onReadable(): void {
-    for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
+    for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null)
       seen = Buffer.concat([seen, chunk]);
-    }
     const version = decideVersion(seen);
     if (!version) return;
     letGo();

@@ -188,9 +188,8 @@ export class CallMux {
   #refused(error: Error): void {
     if (!(error instanceof PermissionViolationError) || error.operation !== "publish") return;
     for (const call of this.#calls.values()) {
-      if (call.subject === error.subject) {
+      if (call.subject === error.subject)
         call.fail(notSent(`this connection may not publish to ${error.subject}`, Code.PermissionDenied));
-      }
     }
   }
 

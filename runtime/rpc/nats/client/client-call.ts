@@ -108,9 +108,8 @@ export function publishOpening(
   opening: { body: Uint8Array; inbox: string; headers: WireHeaders },
 ): void {
   const { body, inbox, headers } = opening;
-  if (!context.mux.publish(request.subject, body, { reply: inbox, headers })) {
+  if (!context.mux.publish(request.subject, body, { reply: inbox, headers }))
     throw notSent("the connection to NATS is closed");
-  }
 }
 
 /**

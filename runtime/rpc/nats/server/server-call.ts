@@ -96,9 +96,8 @@ export class ServerCall {
     const { mux } = this.method;
     const limit = partLimit(mux.maxPayloadBytes, headers);
     const { messages, bytes } = this.#credit;
-    if (this.#channel || messages === 0 || body.length > Math.min(limit, bytes)) {
+    if (this.#channel || messages === 0 || body.length > Math.min(limit, bytes))
       return this.channel.send(body, { headers, isLast: true });
-    }
     const frame = bytesFromFrame(FrameKind.data, FrameFlag.end, 0, body);
     mux.publish(this.inbox, frame, { headers });
   }

@@ -51,9 +51,8 @@ export function answersFrom(capabilities: unknown): Answers {
 export function elicitationOf(call: ToolCall, { forms, urls }: Answers): ElicitRequestParams | undefined {
   if (call.question === undefined) return forms ? formOfCall(call) : undefined;
   const { message, url, requestedSchema } = fieldsOf(JSON.parse(call.argumentsJson || "{}"));
-  if (typeof url === "string") {
+  if (typeof url === "string")
     return urls ? { mode: "url", message: String(message), url, elicitationId: call.callId } : undefined;
-  }
   return forms ? { message: String(message), requestedSchema: schemaOfForm(requestedSchema) } : undefined;
 }
 

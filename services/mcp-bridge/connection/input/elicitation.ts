@@ -29,9 +29,8 @@ export function elicitationFrom(params: ElicitRequest["params"]): { kind: InputK
     const requestedSchemaJson = JSON.stringify(params.requestedSchema);
     return { kind: InputKind.FORM, elicitation: create(ElicitationSchema, { message, requestedSchemaJson }) };
   }
-  if (!["http:", "https:"].includes(URL.parse(params.url)?.protocol ?? "")) {
+  if (!["http:", "https:"].includes(URL.parse(params.url)?.protocol ?? ""))
     refuse("invalid_argument", "a person is shown http: and https: URLs only", { reason: "INVALID_REQUEST" });
-  }
   return { kind: InputKind.URL, elicitation: create(ElicitationSchema, { message, url: params.url }) };
 }
 

@@ -104,9 +104,8 @@ function refuseKind(method: string): never {
 /** The answers as the server gets them; undefined where it is only called again. */
 export function answersFrom(given: InputResponses, identity: readonly string[]): Answers | undefined {
   const { call, requestState, known, isRepeated, isLogin } = parseState(given.state);
-  if (JSON.stringify(call) !== JSON.stringify(identity)) {
+  if (JSON.stringify(call) !== JSON.stringify(identity))
     refuse("permission_denied", "these are answers to another call", { reason: "INVALID_REQUEST" });
-  }
   if (isLogin) return undefined;
   const answers = given.responses.map(({ id, resultJson }) => [id, JSON.parse(resultJson) as InputResponse] as const);
   if (!isRepeated) {

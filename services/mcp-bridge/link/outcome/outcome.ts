@@ -39,12 +39,10 @@ export function outcomeOf(error: unknown, hasSession: boolean): Outcome {
     const isStreamEnd = typeof data === "object" && data !== null && "reason" in data && data.reason === STREAM_ENDED;
     return { kind: isStreamEnd ? "unknown" : "answered", text };
   }
-  if (error instanceof SdkError && ANSWERED_WRONGLY.has(error.code)) {
+  if (error instanceof SdkError && ANSWERED_WRONGLY.has(error.code))
     return { kind: "answered", text: `the server's answer cannot be used: ${text}` };
-  }
-  if (error instanceof SdkError && NEEDS_INPUT.has(error.code)) {
+  if (error instanceof SdkError && NEEDS_INPUT.has(error.code))
     return { kind: "answered", text: `the tool asks for what this client does not offer: ${text}` };
-  }
   if (error instanceof RangeError && text.includes("call stack"))
     return { kind: "answered", text: "the server's answer cannot be used: it is nested too deeply" };
   const code = networkCodeOf(error);

@@ -48,9 +48,8 @@ export async function followTask(followed: FollowedTask): Promise<{ answer: Call
       const outcome = ready.link.outcomeOf(error);
       if (outcome.kind === "answered" && !isUnderWay(task)) return { answer: errorAnswer(outcome.text) };
       failures += 1;
-      if (outcome.kind === "answered" || !followed.outlivesLink || failures > MOST_FAILURES) {
+      if (outcome.kind === "answered" || !followed.outlivesLink || failures > MOST_FAILURES)
         return { outcome: { kind: "unknown", text: `its task cannot be followed: ${outcome.text}` } };
-      }
       if (outcome.kind === "lost" || outcome.kind === "unreachable") keeper.leave(ready, outcome);
       await delay(backoff.next(), signal).catch(() => {}); // the next question finds it aborted
       ready = await keeper.whenReady(signal).catch(() => ready); // asked again after a while

@@ -85,9 +85,8 @@ export function taskIn(result: Pick<CallToolResult, "_meta">): Task | undefined 
 
 /** Shown whole before, or a part of what was shown. */
 function resultIn(value: unknown): CallToolResult {
-  if (!isObject(value)) {
+  if (!isObject(value))
     throw new Failure("unavailable", "the result of its task is none of a tool", { reason: "OUTCOME_UNKNOWN" });
-  }
   return heldIn(value, "answer") === undefined ? holding("answer", value) : (value as CallToolResult);
 }
 

@@ -85,9 +85,8 @@ export class HttpTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
-    if (!isJSONRPCRequest(message) || message.method === "subscriptions/listen") {
+    if (!isJSONRPCRequest(message) || message.method === "subscriptions/listen")
       return this.#inner.send(message, sendOptions(options));
-    }
     this.#unanswered.add(message.id);
     const onRequestStreamEnd = () => {
       options.onRequestStreamEnd?.();

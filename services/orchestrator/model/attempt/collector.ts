@@ -113,9 +113,8 @@ export function createCollector(
 
   function answer(): Answer {
     const reason = finish?.finishReason.unified;
-    if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error") {
+    if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error")
       throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`);
-    }
     const spoken = parts.map(partFrom).filter(saysSomething);
     return { parts: spoken, finishReason: reason, usage: usageFrom(finish.usage, { prompt, saidBytes }), modelId };
   }
@@ -146,9 +145,8 @@ function saysSomething(part: AnswerPart): boolean {
 
 function learn(part: Spoken, metadata: SharedV4ProviderMetadata | undefined): void {
   if (metadata === undefined) return;
-  for (const [provider, values] of Object.entries(metadata)) {
+  for (const [provider, values] of Object.entries(metadata))
     part.metadata[provider] = { ...part.metadata[provider], ...values };
-  }
 }
 
 function jsonFrom(metadata: SharedV4ProviderMetadata | undefined): string {

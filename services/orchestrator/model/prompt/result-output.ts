@@ -65,9 +65,8 @@ function partFromBlock(content: ResultContent): OutputPart {
   const { blockJson, storedReference } = content;
   const block = parsedOr(blockJson, undefined) as { mimeType?: unknown; resource?: { mimeType?: unknown } } | undefined;
   const mediaType = block?.mimeType ?? block?.resource?.mimeType;
-  if (storedReference === "" || typeof mediaType !== "string" || !IMAGES.has(mediaType)) {
+  if (storedReference === "" || typeof mediaType !== "string" || !IMAGES.has(mediaType))
     return { type: "text", text: jsonOfBlock(content) };
-  }
   const reference = { [STORED]: storedReference };
   return { type: "file", mediaType, data: { type: "reference", reference }, filename: jsonOfBlock(content) };
 }

@@ -92,9 +92,8 @@ async function openSession({ sessions }: CreationOptions, request: CreateRunRequ
     ? sessions.createSession(request.agent, { ...by, ...(sessionId !== "" && { sessionId }) })
     : sessions.getSession(sessionId, by));
   requireOwner(session, by.caller, `session ${session.id}`);
-  if (session.state === SessionState.CLOSED) {
+  if (session.state === SessionState.CLOSED)
     refuse("failed_precondition", `session ${session.id} is closed`, { reason: "SESSION_CLOSED" });
-  }
   return session;
 }
 

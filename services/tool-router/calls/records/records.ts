@@ -106,9 +106,8 @@ export class Records {
     if (state === undefined) return { kind: "unrecorded" };
     const resumable = state === State.STARTED && isResumable(entry.executor);
     const record = callRecord({ ...facts, state, resumable, createTime: timestampFromMs(now) });
-    if (await this.#create(record)) {
+    if (await this.#create(record))
       return state === State.STARTED ? { kind: "begun" } : { kind: "open", record, isMine: true };
-    }
     const standing = await this.#parts.store.read(record.callId);
     if (standing === undefined) return this.begin(entry, facts, now, control); // it aged out between the two
     return this.#join(standing, record, control);

@@ -7,9 +7,8 @@ import { hasExpired, isOpen } from "../records/record/states.ts";
 export function refuseUnlessOpen(record: CallRecord, now: number): void {
   const { callId, state } = record;
   const metadata = { call_id: callId };
-  if (state === State.RESOLVED) {
+  if (state === State.RESOLVED)
     refuse("failed_precondition", `call ${callId} is already resolved`, { reason: "CALL_ALREADY_RESOLVED", metadata });
-  }
   if (state === State.CANCELED) {
     const message = `call ${callId} is already resolved: it was canceled`;
     refuse("failed_precondition", message, { reason: "CALL_ALREADY_RESOLVED", metadata });

@@ -59,9 +59,8 @@ export function createResults({ calls, store, ownership }: ResultsParts) {
       if (result.case === undefined) return refuseField("result", "either call_id or stored_reference is required");
       const whole = await (result.case === "callId" ? ofCall(result.value, caller) : ofReference(result.value, caller));
       const { storedReference, bytes, sha256 } = whole;
-      if (offset > BigInt(bytes)) {
+      if (offset > BigInt(bytes))
         refuseField("offset", `${offset} is beyond the end of the result, which has ${bytes} bytes`);
-      }
       yield { case: "result", value: { storedReference, size: BigInt(bytes), sha256 } };
       let position = Number(offset);
       const end = limit === 0n ? bytes : Math.min(bytes, position + Number(limit));

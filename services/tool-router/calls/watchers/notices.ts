@@ -21,9 +21,8 @@ export function noticesOf(tools: readonly string[], catalogue: ReadonlyMap<strin
 function problemOf(name: string, tool: Tool | undefined): string | undefined {
   if (tool === undefined) return `there is no tool ${JSON.stringify(name)}: calls come when it is added`;
   if (isWatched(tool)) return undefined;
-  if (tool.executionType === ExecutionType.EXTERNAL) {
+  if (tool.executionType === ExecutionType.EXTERNAL)
     return `tool ${JSON.stringify(name)} has a URL: the router calls it, and no watcher`;
-  }
   const kind = enumWord(ExecutionTypeSchema, tool.executionType);
   return `tool ${JSON.stringify(name)} is of kind ${kind}: services outside execute those of kind external`;
 }

@@ -43,9 +43,8 @@ export async function readPage(audit: AuditReader, request: PageRequest, signal:
   let [scanned, judged] = [0, 0];
   for await (const event of audit.backwards(beforeSequence, signal, wordsOf(filter))) {
     if (event.sequence < first) break;
-    if (events.length === pageSize || scanned === MAX_SCANNED || judged === MAX_JUDGED) {
+    if (events.length === pageSize || scanned === MAX_SCANNED || judged === MAX_JUDGED)
       return { events, nextBefore: Number(event.sequence) + 1 };
-    }
     scanned += 1;
     if (!isWanted(event, filter)) continue;
     if (mayRead) judged += 1;

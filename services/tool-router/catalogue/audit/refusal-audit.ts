@@ -9,7 +9,6 @@ export function auditRefusals(audit: Audit, before: readonly RefusedFile[], afte
   for (const message of after.map(textOf)) {
     if (!told.has(message)) audit({ kind: AuditKind.CONFIGURED, rule: "file refused", message });
   }
-  for (const { file } of before.filter((one) => !standing.has(one.file))) {
+  for (const { file } of before.filter((one) => !standing.has(one.file)))
     audit({ kind: AuditKind.CONFIGURED, rule: "file accepted", message: `the file ${file} is refused no longer` });
-  }
 }

@@ -31,9 +31,8 @@ export function faultsOfServers(agent: Agent, check: ServerCheck): string[] {
 
 function faultsOfConfig(config: JsonObject, check: ServerCheck): string[] {
   const { share } = config;
-  if (typeof share === "string" && !shareWords.has(share)) {
+  if (typeof share === "string" && !shareWords.has(share))
     return [`.share: ${JSON.stringify(share)} is none of ${namesOf(ShareSchema).join(", ")}`];
-  }
   let read: ReturnType<typeof serverFromConfig>;
   try {
     read = serverFromConfig({ ...config, name: "source" }); // its name is the source's

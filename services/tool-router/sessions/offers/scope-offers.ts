@@ -91,9 +91,7 @@ export class ScopeOffers implements Disposable {
   async started(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const untilMs = clock.now() + limitMs;
-    while (this.starting.length > 0 && !this.isClosed && clock.now() < untilMs) {
-      await this.nextChange(untilMs, signal);
-    }
+    while (this.starting.length > 0 && !this.isClosed && clock.now() < untilMs) await this.nextChange(untilMs, signal);
   }
 
   /** Resolves at the next change, at the latest at that time. */

@@ -86,9 +86,8 @@ export function createSessionDrain({ calls, contexts, clock, audit, logger, anno
     const { id: sessionId, agent, nextAgent, principal } = session;
     logger.warn({ sessionId, agent, nextAgent, callIds }, "a switch waits no longer: calls in flight are canceled");
     const reason = canceledBySwitch(session);
-    for (const callId of callIds) {
+    for (const callId of callIds)
       audit({ kind: AuditKind.SWITCH_TIMED_OUT, agent, sessionId, callId, message: reason.message }, principal);
-    }
     calls.cancel(sessionId, callIds, reason);
   }
 

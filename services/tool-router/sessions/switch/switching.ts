@@ -148,9 +148,8 @@ export class Switching {
 
   async #takeSteps(standing: Stored<SessionRecord>): Promise<Session | undefined> {
     let next: Stored<SessionRecord> | undefined = standing;
-    while (next !== undefined && !isSettled(next.value) && !this.#parts.signal.aborted) {
+    while (next !== undefined && !isSettled(next.value) && !this.#parts.signal.aborted)
       next = await this.#steps.take(next);
-    }
     return next !== undefined && isSettled(next.value) ? next.value : undefined;
   }
 }

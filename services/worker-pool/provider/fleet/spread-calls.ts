@@ -62,9 +62,8 @@ export class SpreadCalls {
     options: Parameters<Run>[1] & { isWarmOnly: boolean },
   ): AsyncGenerator<ExecuteToolResponse> {
     const file = this.#fileOf(request);
-    if (options.isWarmOnly && (file === undefined || !this.#parts.pool.hasRoom(request.source?.name ?? "", file))) {
+    if (options.isWarmOnly && (file === undefined || !this.#parts.pool.hasRoom(request.source?.name ?? "", file)))
       refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
-    }
     yield* this.#parts.own.run(request, options);
   }
 

@@ -24,9 +24,8 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
     const script = parseScript(name, await readScript(directory, name));
     const { turnIndex, context } = positionFromPrompt(options.prompt);
     const turn = script.turns[turnIndex];
-    if (turn === undefined) {
+    if (turn === undefined)
       return refuseModel("script_ran_out", `the script ${name} ran out: it has no turn ${turnIndex + 1}`);
-    }
     const { abortSignal: signal, maxOutputTokens, stopSequences } = options;
     return partsOfTurn({ turn, turnIndex, context, signal, maxOutputTokens, stopSequences });
   }
@@ -37,9 +36,8 @@ export function createScriptedModel(directory: string, name: string): LanguageMo
 }
 
 async function readScript(directory: string, name: string): Promise<string> {
-  if (!/^[A-Za-z0-9_-]+(\.json)?$/.test(name)) {
+  if (!/^[A-Za-z0-9_-]+(\.json)?$/.test(name))
     return refuseModel("script_invalid", `${JSON.stringify(name)} is not the name of a script`);
-  }
   const file = name.endsWith(".json") ? name : `${name}.json`;
   return readFile(join(directory, file), "utf8").catch((cause) =>
     refuseModel("script_missing", `there is no script ${file} in ${directory}`, cause),

@@ -33,7 +33,6 @@ export async function onParked(options: WorkerOptions, active: ActiveRun): Promi
 
 /** worker-7. */
 async function setDeadline(options: WorkerOptions, { state: { runId, accepted, phase } }: ActiveRun): Promise<void> {
-  if (phase.kind === "parked" && Number.isFinite(phase.untilMs)) {
+  if (phase.kind === "parked" && Number.isFinite(phase.untilMs))
     await wakeAt(options, { sessionId: accepted.sessionId, runId }, phase.untilMs);
-  }
 }

@@ -81,9 +81,8 @@ export function openHttpExecution(options: HttpExecutionOptions): HttpExecution 
       const response = await request(url, { method: methodOf(method), headers, body, signal, dispatcher });
       const { statusCode: status } = response;
       const { location } = response.headers;
-      if (!isRedirect(status, location)) {
+      if (!isRedirect(status, location))
         return answerFromResponse({ ...response, status }, method, { maxBytes, signal });
-      }
       await response.body.dump({ limit: MAX_REDIRECT_BODY_BYTES, signal });
       if (!repeatsAsGet(status, method)) trip.mayHaveActed = false; // whoever sends it on has not carried it out
       outgoing = redirected(outgoing, status, location);

@@ -36,12 +36,10 @@ export function requestOfCall(tool: Tool, args: CallArguments, secrets: Readonly
   const method = given || "POST";
   const hasSecrets = Object.values(templates).some((template) => template.includes("${secret:"));
   const headers: Record<string, string> = { ...ACCEPTED, ...currentTrace(), "idempotency-key": args.idempotencyKey };
-  for (const [name, template] of Object.entries(templates)) {
+  for (const [name, template] of Object.entries(templates))
     headers[name.toLowerCase()] = withSecrets(template, secrets);
-  }
-  if (!QUERY_METHODS.has(method)) {
+  if (!QUERY_METHODS.has(method))
     return { url, method, headers: { "content-type": "application/json", ...headers }, body: args.json, hasSecrets };
-  }
   appendToQuery(url, args.json);
   return { url, method, headers, body: null, hasSecrets };
 }
@@ -74,9 +72,8 @@ export function redirected(from: Outgoing, status: number, location: string): Ou
   const url = URL.parse(location, from.url.href);
   if (url === null) throw new Error("the redirect leads to no URL");
   refuseUnfit(url);
-  if (url.origin !== from.url.origin && from.hasSecrets) {
+  if (url.origin !== from.url.origin && from.hasSecrets)
     throw new Error(`it redirects to ${url.origin}, which a request with secrets does not follow`);
-  }
   const becomesGet = repeatsAsGet(status, from.method);
   const headers = url.origin === from.url.origin ? from.headers : neutralHeaders(from.headers);
   if (!becomesGet) return { ...from, url, headers };

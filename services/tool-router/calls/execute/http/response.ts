@@ -59,17 +59,14 @@ function headerOf(headers: Incoming["headers"], name: string): string {
 function answerFromBytes(bytes: Buffer, contentType: string): Answer {
   if (bytes.length === 0) return success(null);
   const text = textFromBytes(bytes, contentType);
-  if (text === undefined) {
+  if (text === undefined)
     return success({ contentType: contentType || "application/octet-stream", base64: bytes.toString("base64") });
-  }
   const parsed = parseJson(text);
   const isPromised = isJsonType(contentType) || contentType === "";
-  if (parsed !== undefined && (isPromised || isObject(parsed.value) || Array.isArray(parsed.value))) {
+  if (parsed !== undefined && (isPromised || isObject(parsed.value) || Array.isArray(parsed.value)))
     return successJson(text);
-  }
-  if (isJsonType(contentType)) {
+  if (isJsonType(contentType))
     throw new Error(`the response is called ${contentType} and is no JSON: ${text.slice(0, MAX_TOLD_CHARACTERS)}`);
-  }
   return success(text);
 }
 

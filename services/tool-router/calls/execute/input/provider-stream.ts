@@ -46,9 +46,8 @@ export function openProviderStream(
         startedAt = performance.now();
       }
       const message = await messages.next();
-      if (message.done) {
+      if (message.done)
         throw new Failure("data_loss", "the call ended without a result", { reason: "OUTCOME_UNKNOWN" });
-      }
       const { event } = message.value;
       if (event.case === "result") return { kind: "answer", answer: answerFromProvider(event.value) };
       if (event.case === "inputRequired") return { kind: "required", required: event.value };

@@ -44,9 +44,8 @@ export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
   }
 
   async function faultOfTool(tool: Tool): Promise<string | undefined> {
-    if (tool.description.length > MAX_DESCRIPTION_CHARACTERS) {
+    if (tool.description.length > MAX_DESCRIPTION_CHARACTERS)
       return `its description is longer than ${MAX_DESCRIPTION_CHARACTERS} characters`;
-    }
     const input = await faultOfText(tool.inputSchemaJson, "arguments");
     if (input !== undefined) return `its input schema ${input}`;
     const output = tool.outputSchemaJson;

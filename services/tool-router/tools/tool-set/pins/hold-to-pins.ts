@@ -67,9 +67,8 @@ interface Deviation {
 
 function faultOf({ agent, digest, wanted, approved }: Deviation): string {
   if (approved === undefined) return "it is pinned, and what was seen first could not be recorded yet";
-  if (wanted !== "") {
+  if (wanted !== "")
     return `it is pinned to the definition ${approved}, and offered as ${digest}: once it is looked at, tools.pins of the agent can name that`;
-  }
   const change = `its definition has changed since it was approved, from ${approved} to ${digest}`;
   return `${change}: an operator looks at it and approves it with "toolbus tools approve ${agent}"`;
 }
@@ -86,9 +85,8 @@ function statusesWith(sources: readonly SourceStatus[], entries: readonly ToolEn
   const changed = new Map<string, string[]>();
   for (const { pin, executor, reference } of entries) {
     const source = executor.kind === "provider" ? executor.source?.name : undefined;
-    if (pin?.state === "changed" && source !== undefined) {
+    if (pin?.state === "changed" && source !== undefined)
       changed.set(source, [...(changed.get(source) ?? []), reference]);
-    }
   }
   const others = sources.filter(({ source, available }) => !available || !changed.has(source));
   const known = new Set(others.map(({ source }) => source));
