@@ -51,14 +51,13 @@ export interface ServerSettings {
   /** 0, the default, takes a free one. Give the port of a server that ended, and its clients come back. */
   readonly port?: number;
   readonly syncInterval?: SyncInterval;
-  /** So many pings in a row a connection may leave unanswered; 5 unless told. */
+  /** How many pings in a row a connection may leave unanswered; `PING_MAX` unless told. */
   readonly pingMax?: number;
 }
 
 /**
- * The server drops a connection behind which nobody answers, and gives it no more calls: the first ping goes out an interval or two
- * after the last sign of life, and so many later none has been answered. That is after 2.4 to 2.8 s; a process that is only busy has 2 s.
- * Unset, it takes 4 to 6 minutes.
+ * The server drops a connection behind which nobody answers, and gives it no more calls. The first ping goes out one or two intervals
+ * (400 ms) after the last sign of life, so that it takes 2.4 to 2.8 s; a process that is only busy has 2 s. Unset, it takes 4 to 6 minutes.
  */
 export const PING_MAX = 5;
 

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Failure } from "#runtime/failure/failure.ts";
 import { type Exchange, readJson, retryAfterOf, statusOf } from "./exchange.ts";
 
-it("SEC-6 a body that is packed is refused as such", async () => {
+it("SEC-6 a compressed body is refused as such", async () => {
   const headers = { "content-type": "application/json", "content-encoding": "gzip" };
   const reading = readJson({ request: { headers } } as unknown as Exchange, 9);
   await expect(reading).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("gzip") });

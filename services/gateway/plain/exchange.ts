@@ -26,7 +26,7 @@ type Parse = (text: string) => unknown;
 export async function readJson(given: Exchange, maxBytes: number, parse?: Parse): Promise<unknown> {
   const { "content-type": type = "", "content-encoding": encoding = "identity" } = given.request.headers;
   if (encoding !== "identity")
-    refuse("invalid_argument", `the body is packed (${encoding}): send it as it is`, {
+    refuse("invalid_argument", `the body is compressed (${encoding}): send it as it is`, {
       reason: "PROTOCOL_UNSUPPORTED",
     });
   if (!/^application\/json\b/i.test(type)) {

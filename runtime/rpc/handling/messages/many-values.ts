@@ -45,7 +45,7 @@ function hasMore(bytes: Uint8Array, { desc, isBinary }: Form, most: number): boo
   }
 }
 
-/** JSON for who looks at nothing but ASCII. */
+/** JSON for readers that look at ASCII alone: other letters come out wrong. */
 export function asciiOf({ buffer, byteOffset, length }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, length).toString("latin1");
 }

@@ -56,7 +56,7 @@ export function requireUtf8(json: Uint8Array): void {
   if (!isUtf8(json)) throw connectError("invalid_argument", "the JSON is not UTF-8", { reason: "REQUEST_MALFORMED" });
 }
 
-/** And rounds integers beyond 2^53, which are sequences and revisions. */
+/** `JSON.parse` rounds integers beyond 2^53, which may be sequences and revisions. */
 export function requireExact(json: Uint8Array): void {
   try {
     requireExactIntegers(asciiOf(json));

@@ -39,7 +39,7 @@ function givenAfterSummary({ accepted, inbox }: FoldedRun): Item[] {
   const input = accepted.input.flatMap((item) => {
     if (item.item.case !== "functionCallOutput") return item;
     const { callId, result } = item.item.value;
-    return result === undefined ? [] : userItem(resultInWords(callId, result)); // without one it says again what was summarized
+    return result === undefined ? [] : userItem(resultInWords(callId, result)); // else it repeats what was summarized
   });
   return [...(inbox?.items ?? []), ...input];
 }

@@ -7,8 +7,8 @@
  *     text is blank, and no message ends in a thought.
  * prompt-4  No two calls have the same id, also where runs of one conversation gave the same one.
  * prompt-5  One system message stands first. Instructions that come later stand where they came, as a message of the user.
- * prompt-6  A result whose call is not in the turn before it becomes text: it is not passed over. An output without a result says again
- *     what its call was answered.
+ * prompt-6  A result whose call is not in the turn before it becomes text: it is not passed over. An output without a result
+ *     repeats the answer that its call has already.
  */
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";

@@ -54,8 +54,7 @@ function isGarbage(error: Error): boolean {
 
 function statusOf(error: unknown): number | undefined {
   const { statusCode, status, code } = fieldsOf(error);
-  const told = [statusCode, status, code].map(Number).find((number) => number >= 400 && number < 600);
-  return told;
+  return [statusCode, status, code].map(Number).find((number) => number >= 400 && number < 600);
 }
 
 /** What it calls itself, also where it is wrapped. */

@@ -79,8 +79,8 @@ function refuseAt(field: string, what: string, reason: ReasonName = "INVALID_REQ
 
 /**
  * Input may answer calls that it tells of itself, and those that a former run left open, as one in single-turn mode does. They are looked
- * for as far back as the agent's models are shown. Clients that tell all outputs each time may say again what was accepted: gives the input
- * with such outputs bare of their results, which stand in the log once.
+ * for as far back as the agent's models are shown. Clients that send all outputs each time may repeat those that were accepted: in the input
+ * that is returned, these have no result, as the log has it already.
  */
 export async function inputWithKnownCalls(
   { log, queues }: { log: RunLog; queues: SessionQueues },

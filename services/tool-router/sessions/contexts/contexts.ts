@@ -61,8 +61,8 @@ export class Contexts implements Disposable {
     return this.#pinned(open, context.agent);
   }
 
-  /** Whether what its sources offer makes others of its tools within that time; resolves as soon as it does. */
-  async changes(
+  /** Waits until the context's sources offer other tools, at most so long; gives whether they do. */
+  async waitForChange(
     context: AgentContext,
     isOther: (tools: ToolSet) => boolean,
     waitMs: number,

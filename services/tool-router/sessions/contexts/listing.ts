@@ -31,7 +31,7 @@ export async function listTools(
       pageOfTools(await contexts.tools(context, signal, msFromDuration(sourceWait)), context, request);
     const isOther = (tools: ToolSet) => revisionOf(tools, context.revision) !== knownToolsRevision;
     const page = await read();
-    return page.unchanged && (await contexts.changes(context, isOther, waitMs, signal)) ? read() : page;
+    return page.unchanged && (await contexts.waitForChange(context, isOther, waitMs, signal)) ? read() : page;
   }
   return withAskedContext(parts, request, list, signal);
 }

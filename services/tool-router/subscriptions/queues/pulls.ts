@@ -16,8 +16,8 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  * pulls-3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
  * pulls-4  A consumer that is polled is asked for what it has now, and no request waits there: what is replaced between two polls never
  *     comes.
- * pulls-5  A stream takes a thousand consumers, so a queue has one only while messages come. It is made when one waits: this is heard as
- *     the message is published, and what nobody heard is looked for. When a request ends empty and none waits, no more is asked of it.
+ * pulls-5  A stream takes a thousand consumers, so a queue has one only while messages come. It is made when a message waits: its subject is
+ *     subscribed to, and the stream is asked for what was published before. It is let go when a request ends empty and nothing waits.
  */
 
 const EXPIRES_MS = 20_000;
@@ -109,7 +109,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
   let state: "missing" | "unneeded" | "preparing" | "ready" = "missing";
   let isNeeded = waitsFor === undefined;
   let lookedAt = 0;
-  let hearing: Subscription | undefined;
+  let published: Subscription | undefined;
   /** What was told of a consumer that cannot be made. */
   let told = "";
 
@@ -118,7 +118,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     if (state === "preparing" || signal.aborted) return; // as long as it takes
     state = "preparing";
     try {
-      if (!isNeeded) await look();
+      if (!isNeeded) await findWaiting();
       if (!isNeeded) {
         state = "unneeded";
         return;
@@ -137,19 +137,19 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     refill();
   }
 
-  async function look(): Promise<void> {
-    hearing ??= listen(bus, waitsFor ?? "", hear); // pulls-5: first, so that none is missed
+  async function findWaiting(): Promise<void> {
+    published ??= listen(bus, waitsFor ?? "", onPublished); // pulls-5: first, so that none is missed
     const find = () => bus.manager.streams.info(stream, { subjects_filter: waitsFor ?? "" });
     const { state: found } = await retryOnBus(bus.link, find, { what: `looking for messages of ${name}`, signal });
     lookedAt = performance.now();
-    if (Object.keys(found.subjects ?? {}).length > 0) hear(); // else one may have been heard meanwhile
+    if (Object.keys(found.subjects ?? {}).length > 0) onPublished(); // else one may have come meanwhile
   }
 
-  function hear(): void {
+  function onPublished(): void {
     isNeeded = true;
-    hearing?.unsubscribe();
-    hearing = undefined;
-    void callPatience.exit(prepare); // nothing, while it is on
+    published?.unsubscribe();
+    published = undefined;
+    void callPatience.exit(prepare); // which does nothing while it is under way
   }
 
   function receive(message: Msg): void {
@@ -207,7 +207,7 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     /** Nothing is asked for any more; what has been sent already still comes, but not to who polls: it goes to another in its time. */
     close(): void {
       closing.abort();
-      hearing?.unsubscribe();
+      published?.unsubscribe();
       demanded = 0;
       if (room) subscription.unsubscribe();
       else void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it

@@ -34,7 +34,7 @@ export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "acce
   });
 }
 
-/** Whether the run has the output without its result, as one that was given again. */
+/** Whether the run has the output without its result, as it repeats an accepted one. */
 function isBare(kept: Item | undefined, { item }: Item): boolean {
   if (kept?.item.case !== "functionCallOutput" || item.case !== "functionCallOutput") return false;
   return kept.item.value.result === undefined && kept.item.value.callId === item.value.callId;
