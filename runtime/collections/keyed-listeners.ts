@@ -1,7 +1,6 @@
 import { unlessAborted } from "../time/unless-aborted.ts";
 import { TransientMap } from "./maps/transient-map.ts";
 
-/** Listeners, each for the changes of one key. */
 export class KeyedListeners<Told extends unknown[] = []> {
   readonly #listeners = new TransientMap<Set<(...told: Told) => void>>();
 

@@ -3,7 +3,6 @@ import { enumWord } from "../schema/enum-word.ts";
 
 /** Who executed a call, in words; empty where that is not known. `attempts` is 0 where it is not. */
 export interface Executed {
-  /** The provider that was asked. */
   readonly provider: string;
   readonly kind: string;
   readonly attempts: number;

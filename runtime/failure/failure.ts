@@ -67,7 +67,6 @@ export class Failure extends Error {
   }
 }
 
-/** Whether it is a failure with one of these codes. */
 export function isFailure(error: unknown, ...codes: readonly FailureCode[]): error is Failure {
   return error instanceof Failure && codes.includes(error.code);
 }

@@ -20,7 +20,6 @@ export class LocalFailure extends Failure {
   }
 }
 
-/** Throws a `LocalFailure`. */
 export function refuseLocally(code: FailureCode, message: string, options?: LocalFailureOptions): never {
   throw new LocalFailure(code, message, options);
 }

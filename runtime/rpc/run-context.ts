@@ -2,7 +2,6 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import { type RunContext, RunContextSchema } from "#gen/toolbus/internal/run/v1/run_context_pb.ts";
 import { refuse } from "../failure/failure.ts";
 
-/** The `run_context` of a call. */
 export function encodeRunContext(context: MessageInitShape<typeof RunContextSchema>): Uint8Array {
   return toBinary(RunContextSchema, create(RunContextSchema, context));
 }

@@ -28,7 +28,6 @@ export function runSpan(at: AgentAtWork): SpanStart {
   return { name: `invoke_agent ${at.agent}`, kind: SpanKind.INTERNAL, attributes };
 }
 
-/** One request to a model. */
 export function modelSpan(at: AgentAtWork, model: { readonly provider: string; readonly model: string }): SpanStart {
   const attributes = {
     "gen_ai.operation.name": "chat",

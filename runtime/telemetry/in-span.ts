@@ -9,7 +9,6 @@ export interface SpanStart {
   readonly attributes: Attributes;
 }
 
-/** The span of work that is under way. */
 export interface WorkSpan {
   set(attributes: Attributes): void;
   /** Of work that fails without throwing; `type` is one of few, for `error.type`. */

@@ -29,7 +29,6 @@ function currentCall() {
   return call;
 }
 
-/** The patience of the running call. */
 export const callPatience = {
   /** Does the work of a call, whose caller has so much patience left. */
   run<T>(work: () => T, callerLeftMs = patienceMs): T {

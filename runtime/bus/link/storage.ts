@@ -40,7 +40,6 @@ export interface Storage {
   /** A call was given up that wrote to this stream (storage-2); gives the words for it. */
   notStored(stream: string, cause: unknown): string;
   stored(stream: string): void;
-  /** Calls back with each change of the fault. */
   onChange(listener: (fault: string | undefined) => void): void;
   /** Writes probes until it is disposed. */
   watch(writeProbe: (text: string) => Promise<unknown>): AsyncDisposable;

@@ -12,7 +12,6 @@ export interface TokenSettings {
   /** Names of claims; one inside of others is named by its path: `realm_access.roles`. */
   readonly principalClaim: string;
   readonly rolesClaim: string | undefined;
-  /** The role that makes an operator. */
   readonly operatorRole: string;
   readonly grantsClaim?: string | undefined;
 }

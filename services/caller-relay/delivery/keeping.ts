@@ -7,7 +7,6 @@ interface KeepingParts {
   instance: string;
   attachments: Attachments;
   records: StreamRecords;
-  /** Records the answer. */
   keep: Answers["keep"];
   /** Asks another instance to keep it. */
   keepAt: (stream: CallerStream, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;

@@ -43,7 +43,6 @@ export type Sent = { kind: Undelivered } | { kind: "answered"; result: ToolResul
 
 /** A request's way to its caller. */
 export interface Sending {
-  /** The stream that carries it. */
   stream?: CallerStream | undefined;
   /** Whether a stream that has ended carried it. */
   isSent: boolean;

@@ -17,7 +17,6 @@ export interface ProviderRouteParts {
   declarations: Declarations;
   relay: Relay;
   defaultTimeoutMs: number;
-  /** Whether the session is closed. */
   isClosed: (sessionId: string) => Promise<boolean>;
   /** Ends its caller's streams, in whichever instance, and removes what was declared; gives how many there were. */
   forget: (sessionId: string) => Promise<number>;

@@ -42,14 +42,12 @@ export async function* eventsOf(asking: Asking, runId: string): AsyncGenerator<S
   for await (const update of watched(asking, runId, true)) yield renderer.take(update);
 }
 
-/** The response once it has ended. */
 export async function endedResponse(asking: Asking, runId: string): Promise<ResponseResource> {
   const renderer = new ResponseRenderer();
   for await (const update of watched(asking, runId, false)) renderer.take(update);
   return renderer.response;
 }
 
-/** The response as it stands. */
 export async function currentResponse(asking: Asking, runId: string): Promise<ResponseResource> {
   const { run } = await asking.parts.runs.getRun({ runId }, asking.options);
   const renderer = new ResponseRenderer();

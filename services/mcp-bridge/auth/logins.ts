@@ -26,7 +26,6 @@ import {
 const PENDING_MS = 10 * 60_000;
 
 export interface LoginsParts extends AuthorizationParts {
-  /** Servers that were applied. */
   applied: { find(name: string): McpServer | undefined };
   /** Where clients reach the gateway, if the suite says so. */
   publicUrl: URL | undefined;

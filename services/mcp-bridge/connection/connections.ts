@@ -37,7 +37,6 @@ export interface ConnectionsOptions extends ConnectionSettings {
   /** Where the tokens of a connection come from; undefined for a server that takes none. */
   authorizationOf?: (asked: AskedConnection) => ServerAuthorization | undefined;
   starts: Pick<Starts, "end">;
-  /** Told of each change of each connection. */
   onChange: (connection: Connection) => void;
   /** Of what fails with nobody waiting for it. */
   onError: (error: unknown) => void;

@@ -4,7 +4,6 @@ import { type Source, type SourceStatus, SourceStatusSchema } from "#gen/toolbus
 
 export type AskedSource = Pick<Source, "name" | "config" | "fromRun">;
 
-/** What one source offers. */
 export interface SourceOffer {
   tools: OfferedTool[];
   status: SourceStatus;

@@ -13,7 +13,6 @@ export interface Spaces {
 /** Takes the agent of a closed session out of its space: what is said there would go to it for good. */
 export type LeaveSpace = (sessionId: string, agent: string) => Promise<void>;
 
-/** Whether a space is for a principal. */
 export type IsForPrincipal = (spaceId: string, principal: string) => Promise<boolean>;
 
 /** Forgets what stands of a session in spaces; false if something waits for an agent of the session, which is not closed. */

@@ -40,7 +40,6 @@ function kindOf(stats: Stats): string {
   return "special file";
 }
 
-/** Throws unless it is a regular file. */
 export function refuseUnlessFile(stats: Stats, path: string): void {
   if (!stats.isFile())
     throw new LocalFailure("failed_precondition", `${JSON.stringify(path)} is a ${kindOf(stats)}, not a file`);

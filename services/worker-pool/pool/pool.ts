@@ -15,7 +15,6 @@ import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
 import { SourceSlot } from "./source-slot.ts";
 
-/** A call as the pool runs it. */
 export interface PoolCall extends CallRequest {
   source: string;
   file: string;

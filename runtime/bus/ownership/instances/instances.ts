@@ -3,7 +3,6 @@ import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
 import { isNobody } from "../../liveness.ts";
 
-/** The instances of a service that are there. */
 export interface Instances {
   list(signal: AbortSignal): Promise<string[]>;
   /** Those that were found so far, without asking. */

@@ -114,7 +114,6 @@ export class CallMux {
     }
   }
 
-  /** What is known of the silence of a service's instances. */
   silenceOf(service: string): ServiceSilence {
     return getOrInsertComputed(this.#silences, service, () => new ServiceSilence());
   }

@@ -24,7 +24,6 @@ import { type Content, createAgentSources, LIST_TTL_MS, ttlOfTools } from "./sou
 import type { StoredCalls, StoredResults } from "./stored-results.ts";
 import { readTools, scopeOfSession, type Tools, toolsFrom } from "./tool-list.ts";
 
-/** A call of a tool. */
 export interface AskedCall {
   readonly id: RequestId;
   readonly name: string;
@@ -45,7 +44,6 @@ export interface AgentServerOptions {
   readonly instructions?: string;
   /** The id of the call, which is the same whenever it is asked for again (mcp-2). */
   readonly callIdOf: (call: AskedCall) => string;
-  /** In that session. */
   readonly callTool: CallInSession;
   /** Its arguments as they were written, numbers and all. */
   readonly argumentsJsonOf: (call: AskedCall) => string;

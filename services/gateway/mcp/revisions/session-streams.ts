@@ -25,7 +25,6 @@ export async function openStream(parts: McpParts, exchange: McpExchange): Promis
   return followSession(parts, exchange, { sessionId, digest: place?.digest });
 }
 
-/** Ends the session. */
 export async function endSession(parts: McpParts, exchange: McpExchange): Promise<Response> {
   const { sessionId } = await requireSession(parts, exchange);
   await parts.sessions.close(sessionId, exchange.caller);

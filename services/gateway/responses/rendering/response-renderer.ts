@@ -31,7 +31,6 @@ export class ResponseRenderer {
   /** Calls of the client's tools of which the log does not say yet whether the client gets them. */
   readonly #undecided = new Map<string, { call: FunctionCall; place: string }>();
 
-  /** Gives the events that follow from the update. */
   take({ update }: WatchRunResponse): StreamEvent[] {
     if (update.case === "event") this.#event(update.value);
     if (update.case === "delta" && update.value.turn === this.#turn) this.#current().delta(update.value);
@@ -41,7 +40,6 @@ export class ResponseRenderer {
     return this.#writer.take();
   }
 
-  /** The response as it stands. */
   get response(): ResponseResource {
     return responseFrom({ ...this.#known(), output: this.#writer.output });
   }

@@ -46,7 +46,6 @@ interface LinkCallsOptions {
   server: McpServer;
   inSpan: InSpan;
   sessionId: () => string | undefined;
-  /** Whether a tool is called as a task. */
   isTaskTool: (name: string) => boolean;
 }
 

@@ -3,7 +3,6 @@ import { type Amount, lowerAmount, textOfAmount } from "#runtime/money/money.ts"
 import { currencyMismatches } from "#runtime/money/one-currency.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 
-/** The limits of one run. */
 export interface RunLimits {
   readonly maxTurns: number;
   readonly maxToolCalls: number;

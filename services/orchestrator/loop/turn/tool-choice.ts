@@ -17,7 +17,6 @@ export function toolChoiceOfTurn(
   return { type: "auto" };
 }
 
-/** Whether the model obeyed the tool choice. */
 export function meetsToolChoice(answer: Answer, choice: LanguageModelV4ToolChoice, table: ToolTable): boolean {
   const calls = answer.parts.filter((part) => part.kind === "call");
   if (choice.type === "required") return calls.length > 0;

@@ -85,7 +85,6 @@ export function endReasonOfModelError(error: unknown, modelId: string): RunEndRe
 /** How providers without a code for it say that a prompt is too long. */
 const tooLong = /context (length|window|size|limit)|(prompt|input) is too long|prompt length|input token count/i;
 
-/** The error and its causes. */
 function chainOf(error: unknown): unknown[] {
   const chain: unknown[] = [];
   for (let next = error; next !== undefined && !chain.includes(next); next = fieldsOf(next).cause) chain.push(next);

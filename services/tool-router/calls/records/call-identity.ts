@@ -10,7 +10,6 @@ import type { CallRecord } from "./record/call-record.ts";
  * What is compared is what each place knows of a call: in flight its request, afterwards its record.
  */
 
-/** A call as it is asked for. */
 export interface CallIdentity {
   readonly sessionId: string;
   readonly runId: string;

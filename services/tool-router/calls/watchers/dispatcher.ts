@@ -98,7 +98,6 @@ export class Dispatcher {
     return true;
   }
 
-  /** Whether a watcher here holds the call. */
   holds(callId: string): boolean {
     return this.#held.has(callId);
   }

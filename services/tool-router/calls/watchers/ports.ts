@@ -2,7 +2,6 @@ import type { CallRecord } from "../records/record/call-record.ts";
 
 /** Which watchers are connected, to any router. Rejects while that cannot be found out. */
 export interface Presence {
-  /** Whether a watcher of the tool is connected. */
   isWatched(tool: string, signal: AbortSignal): Promise<boolean>;
   /** Whether this watcher is connected. */
   isWatching(watcher: string, signal: AbortSignal): Promise<boolean>;
@@ -33,7 +32,6 @@ export interface CallQueue {
   enqueue(record: CallRecord, standing: "first" | "again"): Promise<void>;
   /** Whether the call is in its tool's queue, or a router holds it from there. */
   isQueued(record: CallRecord): Promise<boolean>;
-  /** Removes the call from the queue. */
   remove(record: CallRecord): Promise<void>;
   /** The number of calls of the tool for which this router's watchers have room. */
   demand(tool: string, count: number): void;

@@ -13,7 +13,6 @@ export interface AuditReader {
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
 }
 
-/** Whether the caller may read the event. */
 export type MayRead = (event: AuditEvent) => Promise<boolean>;
 
 export interface PageRequest {

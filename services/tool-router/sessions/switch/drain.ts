@@ -92,7 +92,6 @@ export function createSessionDrain({ calls, contexts, clock, audit, logger, anno
   }
 
   return {
-    /** A session has changed. */
     onChange({ key: sessionId, value: session, revision }: Stored<Session>): void {
       if (session.state === State.DRAINING) void drain(session, revision);
       if (!isSettled(session)) return;

@@ -27,7 +27,6 @@ const ASK_AGAIN_MS = 25;
 const FOLLOWED_MS = 5_000;
 
 export interface RunningCallParts {
-  /** Whether this router executes the call. */
   isExecuting(callId: string): boolean;
   inFlight: Pick<InFlightCalls, "cancel" | "sessionOf" | "observe">;
   ownership: SessionOwners;

@@ -1,7 +1,6 @@
 import type { StoredPin } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 
-/** A pinned tool as its provider offers it now. */
 export interface PinnedTool {
   readonly state: "held" | "unrecorded" | "changed";
   readonly offered: Tool;
