@@ -18,7 +18,7 @@ export interface Input {
   readonly items: InputItem[];
 }
 
-/** The input of the run; a text is what the user says. Who says nothing, or instructions alone, has the agent begin. */
+/** The input of the run; a text is what the user says. An input without words, or with instructions alone, makes the agent begin. */
 export function inputFrom({ input }: CreateBody): Input {
   const given: readonly Typed[] = typeof input === "string" ? [{ role: "user", content: input }] : (input ?? []);
   const items = given.map((item, n) => ({ item, place: `input[${n}]` }));

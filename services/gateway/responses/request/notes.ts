@@ -20,7 +20,7 @@ const TOLD = [
 export interface Notes extends Partial<Pick<CreateBody, (typeof TOLD)[number]>> {
   /** The instructions in the input, which hold for the responses that go on from this one too. */
   readonly system?: string;
-  /** The groups of the client's functions, by the functions' names. */
+  /** The namespaces of the client's functions, by the functions' names. */
   readonly namespaces?: Readonly<Record<string, string>>;
 }
 

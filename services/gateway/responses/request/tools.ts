@@ -25,7 +25,7 @@ const mcpTool = z.looseObject({
   }),
 });
 
-/** Functions in groups; those of a group have its name before their own here. */
+/** A group of functions. The agent knows each as `<namespace>__<name>`. */
 const member = z.looseObject({ type: z.string(), name: z.string() });
 const namespaceTool = z.looseObject({ name: z.string(), tools: z.array(member) });
 export const nameWithin = (namespace: string | null | undefined, name: string) =>
@@ -58,7 +58,7 @@ function toolsOf(tools: CreateBody["tools"]): { tool: Typed; place: string; name
   });
 }
 
-/** The groups of the functions that are in one, by the names that these have here. */
+/** The namespaces of functions, by the names that the agent knows these by. */
 export function namespacesFrom({ tools }: Pick<CreateBody, "tools">): Record<string, string> {
   const grouped = toolsOf(tools).flatMap(({ tool, namespace }) => (namespace ? [[tool.name, namespace]] : []));
   return Object.fromEntries(grouped);

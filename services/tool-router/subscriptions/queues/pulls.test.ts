@@ -70,12 +70,10 @@ test("TOOL-6 a queue to which nothing comes any more lets its consumer go, while
   const connection = Object.assign(Object.create(bus.connection), { publish });
   const came: Msg[] = [];
   using pulls = openPulls(Object.assign(Object.create(bus), { manager, connection }), {
-    ...{
-      stream: "TOOLBUS_OFFERS",
-      ackWaitMs: 3_000,
-      onMessage: (message) => void came.push(message),
-      onFault: () => {},
-    },
+    stream: "TOOLBUS_OFFERS",
+    ackWaitMs: 3_000,
+    onMessage: (message) => void came.push(message),
+    onFault: () => {},
   });
   pulls.demand({ consumer: "tool_x", filter: "toolbus.offer.x.*", description: "x" }, 64);
   for (const count of [1, 2]) {
