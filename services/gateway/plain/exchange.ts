@@ -25,7 +25,7 @@ type Parse = (text: string) => unknown;
 /** The body as JSON. Only what says that it is JSON is read: a page of another origin cannot send that unasked. */
 export async function readJson(given: Exchange, maxBytes: number, parse?: Parse): Promise<unknown> {
   const { "content-type": type = "", "content-encoding": encoding = "identity" } = given.request.headers;
-  if (encoding !== "identity")
+  if (encoding.toLowerCase() !== "identity")
     refuse("invalid_argument", `the body is compressed (${encoding}): send it as it is`, {
       reason: "PROTOCOL_UNSUPPORTED",
     });
