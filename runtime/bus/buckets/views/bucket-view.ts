@@ -55,12 +55,11 @@ export class BucketView<T> {
 
   /** Waits until everything up to a revision is seen here. */
   async reached(revision: number, signal?: AbortSignal): Promise<void> {
+    if (this.#reached >= revision) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const look = () => {
+    using _ = this.changes.listen(() => {
       if (this.#reached >= revision) resolve();
-    };
-    using _ = this.changes.listen(look);
-    look();
+    });
     await unlessAborted(promise, signal);
   }
 
