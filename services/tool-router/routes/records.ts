@@ -16,6 +16,7 @@ import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
 import type { Answerers } from "../calls/requests/answerers.ts";
 import type { CallKeys } from "../calls/requests/call-keys.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
+import { asksForOpen, listOpenCalls } from "../calls/requests/open-calls.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Tasks } from "../calls/requests/tasks.ts";
@@ -93,12 +94,13 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const caller = callerOf(context);
       await ownership.requireSession(sessionId, caller);
       if (request.onlyTasks) return tasks.list(request, caller, context.signal);
+      const list = ["calls", caller.principal ?? "", sessionId, states.toSorted()];
+      if (asksForOpen(request)) return listOpenCalls(store, { ...request, list }, caller, context.signal);
       const isShown = ({ value }: Stored<CallRecord>) =>
         value.tool !== "" && // a cancellation of a call that never came
         isShownTo(value, caller) &&
         (sessionId === "" || value.sessionId === sessionId) &&
         (states.length === 0 || states.includes(value.state));
-      const list = ["calls", caller.principal ?? "", sessionId, states.toSorted()];
       const part = { session: await createdAt(sessionId), principal: caller.principal };
       const elements = (await Array.fromAsync(store.list(context.signal, part))).filter(isShown);
       const takes = openPage(ToolCallSchema);

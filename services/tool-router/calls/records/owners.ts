@@ -6,7 +6,10 @@ import { isExternal } from "./record/states.ts";
 /* session-owner-2 and session-owner-3 of #runtime/rpc/access/session-owners.ts. */
 
 /** session-owner-2 */
-export function isShownTo({ principal, taken, watcherPrincipal }: CallRecord, caller: Caller): boolean {
+export function isShownTo(
+  { principal, taken, watcherPrincipal }: Pick<CallRecord, "principal" | "taken" | "watcherPrincipal">,
+  caller: Caller,
+): boolean {
   return isOwner(principal, caller) || (taken && watcherPrincipal === caller.principal);
 }
 

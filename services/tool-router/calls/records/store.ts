@@ -14,9 +14,14 @@ export interface CallStore {
   update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
   /** All records, or those of a part. */
   list(signal: AbortSignal, part?: CallsPart): AsyncIterable<Stored<CallRecord>>;
+  /** The calls that wait for an answer from outside. */
+  listOpen(signal: AbortSignal): Promise<Iterable<OpenCall>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
 }
+
+/** What is known of a call that is open without reading its record. */
+export type OpenCall = Pick<CallRecord, "callId" | "sessionId" | "principal" | "taken" | "watcherPrincipal">;
 
 /** What whoever changes recorded calls needs. */
 export interface RecordingParts {

@@ -1,12 +1,12 @@
-import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
-import { openPage, placeOfNumber, sizeOfPage } from "#runtime/rpc/paging/page.ts";
-import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
+import { placeOfNumber, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { placeFromToken } from "#runtime/rpc/paging/page-token.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import type { CallStore } from "../records/store.ts";
 import type { TaskEntry, TaskIndex } from "../records/task-index.ts";
+import { readPage } from "./read-page.ts";
 
 export interface TasksParts {
   store: Pick<CallStore, "read">;
@@ -35,17 +35,18 @@ export function createTasks({ store, tasks, clock }: TasksParts) {
       const limit = sizeOfPage(request.pageSize);
       const after = Number(placeFromToken(list, pageToken) || 0);
       const entries = await tasks.read(principal, { after, limit: limit + 1, signal });
-      const shown = entries.slice(0, limit);
-      const found = await Promise.all(shown.map((entry) => read(principal, entry)));
-      const isShown = (call: CallRecord | undefined): call is CallRecord =>
-        call !== undefined &&
-        (sessionId === "" || call.sessionId === sessionId) &&
-        (states.length === 0 || states.includes(call.state));
-      const takes = openPage(ToolCallSchema);
-      const end = found.findIndex((call) => isShown(call) && !takes(call));
-      const count = end === -1 ? shown.length : end;
-      const place = entries.length > count ? placeOfNumber(BigInt(shown[count - 1]?.place ?? 0)) : "";
-      return { calls: found.slice(0, count).filter(isShown), nextPageToken: tokenFromPlace(list, place) };
+      return readPage(list, {
+        ...{ entries, limit },
+        placeOf: ({ place }) => placeOfNumber(BigInt(place)),
+        async read(entry) {
+          const call = await read(principal, entry);
+          const isShown =
+            call !== undefined &&
+            (sessionId === "" || call.sessionId === sessionId) &&
+            (states.length === 0 || states.includes(call.state));
+          return isShown ? call : undefined;
+        },
+      });
     },
   };
 }

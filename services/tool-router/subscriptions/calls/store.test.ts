@@ -1,5 +1,6 @@
 import { headers } from "@nats-io/transport-node";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
@@ -20,6 +21,31 @@ test("those that name a principal are listed without the others: its own, and th
   const listed = await Array.fromAsync(store.list(signal, { principal: "alice" }));
   expect(listed.map(({ key }) => key).toSorted()).toEqual(["own", "taken"]);
   expect(await Array.fromAsync(store.list(signal))).toHaveLength(4);
+});
+
+test("calls that wait are listed as they stand, and a list reads what was written since the one before", async () => {
+  await using bus = await openTestBus();
+  const peer = await bus.connect();
+  using store = await openCallStore(bus, { waiters: new KeyedListeners() });
+  using other = await openCallStore(peer, { waiters: new KeyedListeners() });
+  const { signal } = new AbortController();
+  const openIds = async () => Array.from(await store.listOpen(signal), ({ callId }) => callId).toSorted();
+  const settle = async (callId: string) =>
+    other.update(callId, (record) => ({ ...record, state: ToolCallState.RESOLVED }));
+  await Promise.all(Array.from({ length: 600 }, (_, n) => other.create(callRecord({ callId: `ended-${n}` }))));
+  for (const callId of ["a", "b"]) await other.create(callRecord({ callId, state: ToolCallState.WAITING }));
+  expect(await openIds()).toEqual(["a", "b"]);
+  const batches = vi.spyOn(bus.manager.direct, "getBatch");
+  expect(await openIds()).toEqual(["a", "b"]);
+  expect(batches).not.toHaveBeenCalled();
+  await settle("a");
+  await other.create(callRecord({ callId: "c", state: ToolCallState.PENDING }));
+  expect(await openIds()).toEqual(["b", "c"]);
+  expect(batches).toHaveBeenCalledTimes(1);
+  await bus.server.kill();
+  await bus.server.restart();
+  await settle("c");
+  expect(await openIds(), "after the loss of the server").toEqual(["b"]);
 });
 
 test("a change that cannot be read is a fault, and whoever waits for the call reads its record", async () => {

@@ -12,6 +12,7 @@ import type { CallStore, CallsPart } from "../../calls/records/store.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";
 import { type CallChange, openCallChanges } from "./changes.ts";
 import { dueHeader } from "./due-work.ts";
+import { createOpenCalls } from "./open-calls.ts";
 
 export interface CallStoreOptions {
   /** Of changes of recorded calls, by the call. */
@@ -44,6 +45,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
   const { waiters, onDue = () => {} } = options;
   const cached = new CachedCalls();
   const bucket = createBucket(bus, callPlace);
+  const openCalls = createOpenCalls(bus, callPlace);
 
   async function read(callId: string): Promise<CachedCall | undefined> {
     const found = await bucket.read(callId);
@@ -89,6 +91,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
       }
     },
     list: (signal, part = {}) => bucket.list({ signal, ...partOf(part) }),
+    listOpen: openCalls.list,
     announce(callId) {
       waiters.notify(callId); // those here need not wait for the bus
       changes.announce(callId, cached.get(callId));
@@ -99,7 +102,10 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     ...store,
     cached,
     announceAgain: (callIds) => changes.announceAgain(callIds),
-    [Symbol.dispose]: () => changes[Symbol.dispose](),
+    [Symbol.dispose]() {
+      changes[Symbol.dispose]();
+      openCalls[Symbol.dispose]();
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import type { CallRecord } from "../../calls/records/record/call-record.ts";
+import { isOpen } from "../../calls/records/record/states.ts";
 import type { CallStore } from "../../calls/records/store.ts";
 
 /** The recorded calls in memory, with the same promises as the bucket: each update is one step. */
@@ -23,6 +24,7 @@ export function createMemoryCalls(waiters: KeyedListeners, heldElsewhere: Readon
     async *list() {
       for (const [key, value] of records) yield { key, value, revision: 1 };
     },
+    listOpen: async () => [...records.values()].filter(isOpen),
     announce: (callId) => waiters.notify(callId),
   };
   const running = {

@@ -3,7 +3,7 @@ import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallRecord } from "./call-record.ts";
 
-export function isOpen({ state }: CallRecord): boolean {
+export function isOpen({ state }: Pick<CallRecord, "state">): boolean {
   return state === State.WAITING || state === State.PENDING;
 }
 
