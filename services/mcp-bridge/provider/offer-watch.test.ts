@@ -1,9 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
   WatchProvidedToolsRequestSchema,
   type WatchProvidedToolsResponse,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { until } from "#runtime/time/until.ts";
 import { type OfferWatchParts, watchTools } from "./offer-watch.ts";
@@ -25,4 +27,31 @@ test("a source that fails in the same way again and again is told once", async (
   over.abort();
   await watching;
   expect(told.map(({ sources }) => sources.map(({ reason }) => reason))).toEqual([["there is no MCP server none"]]);
+});
+
+test("ORCH-10 what a source offers holds while its instance stops, however long that had nothing new to tell", async () => {
+  const over = new AbortController();
+  const clock = performance.now.bind(performance);
+  using later = vi.spyOn(performance, "now");
+  let attempts = 0;
+  const peerAt = () => ({
+    async *watchTools() {
+      attempts += 1;
+      yield { tools: [], sources: [create(SourceStatusSchema, { source: "held" })] };
+      later.mockImplementation(() => clock() + 60_000);
+      if (attempts > 1) over.abort();
+      refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
+    },
+  });
+  const provider = { peerAt, askedOf: () => ({ server: create(McpServerSchema) }) };
+  const connections = { locate: async () => ({ kind: "there", instance: "one" }) };
+  const parts = { connections, provider } as unknown as OfferWatchParts;
+  const request = create(WatchProvidedToolsRequestSchema, { sources: [{ name: "held" }] });
+  const reasons: string[] = [];
+  const watching = async () => {
+    for await (const { sources } of watchTools(request, { signal: over.signal, hops: 0 }, parts))
+      reasons.push(...sources.map(({ reason }) => reason));
+  };
+  await watching().catch(() => {}); // left by its signal
+  expect(reasons).toEqual([""]);
 });

@@ -111,14 +111,13 @@ async function followSource(
   parts: OfferWatchParts,
   { tell, end }: { tell: (offer: SourceOffer) => void; end: (reason: Failure) => void },
 ): Promise<void> {
-  let sinceMs = performance.now();
+  let lostAtMs: number | undefined;
   const follow = async (works: () => void) => {
     const outcome = await followOnce(source, scope, asker, parts, (offer) => {
       works();
-      sinceMs = performance.now();
+      lostAtMs = undefined;
       tell(offer);
     });
-    sinceMs = performance.now();
     if (outcome === "released") return "done";
     if (asker.hops === 0) return;
     // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
@@ -127,7 +126,8 @@ async function followSource(
   };
   /** What was told last holds while the connection goes from one instance to another. */
   const onError = (error: unknown) => {
-    const isMoving = failureFromConnectError(error).code === "unavailable" && performance.now() - sinceMs < MOVING_MS;
+    lostAtMs ??= performance.now();
+    const isMoving = failureFromConnectError(error).code === "unavailable" && performance.now() - lostAtMs < MOVING_MS;
     if (!isMoving) tell(failedOffer(source.name, messageFromUnknown(error)));
   };
   await repeatUntilAborted(follow, { initialMs: 50, maxMs: 1_000, signal: asker.signal, onError });
