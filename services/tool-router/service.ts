@@ -95,9 +95,11 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const stored = storedSessions(bus);
   const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
   const ownership = createSessionOwners(async (id) => (await stored.bucket.read(id))?.value);
+  const stopping = createStopping();
   const recorded = await openRecordedCalls(stack, bus, {
     ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },
     acknowledgeMs: config.acknowledgeMs,
+    stopping: stopping.signal,
     onFault: warn,
   });
   const retention = sessionRetention(clock, {
@@ -149,7 +151,6 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const files = stack.use(await openFiles(config, { catalogue, editor, audit, logger, ownSources }));
   const answerers = createAnswerers({ spaces, clock });
   const callKeys = createCallKeys({ ...recorded, answerers, sign: createCallKeySigner(bus.login), audit, clock });
-  const stopping = createStopping();
   stack.use(
     await serveOnBus(bus, {
       service: name,

@@ -42,12 +42,13 @@ export interface RecordedCallParts {
   mayWatch: (principal: string, tool: string) => boolean;
   /** How long a watcher may have a call that it neither acknowledges nor answers. */
   acknowledgeMs: number;
+  stopping: AbortSignal;
   onFault(fault: string): void;
 }
 
 /** Recorded calls, their due work, and the watchers that execute external tools. */
 export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, parts: RecordedCallParts) {
-  const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, onFault } = parts;
+  const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, stopping, onFault } = parts;
   const closing = new AbortController();
   let dueWork: DueWorkQueue | undefined;
   const deliveryIds = new DeliveryIds(
@@ -110,7 +111,7 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
   );
   stack.use(openEviction(bus, { ...TASK_EVICTION, holds: "entries of tasks", onFault }));
   stack.defer(() => closing.abort());
-  const absence = createAbsence(presence, clock, onFault);
+  const absence = createAbsence(presence, clock, { stopping, onFault });
   const outside = createOutside({ store, waiters, queue, absence, audit, clock });
   const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
   const cancellation = createCancellation({ store, running, queue, quota, audit, clock });

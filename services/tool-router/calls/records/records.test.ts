@@ -218,7 +218,7 @@ describe("recorded calls", () => {
 
 describe("calls that somebody outside answers", () => {
   function outsideOf({ store, waiters }: ReturnType<typeof open>, clock: Clock) {
-    const absence = createAbsence(new MemoryPresence(), clock);
+    const absence = createAbsence(new MemoryPresence(), clock, { stopping: signal, onFault: () => {} });
     return createOutside({ store, waiters, queue: new MemoryOffers(), absence, audit: () => {}, clock });
   }
   async function begin(parts: ReturnType<typeof open>) {

@@ -5,6 +5,7 @@ import { createAbsence } from "./absence.ts";
 
 function open() {
   const clock = createManualClock();
+  const stopping = new AbortController();
   const presence = new MemoryPresence();
   let asked = 0;
   const isWatched = (tool: string) => {
@@ -16,8 +17,9 @@ function open() {
   const { follow } = createAbsence(
     { isWatched, isWatchedBy: async () => false, isWatching: presence.isWatching, show: () => show("", "") },
     clock,
+    { stopping: stopping.signal, onFault: () => {} },
   );
-  return { clock, presence, follow, asked: () => asked };
+  return { clock, presence, follow, asked: () => asked, stopping };
 }
 
 test("TOOL-6 a tool that nobody watches is said to be unwatched after the grace, to each call after its own", async () => {
@@ -48,6 +50,17 @@ test("TOOL-6 a watcher that comes within the grace ends it, and one that goes be
   expect(told).toBe(0);
   await clock.advance(600);
   expect(told).toBe(1);
+  end();
+});
+
+test("TOOL-6 a router that stops says of nobody that it is absent: watchers leave with their suite, and come back", async () => {
+  const { clock, follow, stopping } = open();
+  let told = 0;
+  const end = follow("weigh", () => told++);
+  await clock.advance(1_900);
+  stopping.abort();
+  await clock.advance(10_000);
+  expect(told).toBe(0);
   end();
 });
 

@@ -26,14 +26,20 @@ interface Watch {
   readonly end: AbortController;
 }
 
+interface AbsenceOptions {
+  /** Watchers leave with a suite that stops, and come back to the next one: from then on nobody is said to be absent. */
+  readonly stopping: AbortSignal;
+  onFault(fault: string): void;
+}
+
 /** One question a tool at a time, however many calls wait for its answer. */
-export function createAbsence(presence: Presence, clock: Clock, onFault: (fault: string) => void = () => {}): Absence {
+export function createAbsence(presence: Presence, clock: Clock, { stopping, onFault }: AbsenceOptions): Absence {
   const watches = new Map<string, Watch>();
 
   async function ask(tool: string, { followers, end }: Watch): Promise<void> {
     const { signal } = end;
     let absentSince: number | undefined;
-    for (;;) {
+    while (!stopping.aborted) {
       await clock.delay(ASK_MS, signal);
       const isWatched = await presence.isWatched(tool, signal);
       absentSince = isWatched ? undefined : (absentSince ?? clock.now());
