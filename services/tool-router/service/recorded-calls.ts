@@ -48,8 +48,12 @@ export interface RecordedCallParts {
 
 /** Recorded calls, their due work, and the watchers that execute external tools. */
 export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, parts: RecordedCallParts) {
-  const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, stopping, onFault } = parts;
+  const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, stopping } = parts;
   const closing = new AbortController();
+  /** What a router that closes leaves undone is nothing wrong: the next one does it. */
+  const onFault = (fault: string) => {
+    if (!closing.signal.aborted) parts.onFault(fault);
+  };
   let dueWork: DueWorkQueue | undefined;
   const deliveryIds = new DeliveryIds(
     await readSharedKey(bus, { bucket: "toolbus_router_keys", name: "delivery-ids" }),
@@ -67,9 +71,7 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
       onFault,
     }),
   );
-  const onUndecided = (error: unknown) => {
-    if (!closing.signal.aborted) onFault(`the calls of a lost watcher wait: ${messageFromUnknown(error)}`);
-  };
+  const onUndecided = (error: unknown) => onFault(`the calls of a lost watcher wait: ${messageFromUnknown(error)}`);
   const dispatcher = new Dispatcher({
     queue,
     presence,
@@ -87,9 +89,7 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
       isConcerned: ({ callId, watcher }) => dispatcher.isConcerned(callId, watcher),
       onDue: () => dueWork?.fetchNow(),
       onChange: (record) => (record ? dispatcher.onChanged(record) : void dispatcher.rereadAll()),
-      onFault(fault) {
-        if (!closing.signal.aborted) onFault(fault);
-      },
+      onFault,
     }),
   );
   const lostWatchers = createLostWatchers({ store, queue, presence, audit, clock });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { refuse } from "../../../failure/failure.ts";
 import { until } from "../../../time/until.ts";
 import { OtherInstances } from "./other-instances.ts";
 
@@ -19,11 +20,14 @@ function openOthers(there: Set<string>) {
   return { others, forgotten, warnings };
 }
 
-test("asks all others, and leaves out and forgets who does not answer", async () => {
-  const { others, forgotten, warnings } = openOthers(new Set(["a", "b", "c"]));
-  const ask = async ({ name }: Part) => (name === "b" ? Promise.reject(new Error("away")) : name);
+test("asks all others, and leaves out and forgets who does not answer; who has stopped is no fault", async () => {
+  const { others, forgotten, warnings } = openOthers(new Set(["a", "b", "c", "d"]));
+  const ask = async ({ name }: Part) => {
+    if (name === "b") throw new Error("away");
+    return name === "d" ? refuse("unavailable", "nobody serves d", { reason: "SERVICE_UNAVAILABLE" }) : name;
+  };
   expect(await others.askAll(new AbortController().signal, ask)).toEqual(["c"]);
-  expect(forgotten).toEqual(["b"]);
+  expect(forgotten).toEqual(["b", "d"]);
   expect(warnings).toEqual(["the instance b does not answer: away"]);
 });
 

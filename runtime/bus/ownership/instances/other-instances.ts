@@ -1,3 +1,4 @@
+import { failureFromConnectError } from "../../../failure/connect.ts";
 import { messageFromUnknown } from "../../../failure/failure.ts";
 import { delay } from "../../../time/delay.ts";
 import type { Instances } from "./instances.ts";
@@ -39,6 +40,7 @@ export class OtherInstances<Part> {
     return answers.flatMap((answer, index) => {
       if (answer.status === "fulfilled") return [answer.value];
       instances.forget(names[index] ?? "");
+      if (failureFromConnectError(answer.reason).reason === "SERVICE_UNAVAILABLE") return []; // it has stopped
       logger.warn(`the instance ${names[index]} does not answer: ${messageFromUnknown(answer.reason)}`);
       return [];
     });
