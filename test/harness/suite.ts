@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { type Connection, openConnection } from "../../cli/connection.ts";
 import { openSuite, type Suite, type SuiteOptions } from "../../cli/suite/suite.ts";
 import { type Bus, openBus } from "../../runtime/bus/bus.ts";
@@ -22,6 +24,8 @@ export interface TestSuite extends Suite {
 }
 
 export interface TestSuiteOptions extends Partial<SuiteOptions> {
+  /** A tarball of what another suite has left in its directory. */
+  left?: string;
   /** Somebody tries with a service's own key what it may not, which is a fault of the service elsewhere. */
   strangers?: boolean;
 }
@@ -29,10 +33,11 @@ export interface TestSuiteOptions extends Partial<SuiteOptions> {
 const program = programOf("cli/suite/services-program");
 
 /** The suite as real processes, with a store of its own in a temporary directory, which goes with it. */
-export async function openTestSuite({ strangers = false, ...options }: TestSuiteOptions = {}): Promise<TestSuite> {
+export async function openTestSuite({ strangers = false, left, ...options }: TestSuiteOptions = {}): Promise<TestSuite> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test,suite-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
+  if (left !== undefined) await promisify(execFile)("tar", ["-xzf", left, "-C", directory]);
   if (options.natsUrl === undefined && !strangers) {
     stack.defer(() => refuseViolations(join(directory, "nats", "nats-server.log"), join(directory, "bus")));
   }
