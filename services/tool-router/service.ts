@@ -98,9 +98,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const stopping = createStopping();
   const recorded = await openRecordedCalls(stack, bus, {
     ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },
-    acknowledgeMs: config.acknowledgeMs,
-    stopping: stopping.signal,
-    onFault: warn,
+    ...{ acknowledgeMs: config.acknowledgeMs, stopping: stopping.signal, onFault: warn },
   });
   const retention = sessionRetention(clock, {
     ...spaces,

@@ -33,7 +33,11 @@ export interface TestSuiteOptions extends Partial<SuiteOptions> {
 const program = programOf("cli/suite/services-program");
 
 /** The suite as real processes, with a store of its own in a temporary directory, which goes with it. */
-export async function openTestSuite({ strangers = false, left, ...options }: TestSuiteOptions = {}): Promise<TestSuite> {
+export async function openTestSuite({
+  strangers = false,
+  left,
+  ...options
+}: TestSuiteOptions = {}): Promise<TestSuite> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "toolbus-test,suite-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));

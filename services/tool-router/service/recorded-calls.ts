@@ -50,9 +50,8 @@ export interface RecordedCallParts {
 export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, parts: RecordedCallParts) {
   const { waiters, executing, inFlight, ownership, messages, audit, acknowledgeMs, stopping } = parts;
   const closing = new AbortController();
-  /** What a router that closes leaves undone is nothing wrong: the next one does it. */
   const onFault = (fault: string) => {
-    if (!closing.signal.aborted) parts.onFault(fault);
+    if (!closing.signal.aborted) parts.onFault(fault); // else the next router does what is left
   };
   let dueWork: DueWorkQueue | undefined;
   const deliveryIds = new DeliveryIds(

@@ -16,24 +16,17 @@ export interface Absence {
 /** Made once: of calls that come one by one, each would make an error whose stack nobody reads. */
 const NOBODY_WAITS = new Error("no call waits for a watcher");
 
-interface Follower {
-  since: number;
-  readonly onAbsent: () => void;
-}
-
 interface Watch {
-  readonly followers: Set<Follower>;
+  readonly followers: Set<{ since: number; readonly onAbsent: () => void }>;
   readonly end: AbortController;
 }
 
-interface AbsenceOptions {
-  /** Watchers leave with a suite that stops, and come back to the next one: from then on nobody is said to be absent. */
-  readonly stopping: AbortSignal;
-  onFault(fault: string): void;
-}
-
-/** One question a tool at a time, however many calls wait for its answer. */
-export function createAbsence(presence: Presence, clock: Clock, { stopping, onFault }: AbsenceOptions): Absence {
+/** One question a tool at a time, however many calls wait; none once this router stops: watchers leave with their suite, and come back. */
+export function createAbsence(
+  presence: Presence,
+  clock: Clock,
+  { stopping, onFault }: { stopping: AbortSignal; onFault(fault: string): void },
+): Absence {
   const watches = new Map<string, Watch>();
 
   async function ask(tool: string, { followers, end }: Watch): Promise<void> {
