@@ -9,7 +9,7 @@ import { Eras } from "../link/era/eras.ts";
 import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
 import type { Link } from "../link/opening/link.ts";
 import { withSecrets } from "../servers/secrets.ts";
-import { installerOf, type StartTime } from "../servers/start-time.ts";
+import { installerOf, type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import type { TransportContext } from "../transport/module.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import type { OpenedConnection } from "./connections.ts";
@@ -67,7 +67,7 @@ export function createOpener(options: OpenerOptions) {
           throw error;
         });
         eras.note(server, link.era);
-        return { link, listed: await listOrClose(link, { limit: ending.signal, timeoutMs: start.ms, closing }) };
+        return { link, listed: await listOrClose(link, { limit: ending.signal, start, closing }) };
       };
       const ready = open();
       const closed = async () => void (await Promise.all(closing));
@@ -89,12 +89,12 @@ async function requireOutside(server: McpServer, guard: AddressGuard): Promise<v
   await guard.resolve(hostname, port);
 }
 
-async function listOrClose(link: Link, given: { limit: AbortSignal; timeoutMs: number; closing: Promise<void>[] }) {
+async function listOrClose(link: Link, given: { limit: AbortSignal; start: StartTime; closing: Promise<void>[] }) {
   try {
     return await link.list(given.limit);
   } catch (error) {
     const isTimeUp = given.limit.reason instanceof Error && given.limit.reason.name === "TimeoutError";
-    const text = isTimeUp ? `it has not listed its tools within ${given.timeoutMs} ms` : messageFromUnknown(error);
+    const text = isTimeUp ? textOfLateStart(given.start, "has not listed its tools") : messageFromUnknown(error);
     given.closing.push(Promise.resolve(link[Symbol.asyncDispose]()));
     throw new Failure("unavailable", text, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
   }

@@ -44,11 +44,11 @@ export function programOf({ transport }: Pick<McpServer, "transport">): string {
   return transport.case === "stdio" ? JSON.stringify([transport.value.command, transport.value.args]) : "";
 }
 
-/** What is said of a server that was not there in its time. */
-export function textOfLateStart({ ms, installer }: StartTime): string {
-  const text = `it was not initialised within ${ms} ms`;
-  if (installer === undefined) return text;
-  return `${text}, which ${installer} has to fetch and start it (TOOLBUS_MCP_INSTALL_TIMEOUT, or startupTimeout of the server)`;
+/** What is said of a server that was not there in its time, and what sets that time. */
+export function textOfLateStart({ ms, installer }: StartTime, missed = "was not initialised"): string {
+  const [fetched, setting] =
+    installer === undefined ? ["", "STARTUP"] : [`, which ${installer} has to fetch and start it`, "INSTALL"];
+  return `it ${missed} within ${ms} ms${fetched} (TOOLBUS_MCP_${setting}_TIMEOUT, or startupTimeout of the server)`;
 }
 
 /** A program that is missing can be fetched, unless it is the one that fetches. */
