@@ -33,6 +33,7 @@ it.each([
     400,
     /no stream/,
   ],
+  ["a client of HTTP+SSE", "GET", "/mcp/clerk", {}, 400, /POST initialize first, over streamable HTTP/],
   ["a path that is no address", "GET", "//", {}, 404, /nothing takes it/],
 ] as const)("SEC-5 %s is refused in words", async (_, method, path, headers, status, says) => {
   const { port } = new URL(door.url);

@@ -55,7 +55,7 @@ export async function requireSession(
 ): Promise<StandingSession> {
   const given = request.headers.get("mcp-session-id");
   if (given === null) {
-    const text = "the header Mcp-Session-Id is missing: begin with initialize, and send what its answer has";
+    const text = "the header Mcp-Session-Id is missing: POST initialize first, over streamable HTTP, not HTTP+SSE";
     return refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
   }
   const session = sessionFromHeader(given);
