@@ -33,8 +33,6 @@ export interface ChildProcessOptions {
   /** How long closing waits after the end of stdin, and then after SIGTERM; 1 s and 2 s unless told. */
   inputGraceMs?: number;
   terminationGraceMs?: number;
-  /** How much of the end of stderr is kept for reports; 16 KiB unless told. */
-  stderrTailBytes?: number;
   onStderrLine?: (line: string) => void;
   /** Told of stderr as it comes. */
   onStderr?: (chunk: Buffer) => void;
@@ -70,7 +68,7 @@ export interface ChildProcess extends AsyncDisposable {
  * machine cannot start it.
  */
 export async function openChildProcess(options: ChildProcessOptions): Promise<ChildProcess> {
-  const { args = [], cwd = process.cwd(), limits = {}, stderrTailBytes, maxLineBytes, confinement } = options;
+  const { args = [], cwd = process.cwd(), limits = {}, maxLineBytes, confinement } = options;
   const mark = confinement ? undefined : openMark();
   const env = { ...(options.env ?? platformEnvironment()), ...(mark && { [mark.name]: mark.value }) };
   options.signal?.throwIfAborted();
@@ -80,8 +78,7 @@ export async function openChildProcess(options: ChildProcessOptions): Promise<Ch
 
   const { pid, stdin, stdout, stderr } = child;
   const input = createInput(stdin, () => `${options.command} (process ${pid})`);
-  const listeners = { onLine: options.onStderrLine, onChunk: options.onStderr };
-  const stderrTail = drainStderr(stderr, { tailBytes: stderrTailBytes, ...listeners }); // child-4
+  const stderrTail = drainStderr(stderr, { onLine: options.onStderrLine, onChunk: options.onStderr }); // child-4
   holdOutput(stdout);
   const { inputGraceMs = 1_000, terminationGraceMs = 2_000 } = options;
   const end = new GroupEnd(child, { endInput: input.end, stderrTail, mark, inputGraceMs, terminationGraceMs });

@@ -2,26 +2,24 @@ import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
 export interface StderrOptions {
-  /** How much of the end is kept; 16 KiB unless told. */
-  tailBytes?: number | undefined;
   /** Called for each line; one longer than 64 KiB comes in pieces. */
   onLine?: ((line: string) => void) | undefined;
   /** Called for each piece as it comes. */
   onChunk?: ((chunk: Buffer) => void) | undefined;
 }
 
+const TAIL_BYTES = 16 * 1024;
 const MAX_PIECE_LENGTH = 64 * 1024;
 
 /**
  * Drains a child's stderr from the first moment on, since a child whose stderr is full stands still, and keeps its end.
  * Gives a function that tells the tail as it is now.
  */
-export function drainStderr(stderr: Readable, options: StderrOptions): () => string {
-  const { tailBytes = 16 * 1024, onLine, onChunk } = options;
+export function drainStderr(stderr: Readable, { onLine, onChunk }: StderrOptions): () => string {
   let tail = Buffer.alloc(0);
   const lines = onLine && splitLines(onLine);
   stderr.on("data", (chunk: Buffer) => {
-    tail = Buffer.concat([tail, chunk]).subarray(-tailBytes);
+    tail = Buffer.concat([tail, chunk]).subarray(-TAIL_BYTES);
     lines?.push(chunk);
     onChunk?.(chunk);
   });

@@ -65,6 +65,17 @@ describe("a server over stdio that does not start as it should", () => {
     expect(short.status().lastLines.join()).not.toContain("hunter2");
   });
 
+  test("ORCH-6 of a stack trace, however long, the errors are told", async () => {
+    const frames = "\tat org.example.factory.Wiring.start(Wiring.java:1)\n".repeat(100);
+    const [last, cause] = ["RuntimeException: no context", "Caused by: IllegalStateException: DATABASE_URL is not set"];
+    const trace = [last, `${frames}${cause}`, `${frames}\t... 9 more\n`].join("\n");
+    const args = ["-e", `process.stderr.write(${JSON.stringify(trace)}); process.exitCode = 1`];
+    await using connection = openConnection({ name: "jvm", command: process.execPath, args });
+    await connection.settled(noSignal);
+    expect(connection.offer().status.reason).toMatch(new RegExp(`exited with 1: ${last}\n${cause}$`));
+    expect(new Set(connection.status().lastLines)).toEqual(new Set([last, cause]));
+  });
+
   test("ORCH-6 a command that does not exist is named, and how it could be there", async () => {
     await using connection = openConnection({ name: "none", command: "no-such-command-anywhere" });
     await connection.settled(noSignal);

@@ -4,7 +4,11 @@ import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/e
 import { transportFromChannel } from "./channel.ts";
 import type { TransportModule } from "./module.ts";
 
-const STDERR_TAIL_BYTES = 2_048;
+/** Of the end of what it wrote to stderr. */
+const MOST_WORDS = 2_048;
+
+/** Of a stack trace of the JVM, Node.js or .NET the errors are told, not the places: a long one would hide them. */
+const STACK_FRAMES = /^[ \t]+(?:at .*[\d)\]]|\.{3} \d+ (?:more|common frames omitted))(?:\n|$)/gm;
 
 /** A process of ours: one message a line on its stdin and stdout. */
 export const stdio: TransportModule = {
@@ -20,11 +24,10 @@ export const stdio: TransportModule = {
       env: { ...environment, ...env },
       confinement,
       maxLineBytes: maxMessageBytes,
-      stderrTailBytes: STDERR_TAIL_BYTES,
       onStderrLine: (line) => {
         const words = redact(line);
         logger.debug({ server: name, stderr: words }, "stderr");
-        onWords?.(words);
+        if (words.search(STACK_FRAMES) < 0) onWords?.(words);
       },
     });
     let exit: ChildExit | undefined;
@@ -38,11 +41,11 @@ export const stdio: TransportModule = {
     };
     return {
       transport: transportFromChannel(channel, child.pid),
-      describeEnd: () => redact(exit ? `the process ${textFromExit(exit)}` : lastWords(child.stderrTail())),
+      describeEnd() {
+        const stderrTail = redact(child.stderrTail()).replace(STACK_FRAMES, "").trimEnd().slice(-MOST_WORDS);
+        if (exit) return `the process ${textFromExit({ ...exit, stderrTail })}`;
+        return stderrTail && `it wrote to stderr: ${stderrTail}`;
+      },
     };
   },
 };
-
-function lastWords(stderrTail: string): string {
-  return stderrTail && `it wrote to stderr: ${stderrTail}`;
-}
