@@ -1,5 +1,6 @@
 // ORCH-6: servers over SSE, WebSocket and TCP, each behind a socket of its own.
 
+import type { ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
@@ -7,6 +8,7 @@ import { describe, expect, test, vi } from "vitest";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createAddressGuard } from "#runtime/http/address-guard.ts";
 import { callThrough, openConnection, serverFrom } from "../testing/connection.ts";
+import { listen } from "../testing/servers/http-server.ts";
 import { openTcpServer, openWebSocketServer, type SocketServer } from "../testing/servers/socket-server.ts";
 import { openSseServer } from "../testing/servers/sse-server.ts";
 import { createTransportRegistry } from "./registry.ts";
@@ -86,6 +88,18 @@ describe.each(servers)("a server over %s", (name, fields, open) => {
       reason: expect.stringMatching(/ECONNREFUSED/),
     });
   });
+});
+
+test("ORCH-6 a message that a server over SSE holds when its stream breaks fails for that reason", async () => {
+  let stream: ServerResponse | undefined;
+  await using server = await listen((request, response) => {
+    if (request.method === "POST") return stream?.destroy();
+    stream = response.writeHead(200, { "content-type": "text/event-stream" });
+    stream.write("event: endpoint\ndata: /messages\n\n");
+  });
+  await using connection = openConnection({ name: "held", url: server.url, transport: "sse" });
+  await connection.settled(noSignal);
+  expect(connection.offer().status.reason).toMatch(/: terminated/);
 });
 
 test("SEC-5 a server over SSE that wants its messages at another origin gets none", async () => {

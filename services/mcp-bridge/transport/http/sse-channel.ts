@@ -37,7 +37,9 @@ export function openSseChannel(
     } catch (error) {
       const cause = tooLarge ?? error;
       endpoint.reject(cause);
-      if (!signal.aborted) throw cause;
+      if (signal.aborted) return;
+      closing.abort(cause); // what is being sent fails for the same reason
+      throw cause;
     }
   }
 
