@@ -130,11 +130,12 @@ async function model(
 }
 
 function clientCallsOfTurn({ state }: ClaimedRun, { limits }: LoopContext, taken: TurnTaken): Promise<string[]> {
-  const { items, table, turn, usage } = taken;
+  const { items, table, turn, usage, answer } = taken;
   return decideClientCalls(callsFrom(items), {
     table,
     options: state.accepted.options,
     principal: state.accepted.principal,
+    finishReason: answer.finishReason,
     turn,
     callsBefore: state.callCount,
     spent: plus(state.spent, usage),

@@ -49,8 +49,9 @@ export async function executeCalls(run: ClaimedRun, context: LoopContext, work: 
   const { options, principal } = accepted;
   const { limits } = context;
   const { table, isRecovering } = work;
-  const calls = turns.at(-1)?.calls ?? [];
-  const rules = { table, options, turn: turns.length, ...atTurn, limits, principal, isRecovering };
+  const { calls = [], committed } = turns.at(-1) ?? {};
+  const finishReason = committed?.finishReason ?? "";
+  const rules = { table, options, turn: turns.length, ...atTurn, limits, principal, finishReason, isRecovering };
   const refusals = await decideRefusals(calls, rules);
   const dispatched: FunctionCall[] = [];
   const finish = async (callId: string, answered: Answered) => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { createFakeModel } from "../../testing/fakes/fake-model.ts";
 import { openRun } from "../../testing/loop-run.ts";
 
 test("ORCH-2 a name that no tool has goes to the router, which says why; what the loop itself refuses is told", async () => {
@@ -17,4 +18,20 @@ test("ORCH-2 a name that no tool has goes to the router, which says why; what th
     'fail: tool "fail" is not in the allowed_tools list',
     'nothing: there is no tool "nothing"',
   ]);
+});
+
+test.each([
+  ["length", "", []],
+  ["length", "{}", []],
+  ["content-filter", "", []],
+  ["length", '{"value":1}', ["double"]],
+  ["tool-calls", "", ["double"]],
+] as const)("LOOP-1 a last call of an answer cut off by %s, with arguments '%s', runs %j", async (...given) => {
+  const [finishReason, input, executed] = given;
+  const cut = { id: "cut", name: "double", input };
+  const model = createFakeModel("m", (_, count) => (count === 1 ? { calls: [cut], finishReason } : { text: "done" }));
+  const run = await openRun({ turns: [], model });
+  await run.work();
+  expect(run.router.executed).toEqual(executed);
+  expect(run.refused.length).toBe(1 - executed.length);
 });

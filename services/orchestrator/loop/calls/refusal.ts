@@ -6,6 +6,7 @@ import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
 import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
 import { boundsOf, type Place } from "../limits/budget.ts";
+import { reasonsOfCutOff } from "../limits/stop-condition.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 
@@ -14,6 +15,8 @@ export interface TurnRules extends Omit<Place, "call"> {
   /** How many calls the run made before this turn; `spent` is what it had spent with it. */
   readonly callsBefore: number;
   readonly principal: string;
+  /** How the answer ended that has the calls. */
+  readonly finishReason: string;
   /** calls-2: a process before this one may have made the call, by a list that had its tool. */
   readonly isRecovering?: boolean;
 }
@@ -22,11 +25,16 @@ export interface TurnRules extends Omit<Place, "call"> {
  * Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. The `index`
  * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
  */
-async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
+async function decideRefusal(
+  call: FunctionCall,
+  { index, isLast }: { index: number; isLast: boolean },
+  rules: TurnRules,
+): Promise<string | undefined> {
   const { table, options, callsBefore, isRecovering = false } = rules;
   const { callId, name } = call;
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
+  if (isLast && isCutOff(call, rules)) return "the answer was cut off before the call's arguments: it was not executed";
   const target = table.find(name);
   const mayBeMade = isRecovering && target === undefined;
   const bounds = boundsOf({ ...rules, call: callsBefore + index + 1 });
@@ -47,6 +55,11 @@ function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
   return name.trim() === "" || (name === namelessCall && table.find(name) === undefined);
 }
 
+/** Arguments of which nothing came look like none. */
+function isCutOff({ argumentsJson }: FunctionCall, { finishReason }: TurnRules): boolean {
+  return reasonsOfCutOff.has(finishReason) && /^\s*(\{\s*\})?\s*$/.test(argumentsJson);
+}
+
 /** The refusals among the calls of one turn, by call id. */
 export async function decideRefusals(
   calls: readonly FunctionCall[],
@@ -54,7 +67,7 @@ export async function decideRefusals(
 ): Promise<ReadonlyMap<string, string>> {
   const refusals = new Map<string, string>();
   for (const [index, call] of calls.entries()) {
-    const refusal = await decideRefusal(call, index, rules);
+    const refusal = await decideRefusal(call, { index, isLast: index === calls.length - 1 }, rules);
     if (refusal !== undefined) refusals.set(call.callId, refusal);
   }
   return refusals;

@@ -57,7 +57,8 @@ const answered: StopCondition = ({ turns }) => {
     : { state: RunState.INCOMPLETE, endReason: cutOff };
 };
 
-const reasonsOfCutOff = new Map([
+/** Why an answer may end in its middle, and the run with it. */
+export const reasonsOfCutOff: ReadonlyMap<string, RunEndReason> = new Map([
   ["length", RunEndReason.MAX_OUTPUT_TOKENS],
   ["content-filter", RunEndReason.CONTENT_FILTER],
 ]);
