@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ModelSettingsSchema, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
-import { callOptionsFromModelOptions, callOptionsFromSettings } from "./call-options.ts";
+import { callOptionsFromModelOptions, callOptionsFromSettings, modelToolFromTool } from "./call-options.ts";
 
 test("LOOP-18 a run's settings stand above its agent's, and those that it has not are not told", () => {
   const settings = create(ModelSettingsSchema, {
@@ -29,4 +29,35 @@ test("LOOP-18 a schema that an agent's options have for its server is passed on,
   const told = (options: object) => callOptionsFromModelOptions("openai-compatible", { ...options });
   expect(told({ json_schema: schema })).toEqual({ providerOptions: { "openai-compatible": { json_schema: schema } } });
   for (const json_schema of [false, true]) expect(told({ json_schema })).toEqual({});
+});
+
+const text = { type: "string" };
+test.each<[string, object, object]>([
+  ["says nothing of properties", {}, { properties: {} }],
+  [
+    "refers to another",
+    { $ref: "#/$defs/A", $defs: { A: { properties: { a: text }, required: ["a"] } } },
+    { properties: { a: text }, required: ["a"] },
+  ],
+  ["refers to itself", { $ref: "#", allOf: Array(50).fill({ $ref: "#" }) }, { properties: {} }],
+  ["refers to nothing", { $ref: "#/$defs/A" }, { properties: {} }],
+  [
+    "has alternatives",
+    {
+      properties: { id: text },
+      required: ["id"],
+      oneOf: [{ required: ["b"], properties: { b: text, kind: { const: 1 } } }, { properties: { kind: { const: 2 } } }],
+    },
+    { properties: { id: text, b: text, kind: { anyOf: [{ const: 1 }, { const: 2 }] } }, required: ["id"] },
+  ],
+  [
+    "is of several",
+    { allOf: [{ properties: { a: text }, required: ["a"] }, true], not: { required: ["b"] } },
+    { properties: { a: text }, required: ["a"] },
+  ],
+  ["may be null", { type: ["object", "null"], properties: { a: false } }, { properties: { a: false } }],
+])("ORCH-7 a schema that %s is told to models as one of an object with properties", (_, given, told) => {
+  const tool = { description: "", inputSchemaJson: JSON.stringify(given) };
+  const { $defs: _defs, ...inputSchema } = modelToolFromTool("t", tool).inputSchema;
+  expect(inputSchema).toEqual({ type: "object", ...told });
 });

@@ -12,7 +12,7 @@ import {
 } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
-import { filled } from "#runtime/schema/json-object.ts";
+import { fieldsOf, filled, isObject } from "#runtime/schema/json-object.ts";
 import { JSON_SCHEMA } from "../providers/model-source.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
 
@@ -87,14 +87,45 @@ type ToolDescription = Pick<Tool, "description" | "inputSchemaJson">;
 
 /** A tool as the model gets it. */
 export function modelToolFromTool(name: string, tool: ToolDescription | undefined): LanguageModelV4FunctionTool {
-  const inputSchema = schemaFromJson(tool?.inputSchemaJson ?? "");
+  const inputSchema = plainSchema(schemaFromJson(tool?.inputSchemaJson ?? ""));
   return { type: "function", name, description: tool?.description ?? "", inputSchema };
 }
 
-function schemaFromJson(text: string): LanguageModelV4FunctionTool["inputSchema"] {
+type Schema = LanguageModelV4FunctionTool["inputSchema"];
+
+/**
+ * Providers refuse every request that has a tool whose schema is not of one object with properties. The model is told those of all
+ * alternatives together: the router holds its arguments against the schema as it is, and says what is wrong with them.
+ */
+function plainSchema(schema: Schema, root = schema, followed = new Set<string>()): Schema {
+  const { $ref, allOf = [], anyOf = [], oneOf = [], not: _not, enum: _enum, ...own } = schema;
+  const plain = (one: unknown) => (isObject(one) ? [plainSchema(one, root, followed)] : []);
+  const needs = [...referredSchemas($ref, root, followed), ...allOf].flatMap(plain);
+  const parts = [own, ...needs, ...[...anyOf, ...oneOf].flatMap(plain)];
+  const names = new Set(parts.flatMap(({ properties = {} }) => Object.keys(properties)));
+  const properties = Object.fromEntries([...names].map((name) => [name, eitherOf(parts, name)]));
+  const required = new Set([own, ...needs].flatMap((part) => part.required ?? []));
+  return { ...own, type: "object", properties, ...(required.size > 0 && { required: [...required] }) };
+}
+
+/** Each reference is followed once: they may lead to each other. */
+function referredSchemas(reference: string | undefined, root: Schema, followed: Set<string>): unknown[] {
+  if (reference === undefined || followed.has(reference)) return [];
+  followed.add(reference);
+  const steps = reference.split("/").slice(1);
+  return [steps.reduce<unknown>((at, step) => fieldsOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")], root)];
+}
+
+function eitherOf(parts: readonly Schema[], name: string) {
+  const told = parts.flatMap(({ properties }) => properties?.[name] ?? []);
+  const different = [...new Map(told.map((one) => [JSON.stringify(one), one])).values()];
+  return different.length === 1 ? different[0] : { anyOf: different };
+}
+
+function schemaFromJson(text: string): Schema {
   try {
     const schema: unknown = JSON.parse(text || '{"type":"object"}');
-    if (isJSONObject(schema) && !isTooDeep(text)) return schema as LanguageModelV4FunctionTool["inputSchema"];
+    if (isJSONObject(schema) && !isTooDeep(text)) return schema as Schema;
   } catch {
     // the router validates arguments: a schema that nobody can read leaves the model free to try
   }
