@@ -6,6 +6,7 @@
  */
 
 import {
+  APICallError,
   EmptyResponseBodyError,
   InvalidResponseDataError,
   JSONParseError,
@@ -13,11 +14,13 @@ import {
 } from "@ai-sdk/provider";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
-import { fieldsOf } from "#runtime/schema/json-object.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { ModelInterrupted } from "../attempt/answer.ts";
 import { ModelStalled } from "../attempt/attempt.ts";
+import { parsedOr } from "../prompt/result-output.ts";
 
-export function isRetryable(error: unknown): boolean {
+export function isRetryable(thrown: unknown): boolean {
+  const error = toldError(thrown);
   if (error instanceof ModelStalled || error instanceof ModelInterrupted) return true;
   if (error instanceof Failure) return false;
   if (chainOf(error).some(isOfNetwork)) return true;
@@ -65,13 +68,21 @@ function wordsOf(error: unknown): string[] {
   return inner === undefined ? own : [...own, ...wordsOf(inner)];
 }
 
+/** An error of another form than its package knows, which that found in a stream. */
+function toldError(error: unknown): unknown {
+  if (!TypeValidationError.isInstance(error)) return error;
+  const { error: inner, object } = fieldsOf(error.value);
+  return inner !== undefined || object === "error" ? error.value : error;
+}
+
 function innerOf(error: unknown): unknown {
   const { error: inner, response, data } = fieldsOf(error);
   return inner ?? fieldsOf(response).error ?? fieldsOf(data).error;
 }
 
 /** Why the run ends that is given up with the error: clients act on it. What the provider calls the error counts before its text. */
-export function endReasonOfModelError(error: unknown, modelId: string): RunEndReason {
+export function endReasonOfModelError(thrown: unknown, modelId: string): RunEndReason {
+  const error = toldError(thrown);
   const words = wordsOf(error);
   const hasWord = (pattern: RegExp) => words.some((word) => pattern.test(word));
   const status = statusOf(error);
@@ -92,15 +103,35 @@ function chainOf(error: unknown): unknown[] {
 }
 
 /** The error in words for the client of the run. */
-export function messageOfModelError(error: unknown, modelId: string): string {
+export function messageOfModelError(thrown: unknown, modelId: string): string {
+  const error = toldError(thrown);
   if (isOfProgram(error)) return `the provider of model "${modelId}" is broken: ${error.name}: ${error.message}`;
   if (error === undefined || error === null || error === "")
     return `the provider of model "${modelId}" failed without a word of why`;
+  if (APICallError.isInstance(error) && error.data === undefined) return messageOfAnswer(error);
   if (error instanceof Error || typeof error !== "object") return messageFromUnknown(error);
-  const { message } = fieldsOf(error);
-  if (typeof message === "string" && message !== "") return message;
-  const inner = innerOf(error);
-  return inner === undefined ? JSON.stringify(error) : messageOfModelError(inner, modelId);
+  return wordsIn(error) ?? JSON.stringify(error);
+}
+
+/** Of an answer that the package could not read: what it says in a form of its own, and from where it came, which may be the fault. */
+function messageOfAnswer(error: APICallError): string {
+  const { statusCode, responseBody = "", url } = error;
+  const words = wordsIn(parsedOr(responseBody, undefined)) ?? messageFromUnknown(error);
+  if (statusCode === undefined || !URL.canParse(url)) return words;
+  const { origin, pathname } = new URL(url);
+  return `${words} (${statusCode} from ${origin}${pathname})`;
+}
+
+const innerNames = ["message", "error", "response", "data"];
+
+/** The first text among what an error says, or what it says in detail. */
+function wordsIn(error: unknown): string | undefined {
+  if (typeof error === "string") return error.trim() === "" ? undefined : messageFromUnknown(error);
+  if (Array.isArray(error)) return wordsIn(error[0]);
+  if (!isObject(error)) return undefined;
+  const { detail } = error;
+  if (detail !== undefined) return messageFromUnknown(typeof detail === "string" ? detail : JSON.stringify(detail));
+  return innerNames.map((name) => wordsIn(error[name])).find((words) => words !== undefined);
 }
 
 function isOfProgram(error: unknown): error is Error {

@@ -3,6 +3,7 @@ import {
   InvalidPromptError,
   JSONParseError,
   LoadAPIKeyError,
+  TypeValidationError,
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
 import { describe, expect, test } from "vitest";
@@ -66,6 +67,10 @@ describe("an error of a model's provider", () => {
     ["of another package, with a status", Object.assign(new Error("no"), { status: 401 })],
     ["told in a stream", { type: "invalid_request_error", message: "too long" }],
     ["told in a stream, with its status", { message: "no such model", code: 404 }],
+    [
+      "told in a stream in a form of its own",
+      new TypeValidationError({ value: { object: "error", message: "too long", code: 400 }, cause: new Error("no") }),
+    ],
     ["told in a stream, wrapped", { type: "error", error: { code: "insufficient_quota", message: "pay" } }],
   ])("LOOP-11 %s ends the asking at once", (_, error) => {
     expect(decide(error)).toEqual({ kind: "give_up" });
@@ -106,6 +111,34 @@ describe("an error of a model's provider", () => {
     expect(messageOfModelError(error, "tiny")).toBe(words);
   });
 
+  const url = "http://model/v1/chat/completions";
+  const refusedWith = (statusCode: number, body: unknown) => {
+    const responseBody = typeof body === "string" ? body : JSON.stringify(body);
+    return new APICallError({
+      message: "Bad",
+      url: `${url}?key=secret`,
+      requestBodyValues: {},
+      statusCode,
+      responseBody,
+    });
+  };
+  const inStream = (value: object) => new TypeValidationError({ value, cause: new Error("no") });
+  test.each<[string, unknown, string]>([
+    ["nothing but its status", refusedWith(404, "404 page not found"), `Bad (404 from ${url})`],
+    ["a list, as Gemini", refusedWith(400, [{ error: { message: "no key", code: 400 } }]), `no key (400 from ${url})`],
+    ["a text, as Ollama", refusedWith(400, { error: "no tools" }), `no tools (400 from ${url})`],
+    ["detail, as FastAPI", refusedWith(401, { detail: "Unauthorized" }), `Unauthorized (401 from ${url})`],
+    [
+      "details, as Mistral",
+      refusedWith(422, { object: "error", message: { detail: [{ loc: ["body", "n"], msg: "extra" }] } }),
+      `[{"loc":["body","n"],"msg":"extra"}] (422 from ${url})`,
+    ],
+    ["a text in a stream", inStream({ error: "runner stopped" }), "runner stopped"],
+    ["an object in a stream, as vLLM", inStream({ object: "error", message: "boom", code: 500 }), "boom"],
+  ])("LOOP-1 is told in its own words when it says %s", (_, error, words) => {
+    expect(messageOfModelError(error, "tiny")).toBe(words);
+  });
+
   const ofApi = (statusCode: number, error: { message?: string; type?: string; code?: string }) =>
     new APICallError({ message: error.message ?? "no", url: "", requestBodyValues: {}, statusCode, data: { error } });
   test.each<[unknown, keyof typeof RunEndReason]>([
@@ -125,6 +158,7 @@ describe("an error of a model's provider", () => {
       "CONTEXT_LENGTH_EXCEEDED",
     ],
     [ofApi(400, { message: "Input is too long for requested model." }), "CONTEXT_LENGTH_EXCEEDED"],
+    [refusedWith(400, { object: "error", message: "maximum context length is 8 tokens" }), "CONTEXT_LENGTH_EXCEEDED"],
     [ofApi(429, { message: "slow down: requests with a long context window are limited" }), "RATE_LIMIT_EXCEEDED"],
     [ofApi(402, { message: "Insufficient Balance" }), "INSUFFICIENT_QUOTA"],
     [ofApi(429, { type: "insufficient_quota" }), "INSUFFICIENT_QUOTA"],
