@@ -1,4 +1,9 @@
-import type { LanguageModelV4Prompt, LanguageModelV4StreamPart, SharedV4ProviderMetadata } from "@ai-sdk/provider";
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderMetadata,
+} from "@ai-sdk/provider";
 import { type Answer, type AnswerPart, AnswerTooLarge, ModelInterrupted, type Piece, type Used } from "./answer.ts";
 import { refuseProviderTools } from "./provider-tools.ts";
 import { isTold, usageFrom } from "./usage.ts";
@@ -112,7 +117,7 @@ export function createCollector(
   }
 
   function answer(): Answer {
-    const reason = finish?.finishReason.unified;
+    const reason = finish && endOf(finish.finishReason);
     if (finish === undefined || reason === undefined || reason === "interrupted" || reason === "error")
       throw new ModelInterrupted(`the model's stream ended without an end (${finish?.finishReason.raw ?? "cut"})`);
     const spoken = parts.map(partFrom).filter(saysSomething);
@@ -127,6 +132,18 @@ export function createCollector(
   }
 
   return { take, answer, used };
+}
+
+/** Ends for which a package has no word, as vLLM, DeepSeek, Mistral and GLM say them. */
+const otherEnds: [RegExp, LanguageModelV4FinishReason["unified"]][] = [
+  [/abort|error|resource/, "interrupted"],
+  [/length|max_tokens/, "length"],
+  [/filter|safety|sensitive/, "content-filter"],
+];
+
+function endOf({ unified, raw = "" }: LanguageModelV4FinishReason): LanguageModelV4FinishReason["unified"] {
+  if (unified !== "other") return unified;
+  return otherEnds.find(([words]) => words.test(raw.toLowerCase()))?.[1] ?? "other";
 }
 
 /** What the type promises to be text; a package may not keep that. */

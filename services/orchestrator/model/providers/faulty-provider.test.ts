@@ -75,6 +75,10 @@ describe("a provider that misbehaves", () => {
       "tells an error inside of its stream",
       (response) => events(response, 'data: {"error":{"message":"out of memory","code":500}}\n\ndata: [DONE]\n\n'),
     ],
+    ...["abort", "error", "insufficient_system_resource"].map((end): [string, Answer] => [
+      `ends with "${end}"`,
+      stream([{ content: "half" }], end),
+    ]),
   ])("LOOP-11 that %s is asked again, and nothing of the attempt is in the log", async (_, answer) => {
     const run = await openHttpRun([answer, whole], { modelStallTimeout: durationFromMs(1_500), modelRetries: 2 });
     await run.work();
@@ -151,6 +155,27 @@ describe("a provider that misbehaves", () => {
     ]);
     await run.work();
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole" });
+  });
+
+  test.each([
+    ["model_length", RunEndReason.MAX_OUTPUT_TOKENS],
+    ["SAFETY", RunEndReason.CONTENT_FILTER],
+  ])("LOOP-1 an answer that ends with a word of the provider's own, %s, is incomplete", async (end, endReason) => {
+    const run = await openHttpRun([stream([{ content: "half" }], end)]);
+    await run.work();
+    expect(await run.view()).toMatchObject({ state: RunState.INCOMPLETE, endReason, outputText: "half" });
+  });
+
+  const last = frame({ choices: [{ index: 0, delta: { content: "whole" }, finish_reason: "stop" }] });
+  test.each([
+    ["has no empty line at its end", last.trimEnd()],
+    ["counts without choices", `${last}data: {"usage":{"prompt_tokens":7,"completion_tokens":3}}\n\n`],
+    ["counts with null for choices", `${last}data: {"choices":null,"usage":{"prompt_tokens":7}}\n\n`],
+  ])("LOOP-11 an answer stands whose stream %s", async (_, text) => {
+    const run = await openHttpRun([(response) => events(response, text)]);
+    await run.work();
+    expect(await run.view()).toMatchObject({ outputText: "whole" });
+    expect(run.provider.asked).toHaveLength(1);
   });
 
   test("LOOP-1 LOOP-11 a provider that asks for longer than ten minutes is not waited for, and the run says so", async () => {

@@ -7,7 +7,7 @@
  *
  * Some local servers write arguments as JSON instead of its text: they become text. A count of tokens that is no number is
  * left out, and so estimated: it says nothing about the answer. The package makes a zero of one that is not there: counts that
- * tell nothing are left out altogether.
+ * tell nothing are left out altogether. Where they come alone, a chunk may have no `choices`, which the package asks for.
  */
 
 import { fieldsOf, isObject, jsonFrom } from "#runtime/schema/json-object.ts";
@@ -90,7 +90,7 @@ function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
       sink.enqueue(isMarked ? Buffer.from(mendedLines(lines.toString(), begun)) : lines);
     },
     flush(sink) {
-      if (rest.length > 0) sink.enqueue(Buffer.concat(rest));
+      sink.enqueue(Buffer.concat([...rest, Buffer.from("\n\n")])); // without them the last event would not count
     },
   });
 }
@@ -142,7 +142,8 @@ function mendCall({ index, function: called }: CallDelta, begun: Set<unknown>): 
 function mendUsage(chunk: Chunk): boolean {
   const { usage } = chunk;
   if (typeof usage !== "object" || usage === null) return false;
-  const isMended = mendCounts(usage);
+  const isMended = mendCounts(usage) || !chunk.choices;
+  chunk.choices ??= [];
   if (typeof usage.prompt_tokens === "number" || typeof usage.completion_tokens === "number") return isMended;
   delete chunk.usage;
   return true;
