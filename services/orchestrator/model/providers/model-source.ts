@@ -17,7 +17,7 @@ export function createModelSource(config: ModelConfig): ModelSource {
       "openai-compatible",
       async ({ model, options }) => {
         const { openOpenAICompatible } = await import("./openai-compatible/openai-compatible.ts");
-        return openOpenAICompatible(config, options?.[JSON_SCHEMA] !== false).chatModel(model);
+        return openOpenAICompatible(config, model, options?.[JSON_SCHEMA] !== false);
       },
     ],
     [

@@ -1,8 +1,10 @@
-import { createOpenAICompatible, type OpenAICompatibleProvider } from "@ai-sdk/openai-compatible";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Dispatcher, getGlobalDispatcher } from "undici";
 import type { ModelConfig } from "../../../config.ts";
 import { refuseModel } from "../refuse-model.ts";
 import { mendingStreams } from "./nameless-calls.ts";
+import { keepingThoughts } from "./thoughts.ts";
 
 /** Requests end after 300 s of silence by default; here the loop's watchdog says how long a model may be silent. */
 const patiently: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) =>
@@ -18,13 +20,13 @@ const patientFetch: typeof fetch = (input, init) => {
  * Any server that speaks the protocol of OpenAI's chat completions. Throws `failed_precondition` where OpenAI itself would be asked
  * without a key.
  */
-export function openOpenAICompatible(config: ModelConfig, takesSchemas: boolean): OpenAICompatibleProvider {
+export function openOpenAICompatible(config: ModelConfig, modelId: string, takesSchemas: boolean): LanguageModelV4 {
   if (config.openaiApiKey === undefined && new URL(config.openaiBaseUrl).host === "api.openai.com") {
     const text =
       "no model is configured: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's, in .env or the environment of the orchestrator";
     refuseModel("model_not_configured", text);
   }
-  return createOpenAICompatible({
+  const provider = createOpenAICompatible({
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
@@ -33,4 +35,5 @@ export function openOpenAICompatible(config: ModelConfig, takesSchemas: boolean)
     fetch: mendingStreams(patientFetch),
     ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
   });
+  return keepingThoughts(provider.chatModel(modelId));
 }
