@@ -96,6 +96,13 @@ describe("an error of a model's provider", () => {
     expect(decide(ofOther, nowMs)).toEqual({ kind: "again", afterMs });
   });
 
+  test("LOOP-11 what Google says of a retry in its body is obeyed", () => {
+    const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.07s" }];
+    const responseBody = JSON.stringify([{ error: { code: 429, details } }], undefined, 2);
+    const error = new APICallError({ message: "", url: "", requestBodyValues: {}, statusCode: 429, responseBody });
+    expect(decide(error)).toEqual({ kind: "again", afterMs: 34_070 });
+  });
+
   test.each<[unknown, string]>([
     [apiError(401), "no"],
     [new TypeError("x is undefined"), 'the provider of model "tiny" is broken: TypeError: x is undefined'],

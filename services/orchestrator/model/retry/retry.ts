@@ -10,7 +10,7 @@ export function decideRetry(error: unknown, backoff: Backoff, nowMs: number): Re
   return { kind: "again", afterMs: retryAfterMs(error, nowMs) ?? backoff.next() };
 }
 
-/** What the provider asked for, in seconds or as a date (RFC 9110, 10.2.3), or in milliseconds as some do. */
+/** What the provider asked for, in seconds or as a date (RFC 9110, 10.2.3), in milliseconds as some do, or in the body as Google. */
 function retryAfterMs(error: unknown, nowMs: number): number | undefined {
   const headers = headersOf(error);
   const milliseconds = numberFrom(headers.get("retry-after-ms"));
@@ -19,7 +19,9 @@ function retryAfterMs(error: unknown, nowMs: number): number | undefined {
   const seconds = numberFrom(after);
   if (seconds !== undefined) return seconds * 1_000;
   const dateMs = /[a-z]/i.test(after) ? Date.parse(after) : Number.NaN;
-  return Number.isNaN(dateMs) ? undefined : Math.max(0, dateMs - nowMs);
+  if (!Number.isNaN(dateMs)) return Math.max(0, dateMs - nowMs);
+  const delay = numberFrom(/"retryDelay":\s*"([\d.]+)s"/.exec(String(fieldsOf(error).responseBody))?.[1]);
+  return delay === undefined ? undefined : delay * 1_000;
 }
 
 /** Digits only: a negative number is no wait, and no date either. */
