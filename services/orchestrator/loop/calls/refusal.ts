@@ -4,7 +4,7 @@ import { ruleOfBudget, ruleOfChoice, ruleOfCount } from "#runtime/rpc/run-bounds
 import { parseBounded } from "#runtime/schema/json/json-size.ts";
 import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 import { isDuplicateCallId } from "../../log/state/call-ids.ts";
-import { namelessCall } from "../../model/providers/openai-compatible/nameless-calls.ts";
+import { namelessCall } from "../../model/providers/openai-compatible/call-deltas.ts";
 import { boundsOf, type Place } from "../limits/budget.ts";
 import { reasonsOfCutOff } from "../limits/stop-condition.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";

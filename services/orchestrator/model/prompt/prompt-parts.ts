@@ -13,7 +13,7 @@ import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { namelessCall } from "../providers/openai-compatible/nameless-calls.ts";
+import { namelessCall } from "../providers/openai-compatible/call-deltas.ts";
 import { outputFromResult, parsedOr } from "./result-output.ts";
 
 /** A call under the id that it has in the prompt. */

@@ -77,6 +77,29 @@ describe("a call that a model gets wrong is an error for it, through the package
       [nameless, "4"],
     ],
     [
+      "said whole twice",
+      [delta(0, "a", { name: "double", arguments: one }), delta(0, "a", { name: "double", arguments: one })],
+      ["2"],
+    ],
+    [
+      "said whole once more at its end",
+      [
+        delta(0, "a", { name: "double", arguments: '{"va' }),
+        delta(0, undefined, { arguments: 'lue":1}' }),
+        delta(0, undefined, { arguments: one }),
+      ],
+      ["2"],
+    ],
+    [
+      "said whole at two places",
+      [
+        delta(0, "a", { name: "double", arguments: one }),
+        delta(1, "a", { name: "double", arguments: one }),
+        delta(2, "b", { name: "double", arguments: one }),
+      ],
+      ["2", "2"],
+    ],
+    [
       "without an id, likewise",
       [
         delta(0, undefined, { name: "double", arguments: one }),

@@ -3,7 +3,7 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Dispatcher, getGlobalDispatcher } from "undici";
 import type { ModelConfig } from "../../../config.ts";
 import { refuseModel } from "../refuse-model.ts";
-import { mendingStreams } from "./nameless-calls.ts";
+import { mendingStreams } from "./mended-streams.ts";
 import { keepingThoughts } from "./thoughts.ts";
 
 /** Requests end after 300 s of silence by default; here the loop's watchdog says how long a model may be silent. */

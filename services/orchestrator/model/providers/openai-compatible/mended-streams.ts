@@ -1,19 +1,13 @@
 /**
- * Calls without a name, and what is of another type than it should be, in streams of the chat completions API.
+ * What the package for the chat completions API makes nothing of, in streams of that API, as `call-deltas.ts` says for calls.
  *
- * A weak model writes a call without a name at times. The package leaves it out, or breaks the stream off, according to how
- * its arguments come. Given a name that says so, it reaches the loop, which answers it with an error. A blank name further on
- * belongs to a call that has its name already.
- *
- * Some local servers write arguments as JSON instead of its text: they become text. A count of tokens that is no number is
- * left out, and so estimated: it says nothing about the answer. The package makes a zero of one that is not there: counts that
- * tell nothing are left out altogether. Where they come alone, a chunk may have no `choices`, which the package asks for.
+ * A count of tokens that is no number is left out, and so estimated: it says nothing about the answer. The package makes a zero of one
+ * that is not there: counts that tell nothing are left out altogether. Where they come alone, a chunk may have no `choices`, which the
+ * package asks for.
  */
 
 import { fieldsOf, isObject, jsonFrom } from "#runtime/schema/json-object.ts";
-
-/** In place of a name. */
-export const namelessCall = "unnamed";
+import { type BegunCalls, type CallDelta, mendCall } from "./call-deltas.ts";
 
 type Fetch = typeof fetch;
 
@@ -71,7 +65,7 @@ const tooLong = () => new Error(`a line of the model's stream is over ${maxLineB
 const marks = ['"tool_calls"', '"usage"'];
 
 function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
-  const begun = new Set<unknown>();
+  const begun: BegunCalls = new Map();
   let rest: Uint8Array[] = [];
   let restBytes = 0;
   return new TransformStream({
@@ -95,7 +89,7 @@ function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
   });
 }
 
-function mendedLines(lines: string, begun: Set<unknown>): string {
+function mendedLines(lines: string, begun: BegunCalls): string {
   return lines
     .split("\n")
     .map((line) => {
@@ -105,17 +99,12 @@ function mendedLines(lines: string, begun: Set<unknown>): string {
     .join("\n");
 }
 
-interface CallDelta {
-  index?: unknown;
-  function?: { name?: unknown; arguments?: unknown };
-}
-
 interface Chunk {
   choices?: { delta?: { tool_calls?: CallDelta[] | null } | null }[];
   usage?: Record<string, unknown> | null;
 }
 
-function mendedLine(line: string, begun: Set<unknown>): string {
+function mendedLine(line: string, begun: BegunCalls): string {
   try {
     const chunk = JSON.parse(line.slice("data:".length)) as Chunk;
     const calls = (chunk.choices ?? []).flatMap(({ delta }) => delta?.tool_calls ?? []);
@@ -126,19 +115,7 @@ function mendedLine(line: string, begun: Set<unknown>): string {
   }
 }
 
-/** These give whether they changed anything. */
-function mendCall({ index, function: called }: CallDelta, begun: Set<unknown>): boolean {
-  if (called === undefined) return false;
-  const isOfText = called.arguments == null || typeof called.arguments === "string";
-  if (!isOfText) called.arguments = JSON.stringify(called.arguments);
-  const { name } = called;
-  if (typeof name !== "string" || begun.has(index)) return !isOfText;
-  begun.add(index);
-  if (name.trim() !== "") return !isOfText;
-  called.name = namelessCall;
-  return true;
-}
-
+/** Gives whether it changed anything. */
 function mendUsage(chunk: Chunk): boolean {
   const { usage } = chunk;
   if (typeof usage !== "object" || usage === null) return false;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mendingStreams } from "./nameless-calls.ts";
+import { mendingStreams } from "./mended-streams.ts";
 
 test("SEC-5 JSON that a provider sends with 200 and does not end is not held beyond a bound", async () => {
   let sent = 0;
