@@ -74,8 +74,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: 5_000,
     }),
   };
-  if (!URL.canParse(config.model.openaiBaseUrl))
-    reader.fault("OPENAI_BASE_URL", config.model.openaiBaseUrl, "a URL like https://api.openai.com/v1");
+  const { openaiBaseUrl } = config.model;
+  const { protocol = "", search } = URL.parse(openaiBaseUrl) ?? {};
+  if (!/^https?:$/.test(protocol) || search !== "") {
+    const expected = "a URL like https://api.openai.com/v1, with http or https and without a query";
+    reader.fault("OPENAI_BASE_URL", openaiBaseUrl.replace(/\?.*/s, "?…"), expected); // paths are put behind it
+  }
   reader.finish();
   return config;
 }

@@ -168,6 +168,15 @@ describe("packages of models", () => {
     expect(() => readConfig({ TOOLBUS_MODEL_PROVIDERS: "no equals" })).toThrow("TOOLBUS_MODEL_PROVIDERS");
   });
 
+  test.each(["localhost:11434/v1", "http://model/v1?key=secret", "model"])(
+    "PROD-2 an address is refused that no path can follow: %s",
+    (url) => {
+      expect(() => readConfig({ OPENAI_BASE_URL: url })).toThrow(
+        /^(?!.*secret).*OPENAI_BASE_URL is .* without a query/s,
+      );
+    },
+  );
+
   test.each(["sk-…", "sk-1 sk-2", "“sk-1”"])("a key that no header carries is refused, and not shown: %s", (key) => {
     expect(() => readConfig({ OPENAI_API_KEY: key })).toThrow(
       'OPENAI_API_KEY is "a value that is not shown here"; expected one word of ASCII characters',

@@ -5,7 +5,6 @@
 
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
-import type { AssistantPart } from "../../prompt/prompt-parts.ts";
 import { streamingModel } from "../late-model.ts";
 
 /** The package adds the options of this name to a message. */
@@ -37,7 +36,9 @@ function formInChunk(chunk: unknown): Form | undefined {
   return reasoning && !reasoning_content ? "reasoning" : undefined;
 }
 
-const formOf = (part: AssistantPart) => (part.type === "reasoning" ? part.providerOptions?.[OPTIONS]?.form : undefined);
+type Part = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
+
+const formOf = (part: Part) => (part.type === "reasoning" ? part.providerOptions?.[OPTIONS]?.form : undefined);
 
 function withThoughts(message: LanguageModelV4Message): LanguageModelV4Message {
   if (message.role !== "assistant") return message;
