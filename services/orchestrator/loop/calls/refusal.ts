@@ -25,16 +25,11 @@ export interface TurnRules extends Omit<Place, "call"> {
  * Why a call is answered with an error instead of being executed or handed to the client; undefined when it goes on. The `index`
  * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
  */
-async function decideRefusal(
-  call: FunctionCall,
-  { index, isLast }: { index: number; isLast: boolean },
-  rules: TurnRules,
-): Promise<string | undefined> {
+async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
   const { table, options, callsBefore, isRecovering = false } = rules;
   const { callId, name } = call;
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
-  if (isLast && isCutOff(call, rules)) return "the answer was cut off before the call's arguments: it was not executed";
   const target = table.find(name);
   const mayBeMade = isRecovering && target === undefined;
   const bounds = boundsOf({ ...rules, call: callsBefore + index + 1 });
@@ -55,10 +50,8 @@ function isNameless({ name }: FunctionCall, table: ToolTable): boolean {
   return name.trim() === "" || (name === namelessCall && table.find(name) === undefined);
 }
 
-/** Arguments of which nothing came look like none. */
-function isCutOff({ argumentsJson }: FunctionCall, { finishReason }: TurnRules): boolean {
-  return reasonsOfCutOff.has(finishReason) && /^\s*(\{\s*\})?\s*$/.test(argumentsJson);
-}
+/** Also what an answer that was cut off looks like that came to write nothing of a call's arguments. */
+const noArguments = /^\s*(\{\s*\})?\s*$/;
 
 /** The refusals among the calls of one turn, by call id. */
 export async function decideRefusals(
@@ -67,8 +60,11 @@ export async function decideRefusals(
 ): Promise<ReadonlyMap<string, string>> {
   const refusals = new Map<string, string>();
   for (const [index, call] of calls.entries()) {
-    const refusal = await decideRefusal(call, { index, isLast: index === calls.length - 1 }, rules);
-    if (refusal !== undefined) refusals.set(call.callId, refusal);
+    const isCutOff = reasonsOfCutOff.has(rules.finishReason) && index === calls.length - 1;
+    const isUnknown = isCutOff && noArguments.test(call.argumentsJson);
+    const refusal = isUnknown ? "the call has no arguments" : await decideRefusal(call, index, rules);
+    const why = isCutOff ? `: the answer was cut off (${rules.finishReason})` : "";
+    if (refusal !== undefined) refusals.set(call.callId, refusal + why);
   }
   return refusals;
 }

@@ -88,7 +88,7 @@ describe("a second model", () => {
     expect(await run.view()).toMatchObject({
       state: RunState.FAILED,
       endReason: RunEndReason.MODEL_ERROR,
-      error: "status 500",
+      error: "status 500 (500 from http://model/)",
     });
   });
 

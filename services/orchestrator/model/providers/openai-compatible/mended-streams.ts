@@ -6,7 +6,7 @@
  * package asks for.
  */
 
-import { fieldsOf, isObject, jsonFrom } from "#runtime/schema/json-object.ts";
+import { fieldsOf, jsonFrom } from "#runtime/schema/json-object.ts";
 import { type BegunCalls, type CallDelta, mendCall } from "./call-deltas.ts";
 
 type Fetch = typeof fetch;
@@ -49,10 +49,8 @@ function errorsOfJson(): TransformStream<Uint8Array, Uint8Array> {
 
 /** Nothing, which is a stream without an end, where there is no error. */
 function errorIn(json: string): string {
-  const { error, message = "it failed" } = fieldsOf(jsonFrom(json));
-  if (!error) return "";
-  const told = isObject(error) ? error : { message: String(typeof error === "string" ? error : message) };
-  return `data: ${JSON.stringify({ error: told })}\n\n`;
+  const told = fieldsOf(jsonFrom(json));
+  return told.error ? `data: ${JSON.stringify(told)}\n\n` : "";
 }
 
 const lineEnd = 0x0a;
