@@ -1,7 +1,8 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { CallToolResult as Answer } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { errorTextOf } from "#runtime/results/error-result.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { parseExactly } from "#runtime/schema/json/exact-json.ts";
+import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { type BlockForm, begun, blocksFrom, MAX_TEXT, textBlock } from "./result-blocks.ts";
 
 /** What stands behind a result, and what its client can read. */
@@ -19,7 +20,7 @@ export interface ResultForm extends BlockForm {
 export async function resultFrom(answer: Answer, form: ResultForm): Promise<CallToolResult> {
   const { metaJson } = answer;
   const told = await toldFrom(answer, form);
-  return metaJson === "" ? told : { ...told, _meta: JSON.parse(metaJson) };
+  return metaJson === "" ? told : { ...told, _meta: fieldsOf(parseExactly(metaJson)) };
 }
 
 async function toldFrom(answer: Answer, form: ResultForm): Promise<CallToolResult> {
@@ -32,7 +33,9 @@ async function toldFrom(answer: Answer, form: ResultForm): Promise<CallToolResul
       content.length > 0 ? await blocksFrom(content, form) : begun(beginningOf(output, outputJson), reference, form);
     return { content: blocks, ...((isError || (await form.hasSchema())) && { isError: true }) }; // no whole fits the schema
   }
-  const structured = !isError && isObject(output) && !isOnlyBlocks(answer) && { structuredContent: output };
+  const structured = !isError &&
+    isObject(output) &&
+    !isOnlyBlocks(answer) && { structuredContent: parseExactly(outputJson) };
   if (content.length > 0) return { content: await blocksFrom(content, form), ...structured, ...failed };
   const text = isError ? errorTextOf(outputJson) : typeof output === "string" ? output : outputJson;
   if (text.length > MAX_TEXT && !(await form.hasSchema()) && (await form.results.isKept(form.callId)))

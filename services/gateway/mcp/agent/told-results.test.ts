@@ -39,6 +39,16 @@ it.each([
   expect(answer).not.toMatch(/"error":|"isError":true/);
 });
 
+it("LOOP-14 numbers that no double holds are told as the tool gave them", async () => {
+  const [outputJson, metaJson] = [
+    '{"id":9007199254740993,"all":[18446744073709551615]}',
+    '{"cursor":9007199254740993}',
+  ];
+  const answer = await answerOf({ outputJson, metaJson });
+  expect(answer).toContain(`"structuredContent":${outputJson}`);
+  expect(answer).toContain(`"_meta":${metaJson}`);
+});
+
 const BYTES = "application/octet-stream";
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47]);
 

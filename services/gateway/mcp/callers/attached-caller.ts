@@ -7,6 +7,7 @@ import type { CallerService, WatchCallerResponse } from "#gen/toolbus/caller/v1/
 import { connectError } from "#runtime/failure/connect.ts";
 import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
+import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 
 /** Methods of their own, since `notifications/message` needs a log level in 2026-07-28 (CTR-11). */
@@ -64,7 +65,7 @@ function paramsOf({ requestId, sessionId, tool, argumentsJson, expireTime }: Cal
     request_id: requestId,
     session_id: sessionId,
     tool,
-    arguments: JSON.parse(argumentsJson || "{}"),
+    arguments: parseExactly(argumentsJson || "{}"),
     ...(expireTime && { expires_at: timestampDate(expireTime).toISOString() }),
   };
 }
