@@ -113,7 +113,7 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
   const absence = createAbsence(presence, clock, { stopping, onFault });
   const outside = createOutside({ store, waiters, queue, absence, audit, clock });
   const acknowledgements = createAcknowledgements({ store, deliveryIds, clock });
-  const cancellation = createCancellation({ store, running, queue, quota, audit, clock });
+  const cancellation = createCancellation({ store, running, waiters, queue, quota, audit, clock });
   const taskIndex = createTaskIndex(bus, onFault);
   return { store, running, quota, taskIndex, presence, dispatcher, outside, acknowledgements, cancellation };
 }

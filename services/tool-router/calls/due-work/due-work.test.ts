@@ -25,7 +25,8 @@ const { signal } = new AbortController();
 function open() {
   const clock = createManualClock(1_000_000);
   const heldElsewhere = new Set<string>();
-  const { store, records, running: executing } = createMemoryCalls(new KeyedListeners(), heldElsewhere);
+  const waiters = new KeyedListeners();
+  const { store, records, running: executing } = createMemoryCalls(waiters, heldElsewhere);
   const [offers, presence] = [new MemoryOffers(), new MemoryPresence()];
   const [audited, told]: [AuditKind[], string[]] = [[], []];
   const audit = ({ kind }: { kind?: AuditKind }) => void audited.push(kind ?? AuditKind.UNSPECIFIED);
@@ -36,7 +37,7 @@ function open() {
   const lostWatchers = createLostWatchers({ store, queue: offers, presence, audit, clock });
   const running = new Set<string>();
   const runningCalls = { ...executing, cancel: async (callId: string) => running.has(callId) };
-  const { cancel } = createCancellation({ store, running: runningCalls, queue: offers, audit, clock });
+  const { cancel } = createCancellation({ store, running: runningCalls, waiters, queue: offers, audit, clock });
   return {
     clock,
     store,
@@ -48,6 +49,7 @@ function open() {
     told,
     messages,
     running,
+    runningCalls,
     dueWorker: createDueWorker({ store, running: executing, messages, queue: offers, lostWatchers, audit, clock }),
     cancel: (callId: string) => cancel(create(CancelToolCallRequestSchema, { callId }), SELF),
     put(more: CallRecordInit) {
@@ -239,6 +241,19 @@ describe("canceling", () => {
     await cancel("c");
     expect(records.get("c")).toMatchObject({ state: State.RESOLVED, result: { isError: true } });
     expect(records.get("c")?.result?.outputJson).toContain("outcome_unknown");
+  });
+
+  test("LOOP-15 canceling waits for no answer of routers once the call has its result", async () => {
+    const { put, cancel, records, store, runningCalls } = open();
+    const asked = Promise.withResolvers<void>();
+    runningCalls.isHeld = () => new Promise(() => asked.resolve());
+    put({ state: State.STARTED });
+    const canceled = cancel("c");
+    await asked.promise;
+    put({ state: State.RESOLVED, result: success(1) });
+    store.announce("c");
+    expect(await canceled).toBe(true);
+    expect(records.get("c")?.result?.outputJson).toBe("1");
   });
 
   test("LOOP-15 a canceled call leaves its queue, and no result changes it", async () => {

@@ -105,6 +105,7 @@ describe("SEC-6 a principal whose records take the most", () => {
     const running = { isHeld: async () => false, cancel: async (callId: string) => callId === "running" };
     const { cancel } = createCancellation({
       ...{ store, running, quota, audit: () => {}, clock: systemClock, queue: new MemoryOffers() },
+      waiters: new KeyedListeners(),
     });
     const cancelAs = (principal: string, callId: string) =>
       cancel(create(CancelToolCallRequestSchema, { callId, reason: "x".repeat(4 * kib) }), callerNamed(principal));

@@ -3,8 +3,10 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { CancelToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Quota } from "#runtime/bus/quota/quota.ts";
+import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type Answer, canceled, failure } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord, callRecord } from "../records/record/call-record.ts";
@@ -34,11 +36,13 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 
 export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
+  /** Of changes of recorded calls, by the call. */
+  waiters: KeyedListeners;
   queue: CallQueue;
   quota?: Pick<Quota, "requireRoom">;
 }
 
-export function createCancellation({ store, running, queue, quota, audit, clock }: CancellationParts) {
+export function createCancellation({ store, running, waiters, queue, quota, audit, clock }: CancellationParts) {
   async function createTombstone(callId: string, result: Answer, by: string): Promise<boolean> {
     const createdAt = timestampFromMs(clock.now());
     const facts = { callId, principal: by, canceledBy: [by] };
@@ -65,8 +69,12 @@ export function createCancellation({ store, running, queue, quota, audit, clock 
   /** cancellation-4 */
   async function resolveLost({ callId }: CallRecord): Promise<void> {
     using limit = timeoutSignal(HOLDER_MS);
-    const isHeld = await running.isHeld(callId, limit).catch(() => true); // undecided: whoever asks for the call decides
-    if (isHeld) return;
+    using ending = openEnding(limit);
+    const isOver = async () => (await store.read(callId))?.state !== State.STARTED || undefined;
+    const over = waiters.until(callId, isOver, ending.signal); // its router answers no more, and its silence takes a second to count
+    const isLeft = await Promise.race([over, running.isHeld(callId, ending.signal)]).catch(() => true); // undecided: whoever asks for the call decides
+    ending.end();
+    if (isLeft) return;
     const updated = await store.update(callId, (record) =>
       record.state === State.STARTED
         ? { ...record, state: State.RESOLVED, result: canceled(record.effect) }
