@@ -18,9 +18,8 @@ export interface ResultForm extends BlockForm {
  * beginning, and a link to the whole where that is kept.
  */
 export async function resultFrom(answer: Answer, form: ResultForm): Promise<CallToolResult> {
-  const { metaJson } = answer;
   const told = await toldFrom(answer, form);
-  return metaJson === "" ? told : { ...told, _meta: fieldsOf(parseExactly(metaJson)) };
+  return answer.metaJson === "" ? told : { ...told, _meta: fieldsOf(parseExactly(answer.metaJson)) };
 }
 
 async function toldFrom(answer: Answer, form: ResultForm): Promise<CallToolResult> {
@@ -33,9 +32,8 @@ async function toldFrom(answer: Answer, form: ResultForm): Promise<CallToolResul
       content.length > 0 ? await blocksFrom(content, form) : begun(beginningOf(output, outputJson), reference, form);
     return { content: blocks, ...((isError || (await form.hasSchema())) && { isError: true }) }; // no whole fits the schema
   }
-  const structured = !isError &&
-    isObject(output) &&
-    !isOnlyBlocks(answer) && { structuredContent: parseExactly(outputJson) };
+  const isStructured = !isError && isObject(output) && !isOnlyBlocks(answer);
+  const structured = isStructured && { structuredContent: parseExactly(outputJson) };
   if (content.length > 0) return { content: await blocksFrom(content, form), ...structured, ...failed };
   const text = isError ? errorTextOf(outputJson) : typeof output === "string" ? output : outputJson;
   if (text.length > MAX_TEXT && !(await form.hasSchema()) && (await form.results.isKept(form.callId)))

@@ -62,10 +62,7 @@ export async function attachCaller(caller: AttachedCaller): Promise<Disposable> 
 
 function paramsOf({ requestId, sessionId, tool, argumentsJson, expireTime }: CallerToolRequest) {
   return {
-    request_id: requestId,
-    session_id: sessionId,
-    tool,
-    arguments: parseExactly(argumentsJson || "{}"),
+    ...{ request_id: requestId, session_id: sessionId, tool, arguments: parseExactly(argumentsJson || "{}") },
     ...(expireTime && { expires_at: timestampDate(expireTime).toISOString() }),
   };
 }

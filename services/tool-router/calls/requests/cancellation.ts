@@ -36,7 +36,6 @@ export type Cancellation = ReturnType<typeof createCancellation>;
 
 export interface CancellationParts extends RecordingParts {
   running: Pick<RunningCalls, "cancel" | "isHeld">;
-  /** Of changes of recorded calls, by the call. */
   waiters: KeyedListeners;
   queue: CallQueue;
   quota?: Pick<Quota, "requireRoom">;
@@ -44,10 +43,8 @@ export interface CancellationParts extends RecordingParts {
 
 export function createCancellation({ store, running, waiters, queue, quota, audit, clock }: CancellationParts) {
   async function createTombstone(callId: string, result: Answer, by: string): Promise<boolean> {
-    const createdAt = timestampFromMs(clock.now());
-    const facts = { callId, principal: by, canceledBy: [by] };
-    const tombstone = { ...facts, state: State.CANCELED, result, createTime: createdAt };
-    return store.create(callRecord(tombstone));
+    const facts = { callId, principal: by, canceledBy: [by], createTime: timestampFromMs(clock.now()) };
+    return store.create(callRecord({ ...facts, state: State.CANCELED, result }));
   }
 
   /** Returns the record, and whether this call ended it. */
@@ -70,11 +67,11 @@ export function createCancellation({ store, running, waiters, queue, quota, audi
   async function resolveLost({ callId }: CallRecord): Promise<void> {
     using limit = timeoutSignal(HOLDER_MS);
     using ending = openEnding(limit);
-    const isOver = async () => (await store.read(callId))?.state !== State.STARTED || undefined;
-    const over = waiters.until(callId, isOver, ending.signal); // its router answers no more, and its silence takes a second to count
-    const isLeft = await Promise.race([over, running.isHeld(callId, ending.signal)]).catch(() => true); // undecided: whoever asks for the call decides
+    const hasEnded = async () => (await store.read(callId))?.state !== State.STARTED || undefined;
+    const ended = waiters.until(callId, hasEnded, ending.signal); // no router answers for it any more: that silence takes time
+    const isNotLost = await Promise.race([ended, running.isHeld(callId, ending.signal)]).catch(() => true);
     ending.end();
-    if (isLeft) return;
+    if (isNotLost) return; // or undecided: whoever asks for the call decides
     const updated = await store.update(callId, (record) =>
       record.state === State.STARTED
         ? { ...record, state: State.RESOLVED, result: canceled(record.effect) }
@@ -102,12 +99,8 @@ export function createCancellation({ store, running, waiters, queue, quota, audi
       const mayRun = record === undefined || record.state === State.STARTED;
       const isRunning = wasRunning || (mayRun && (await running.cancel(callId, caller))); // cancellation-2, cancellation-4
       if (record?.state === State.STARTED) await resolveLost(record); // a router that only follows it says that it runs, too
-      if (mayRun || ended?.hasChanged) {
-        audit(
-          { kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) },
-          caller.principal,
-        );
-      }
+      const audited = { kind: AuditKind.CANCELED, callId, message: why, ...(record && auditedFacts(record)) };
+      if (mayRun || ended?.hasChanged) audit(audited, caller.principal);
       if (mayRun) return isRunning || record !== undefined;
       return record.state === State.CANCELED ? record.taken : true;
     },
