@@ -92,3 +92,13 @@ test("orAborted takes no notice of a promise that fails after the signal had abo
   await expect(orAborted(Promise.reject(new Error("late")), signal)).rejects.toThrow("before");
   await delay(5);
 });
+
+test("a wait whose time is over ends at once, and Node warns of nothing", async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => void warnings.push(warning);
+  process.on("warning", onWarning);
+  await delay(-5);
+  await new Promise(setImmediate);
+  process.off("warning", onWarning);
+  expect(warnings).toEqual([]);
+});

@@ -6,9 +6,9 @@ export interface TimerOptions {
   isBackground?: boolean;
 }
 
-/** Calls back once after that time, however long it is; gives what stops the timer. `Infinity` never comes. */
+/** Calls back once after that time, however long it is, or over already; gives what stops the timer. `Infinity` never comes. */
 export function startTimer(ms: number, onTime: () => void, options: TimerOptions = {}): () => void {
-  let leftMs = ms;
+  let leftMs = Math.max(0, ms);
   let timer = wait();
 
   function wait(): NodeJS.Timeout {

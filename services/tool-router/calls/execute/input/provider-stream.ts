@@ -42,7 +42,7 @@ export function openProviderStream(
   async function next(): Promise<Told> {
     for (; ; heard++) {
       if (heard % PACE.events === 0) {
-        await delay(Math.max(0, PACE.perMs - (performance.now() - startedAt)), control.signal);
+        await delay(PACE.perMs - (performance.now() - startedAt), control.signal);
         startedAt = performance.now();
       }
       const message = await messages.next();
