@@ -132,6 +132,16 @@ class Concurrency(unittest.TestCase):
                 self.assertEqual(frames[1], {"id": 1, "result": "waited", "error": None})
             self.assertIn("SystemExit: 3", "".join(worker.logs()))
 
+    def test_a_coroutine_behind_a_plain_decorator_is_awaited_and_the_next_one_too(self):
+        text = """
+        def plain(function): return lambda *args, **kwargs: function(*args, **kwargs)
+        async def later(a): return a
+        behind = plain(later)
+        """
+        with Worker(text) as worker:
+            worker.read()
+            self.assertEqual([worker.call(name, a=1)["result"] for name in ("behind", "later", "behind")], [1] * 3)
+
     def test_a_coroutine_that_was_moved_can_be_canceled(self):
         text = """
         import asyncio, threading

@@ -112,9 +112,9 @@ class Worker:
             self.start_coroutine(call, lambda: call_function(function, call.kwargs), context)
         else:
             self.cancels[call.id] = call.cancel  # before the start: an instant answer takes it away again
-            self.threads.submit(context.run, self.run_function, call, function, context)
+            self.threads.submit(context.run, self.run_function, call, function)
 
-    def run_function(self, call, function, context):
+    def run_function(self, call, function):
         """In a thread. W3: at most one interruption comes, and after the last `leave_thread` none."""
         try:
             try:
@@ -128,7 +128,8 @@ class Worker:
             self.answer_failure(call, error)
             return
         if inspect.isawaitable(result):
-            self.start_coroutine(call, lambda: result, context)
+            # In a copy: no other thread can enter the context before this one has left it.
+            self.start_coroutine(call, lambda: result, contextvars.copy_context())
         else:
             self.answer_result(call, result)
 
