@@ -178,6 +178,12 @@ class Protocol(unittest.TestCase):
             self.assertEqual(worker.read(), {"fatal": "ModuleNotFoundError: No module named 'nothing_of_that_name'"})
             self.assertIsNone(worker.read())
 
+    def test_a_script_that_reads_its_arguments_when_it_is_imported_finds_its_own_name_alone(self):
+        text = "import argparse, sys\nargparse.ArgumentParser().parse_args()\ndef f(): return sys.argv\n"
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            self.assertEqual(worker.call("f")["result"], [os.path.join(worker.directory.name, "tool.py")])
+
     def test_a_file_named_like_a_module_hides_nothing(self):
         with Worker("import json\ndef f(): return json.loads('[1]')\n", name="json.py") as worker:
             worker.read()

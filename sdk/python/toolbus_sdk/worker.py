@@ -48,6 +48,7 @@ def worker_main() -> None:
 def run_file(arguments):
     """Imports a tool file and serves it. If the file cannot be imported, one frame says so to the pool."""
     settings = settings_from_arguments(arguments)
+    sys.argv[:] = [settings.file]
     worker = Worker(settings)
     apply_limits(settings.memory_bytes, settings.processor_seconds)
     try:

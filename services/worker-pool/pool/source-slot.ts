@@ -196,7 +196,7 @@ export class SourceSlot {
     }
     this.state = { kind: "stopped" };
     if (error instanceof Failure && error.code === "failed_precondition")
-      this.#noteCrash({ reason: error.message, detail: error.message }, digest);
+      this.#noteCrash({ reason: error.message, detail: String(error.cause ?? error.message) }, digest);
   }
 
   #noteCrash(end: { reason: string; detail: string }, digest: string): void {

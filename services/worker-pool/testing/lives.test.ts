@@ -142,14 +142,15 @@ describe("crashes", () => {
     expect(isAlive(pid)).toBe(true);
   }, 60_000);
 
-  test("WORK-8 a file that cannot be imported, or whose dependencies do not exist, says so", async () => {
+  test("WORK-8 a file that cannot be imported, or whose dependencies do not exist, says so, and its operators where", async () => {
     await using workers = await openTestWorkers({
       "broken.py": `${HEAD}import nothing_of_that_name\ndef f(): ...\n`,
       "missing.py": '# /// script\n# requires-python = ">=3.99"\n# ///\ndef f(): ...\n',
     });
     const broken = await failureOf(workers.call("broken.f"));
     expect(broken).toMatchObject({ code: "failed_precondition", reason: "WORKER_START_FAILED" });
-    expect(broken.message).toContain("ModuleNotFoundError: No module named 'nothing_of_that_name'");
+    expect(broken.message).toMatch(/ModuleNotFoundError: No module named 'nothing_of_that_name'$/);
+    expect(workers.warnings.join()).toContain('broken.py", line 4, in <module>');
     const missing = await failureOf(workers.call("missing.f"));
     expect(missing).toMatchObject({ code: "failed_precondition", reason: "WORKER_INSTALL_FAILED" });
     expect(missing.message).toContain("3.99");

@@ -16,10 +16,11 @@ export function createLastWords() {
     },
     /** `ended with SIGSEGV: …`. */
     textFromExit({ code, signal }: ChildExit): string {
+      const tail = this.tail();
       const how = signal ?? signalFromCode(code) ?? `code ${code}`;
-      const tail = messages.join("\n").slice(-LENGTH).trim();
       return tail ? `ended with ${how}: ${tail}` : `ended with ${how}`;
     },
+    tail: () => messages.join("\n").slice(-LENGTH).trim(),
   };
 }
 

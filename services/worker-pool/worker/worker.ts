@@ -157,10 +157,11 @@ export class Worker {
     this.#phase = "ended";
     const told = (words: LastWords) => this.#fault || `the worker of ${this.#options.file} ${words.textFromExit(exit)}`;
     const all = told(this.#lastWords);
-    this.#ready.reject(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED" }));
+    const detail = this.#fault ? `${all}${this.#faultDetail}\n${this.#lastWords.tail()}`.trimEnd() : all;
+    this.#ready.reject(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED", cause: detail }));
     this.#failAll((call) => (this.#lastId === 1 ? all : told(call.lastWords)));
     const reason = this.#lastId === 0 ? all : told(createLastWords());
-    return { reason, detail: all + this.#faultDetail, wasExpected };
+    return { reason, detail, wasExpected };
   }
 
   #readFrame(line: string): void {
