@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import decimal
 import enum
 import pathlib
 import typing
@@ -34,8 +35,10 @@ class Arguments(unittest.TestCase):
             unique: typing.Set[int],
             pair: typing.Tuple[int, Mode],
             by_name: typing.Dict[str, Point],
+            sums: typing.List[decimal.Decimal],
+            at: datetime.time,
         ):
-            return point, points, mode, path, unique, pair, by_name
+            return point, points, mode, path, unique, pair, by_name, sums, at
 
         day = datetime.date(2026, 1, 2)
         found = self.bound(
@@ -47,9 +50,13 @@ class Arguments(unittest.TestCase):
             unique=[1, 1],
             pair=[1, "fast"],
             by_name={"a": {"x": 3}},
+            sums=["1.10", 1.1, 1],
+            at="10:30",
         )
         expected = (Point(1, day), [Point(2)], Mode.FAST, pathlib.Path("a/b"), {1}, (1, Mode.FAST), {"a": Point(3)})
-        self.assertEqual(found, expected)
+        self.assertEqual(found[:7], expected)
+        self.assertEqual(list(map(str, found[7])), ["1.10", "1.1", "1"])
+        self.assertEqual(found[8], datetime.time(10, 30))
 
     def test_plain_values_stay_what_they_are(self):
         def function(a: typing.Union[int, str], b: typing.Literal["x"], c: dict, d=None, *, e: float = 0.0, **rest):

@@ -96,7 +96,7 @@ class Protocol(unittest.TestCase):
 
     def test_a_result_may_hold_what_an_argument_may(self):
         text = """
-        import dataclasses, datetime, enum, pathlib, uuid
+        import dataclasses, datetime, decimal, enum, pathlib, types, uuid
         class Mode(enum.Enum):
             FAST = "fast"
         @dataclasses.dataclass
@@ -111,9 +111,13 @@ class Protocol(unittest.TestCase):
         class OfPydantic:
             token: str = "left out"
             __pydantic_serializer__ = Serializer()
+        class Numbers:
+            __module__ = "numpy"
+            dtype = types.SimpleNamespace(kind="i")
+            def tolist(self): return [1, 2]
         point = Point(datetime.date(2026, 1, 2), Mode.FAST)
         def f(): return [point, Model(), OfPydantic(), {"at": datetime.datetime(2026, 1, 2)}]
-        async def g(): return [pathlib.Path("a/b"), uuid.UUID(int=1)]
+        async def g(): return [pathlib.Path("a/b"), uuid.UUID(int=1), decimal.Decimal("1.10"), datetime.time(10), Numbers()]
         def h(): return b"1"
         def i(): return Point
         """
@@ -121,7 +125,8 @@ class Protocol(unittest.TestCase):
             worker.read()
             point = {"when": "2026-01-02", "mode": "fast"}
             self.assertEqual(worker.call("f")["result"], [point, *[{"mode": "json"}] * 2, {"at": "2026-01-02T00:00:00"}])
-            self.assertEqual(worker.call("g")["result"], ["a/b", "00000000-0000-0000-0000-000000000001"])
+            others = ["a/b", "00000000-0000-0000-0000-000000000001", "1.10", "10:00:00", [1, 2]]
+            self.assertEqual(worker.call("g")["result"], others)
             told = "the result is not JSON: TypeError: Object of type %s is not JSON serializable"
             self.assertEqual([worker.call(name)["error"] for name in "hi"], [told % "bytes", told % "type"])
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import decimal
 import enum
 import functools
 import inspect
@@ -12,6 +13,8 @@ import uuid
 READERS = {
     datetime.datetime: lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")),
     datetime.date: datetime.date.fromisoformat,
+    datetime.time: datetime.time.fromisoformat,
+    decimal.Decimal: lambda number: decimal.Decimal(str(number)),
     uuid.UUID: uuid.UUID,
     pathlib.Path: pathlib.Path,
     pathlib.PurePath: pathlib.PurePath,
@@ -56,7 +59,7 @@ def value_from_hint(hint, value):
         return hint(value)
     if issubclass(hint, enum.Enum):
         return value if isinstance(value, hint) else hint(value)
-    return READERS[hint](value) if hint in READERS and isinstance(value, str) else value
+    return READERS[hint](value) if hint in READERS and isinstance(value, (str, int, float)) else value
 
 
 def value_from_generic(origin, arguments, value):
@@ -110,8 +113,10 @@ def json_from_value(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, datetime.date):
+    if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
-    if isinstance(value, (uuid.UUID, pathlib.PurePath)):
+    if isinstance(value, (uuid.UUID, pathlib.PurePath, decimal.Decimal)):
         return str(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist") and value.dtype.kind != "m":  # a time without its unit
+        return (value.astype(str) if value.dtype.kind == "M" else value).tolist()
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")

@@ -71,6 +71,7 @@ def schema_of(hint):
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 NULL = {"type": "null"}
+DECIMAL = {"anyOf": [NUMBER, {**STRING, "pattern": r"^[+-]?(\d+\.?\d*|\.\d+)$"}]}
 POINT = {
     "type": "object",
     "properties": {"x": INTEGER, "y": {**NUMBER, "default": 0.5}, "tags": {"type": "array", "items": STRING}},
@@ -123,7 +124,7 @@ TABLE = {
             "note": {"anyOf": [STRING, {"type": "null"}], "maxLength": 5, "default": None},
             "tags": {"type": "array", "items": STRING, "maxItems": 3},
             "when": {"type": "string", "format": "date", "description": "the day"},
-            "theTotal": {},
+            "theTotal": DECIMAL,
             "another": INTEGER,
             "size": {**NUMBER, "default": 3},
             "free": INTEGER,
@@ -133,6 +134,7 @@ TABLE = {
     "ByName": {"type": "object", "properties": {"total": INTEGER}, "required": ["total"]},
     "Job": {"type": "object", "properties": {"id": INTEGER, "steps": {"type": "array"}}, "required": ["id"]},
     "datetime.date": {"type": "string", "format": "date"},
+    "datetime.time": STRING,
     "pathlib.Path": STRING,
     "numpy.ndarray": {},
     "Callable[[int], str]": {},
