@@ -240,7 +240,8 @@ export class HostedModules implements AsyncDisposable {
       if (isRestart) return this.#noteCrash(slot, reason); // what it offers is known, and has not changed
       this.#leave(slot);
       const isNews = slot.state.kind !== "refused" || slot.state.reason !== reason;
-      if (isNews) logger.warn({ file: slot.file }, `${slot.file} is refused: ${reason}`);
+      const detail = error instanceof Failure && error.cause !== undefined ? `\n${error.cause}` : "";
+      if (isNews) logger.warn({ file: slot.file }, `${slot.file} is refused: ${reason}${detail}`);
       slot.state = { kind: "refused", reason };
       if (this.#stands(slot)) slot.endRetry = startTimer(slot.backoff.next(), () => void this.#load(slot.file));
     }

@@ -36,6 +36,8 @@ export default {
     { name: "fails", run() { throw new TypeError("bad " + "hush-hush"); } },
     { name: "rejects", run: async () => { throw "a plain text"; } },
     { name: "no_json", run: () => 1n },
+    { name: "no_json_either", run: () => () => 1 },
+    { name: "because", run() { throw new TypeError("fetch failed", { cause: new Error("nobody is there") }); } },
     { name: "circle", run() { const one: any = {}; one.one = one; return one; } },
     { name: "nothing", run() {} },
     { name: "fault", run() { setTimeout(() => { throw new Error("nobody catches me"); }, 5); return new Promise(() => {}); } },
@@ -207,6 +209,8 @@ describe("what a module does wrong", () => {
     ["fails", "TypeError: bad [secret KEY]"],
     ["rejects", "a plain text"],
     ["no_json", /^the result is not JSON: .*BigInt/],
+    ["no_json_either", "the result is not JSON: it is a function"],
+    ["because", "TypeError: fetch failed: nobody is there"],
     ["circle", /^the result is not JSON: .*circular/],
   ])("WORK-12 %s is the error of its call, and nothing else happens", async (tool, words) => {
     const [called, good] = await Promise.all([call(tool), call("add", { a: 1 })]);

@@ -38,7 +38,8 @@ export type ToModule =
 export type FromModule =
   /** `initializes`: the module has something to do before its first call. */
   | { kind: "described"; tools: DescribedTool[]; initializes: boolean }
-  | { kind: "refused"; reason: string }
+  /** The detail is for operators. */
+  | { kind: "refused"; reason: string; detail: string }
   /** Nobody caught an error, which ends the process. */
   | { kind: "fault"; reason: string }
   | { kind: "initialized" }

@@ -181,7 +181,10 @@ export class ModuleProcess {
         break;
       case "refused":
         this.#refuseStart(
-          new Failure("failed_precondition", this.#options.redact(message.reason), { reason: "WORKER_START_FAILED" }),
+          new Failure("failed_precondition", this.#options.redact(message.reason), {
+            reason: "WORKER_START_FAILED",
+            cause: this.#options.redact(message.detail),
+          }),
         );
         break;
       case "fault":

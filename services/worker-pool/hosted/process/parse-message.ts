@@ -13,7 +13,7 @@ import { isEffect, isTimeout, isToolName } from "./module-form.ts";
 export function parseMessage(line: string): FromModule | undefined {
   const message = jsonFrom(line);
   if (!isObject(message)) return undefined;
-  const { kind, id, askId, tools, initializes, reason } = message;
+  const { kind, id, askId, tools, initializes, reason, detail } = message;
   switch (kind) {
     case "initialized":
     case "pong":
@@ -25,6 +25,7 @@ export function parseMessage(line: string): FromModule | undefined {
       return described.length === tools.length ? { kind, tools: described, initializes } : undefined;
     }
     case "refused":
+      return isText(reason) && isText(detail) ? { kind, reason, detail } : undefined;
     case "fault":
       return isText(reason) ? { kind, reason } : undefined;
     case "log":

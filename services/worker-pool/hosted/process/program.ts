@@ -3,6 +3,7 @@
 
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
@@ -32,7 +33,7 @@ async function load(url: string): Promise<void> {
     const initializes = module.initialize !== undefined;
     tell({ kind: "described", tools: module.tools.map(describedTool), initializes });
   } catch (error) {
-    tell({ kind: "refused", reason: textFromError(error) });
+    tell({ kind: "refused", reason: textFromError(error), detail: detailFromError(error) });
   }
 }
 
@@ -60,7 +61,8 @@ async function initialize(): Promise<void> {
     await module?.initialize?.({ log: createLog() });
     tell({ kind: "initialized" });
   } catch (error) {
-    tell({ kind: "refused", reason: `initialize failed: ${textFromError(error)}` });
+    const reason = `initialize failed: ${textFromError(error)}`;
+    tell({ kind: "refused", reason, detail: detailFromError(error) });
   }
 }
 
@@ -94,7 +96,7 @@ async function run({ id, tool, callId, arguments: given, config, secrets }: Extr
     });
     tell({ kind: "answer", id, answer: { kind: "result", resultJson: jsonFromResult(value) } });
   } catch (error) {
-    createLog(id).error((error instanceof Error && error.stack) || textFromError(error));
+    createLog(id).error(detailFromError(error));
     tell({ kind: "answer", id, answer: { kind: "error", error: textFromError(error) } });
   } finally {
     calls.delete(id);
@@ -142,23 +144,31 @@ function createLog(id?: number): HostedLog {
 
 function jsonFromResult(value: unknown): string {
   try {
-    return JSON.stringify(value ?? null) ?? notJson(`it is a ${typeof value}`);
+    const json = JSON.stringify(value ?? null);
+    if (json === undefined) throw new Error(`it is a ${typeof value}`);
+    return json;
   } catch (error) {
-    return notJson(messageFromUnknown(error));
+    throw new ResultError(`the result is not JSON: ${messageFromUnknown(error)}`);
   }
-}
-
-function notJson(reason: string): never {
-  throw new ResultError(`the result is not JSON: ${reason}`);
 }
 
 function textFromError(error: unknown): string {
   try {
     if (!(error instanceof Error)) return String(error);
     const isPlain = error instanceof ResultError || error instanceof Failure || error.name === "Error";
-    return isPlain ? String(error.message) : `${error.name}: ${error.message}`;
+    const cause = error.cause === undefined ? "" : `: ${messageFromUnknown(error.cause)}`; // as that of "fetch failed"
+    return `${isPlain ? "" : `${error.name}: `}${error.message}${cause}`;
   } catch {
     return "an error without a text";
+  }
+}
+
+/** Where it was thrown, and why: for logs. */
+function detailFromError(error: unknown): string {
+  try {
+    return inspect(error);
+  } catch {
+    return textFromError(error);
   }
 }
 
