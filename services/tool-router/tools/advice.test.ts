@@ -5,6 +5,7 @@ import { SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { agent, catalogueOf, offer, tool } from "../testing/fakes/tools.ts";
 import { alternatives, closestNames } from "./advice.ts";
 import { refusalOfMissing } from "./refusal.ts";
+import type { Offer } from "./tool-set/offer.ts";
 import { createToolSet } from "./tool-set/tool-set.ts";
 
 const toolUse = {
@@ -77,11 +78,13 @@ test("ORCH-11 of a tool whose file is refused, that is said; nothing of files wh
 
 test("ORCH-11 of a provider's own sources that cannot be used, those are told that the agent would use", () => {
   const sources = ["shed", "barn"].map((source) => create(SourceStatusSchema, { source, reason: "it is burnt" }));
-  const toldTo = (use: string[]) =>
-    createToolSet(agent({ use }), catalogue, [offer("worker", {}, { sources })]).sources;
+  const toldTo = (use: string[], ...declared: Offer[]) =>
+    createToolSet(agent({ use }), catalogue, [...declared, offer("worker", {}, { sources })]).sources;
   expect(toldTo(["@shed/*"]).map(({ source }) => source)).toEqual(["shed"]);
   expect(toldTo(["*"])).toHaveLength(2);
   expect(toldTo(["weather"])).toEqual([]);
+  const declared = offer("worker", { shed: [] }, { sources: sources.slice(0, 1) });
+  expect(toldTo(["*"], declared).map(({ source }) => source)).toEqual(["shed", "barn"]);
 });
 
 test("ORCH-2 advice on the longest name among 1,000 tools takes little time", () => {

@@ -91,7 +91,7 @@ export function createToolSet(
     policy,
     byReference,
     byModelName,
-    sources: [...statuses(offers, agent.tools?.use ?? []), ...refused.values()],
+    sources: [...statuses(offers, agent.tools?.use ?? [], declaredNames), ...refused.values()],
     refused,
     exists: (reference) => known.has(reference) || isOfUnusedSource(reference),
     outside(reference) {
@@ -181,9 +181,10 @@ function effectOf(tool: Tool, executor: Executor): Effect {
   return tool.annotations?.idempotentHint ? Effect.IDEMPOTENT : Effect.AT_MOST_ONCE;
 }
 
-/** What cannot be used of a provider's own sources matters to who would use it. */
-function statuses(offers: readonly Offer[], use: readonly string[]): SourceStatus[] {
-  const matters = ({ source, available }: SourceStatus) => available || use.some((one) => reachesInto(one, source));
+/** What cannot be used of a provider's own sources matters to who would use it, and is told once of a source that is declared. */
+function statuses(offers: readonly Offer[], use: readonly string[], declaredNames: ReadonlySet<string>) {
+  const matters = ({ source, available }: SourceStatus) =>
+    available || (!declaredNames.has(source) && use.some((one) => reachesInto(one, source)));
   return offers.flatMap((offer) => {
     if (offer.failure === "") return offer.declared.size > 0 ? offer.sources : offer.sources.filter(matters);
     const names = offer.declared.size > 0 ? [...offer.declared.keys()] : [offer.provider];
