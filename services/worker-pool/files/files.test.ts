@@ -21,11 +21,12 @@ describe("files", () => {
       "malformed.py": `# /// script\n# dependencies = [\n# ///\n${FUNCTION}`,
       "plain.py": FUNCTION,
       "_private.py": FUNCTION,
+      "two words.py": HEAD + FUNCTION,
     });
     const { tools, sources } = await workers.provider.getProvidedTools({});
     expect(ofFiles(tools).map(({ source, tool }) => `${source}/${tool?.name}`)).toEqual(["good/f", "windows/f"]);
     const reasons = new Map(sources.map(({ source, available, reason }) => [source, available ? "" : reason]));
-    expect([...reasons.keys()]).toEqual(["good", "malformed", "plain", "windows"]);
+    expect([...reasons.keys()]).toEqual(["good", "malformed", "plain", "two words", "windows"]);
     expect(reasons.get("malformed")).toContain("malformed PEP 723 metadata");
     expect(reasons.get("plain")).toContain("# /// script\n# dependencies = []\n# ///");
 
@@ -34,6 +35,7 @@ describe("files", () => {
     expect(listed.refusedFiles.map(({ file, faults }) => [file, ...faults])).toEqual([
       ["malformed.py", expect.stringContaining("malformed PEP 723 metadata")],
       ["plain.py", expect.stringContaining("# dependencies = []")],
+      ["two words.py", expect.stringContaining("rename it")],
     ]);
     expect((await workers.call("windows.f")).result).toBe(1);
     await expect(workers.call("plain.f")).rejects.toThrow(/plain.py is refused: .*these three lines/);

@@ -4,7 +4,7 @@ import { createChanges } from "#runtime/collections/changes.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openDirectoryWatch } from "./directory-watch.ts";
 import type { Inspect } from "./inspector.ts";
-import { isToolFileName, type ToolFile } from "./tool-file.ts";
+import { isPythonFileName, isToolFileName, type ToolFile } from "./tool-file.ts";
 
 interface ToolDirectoryOptions {
   directory: string;
@@ -40,13 +40,13 @@ export class ToolDirectory implements AsyncDisposable {
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
     await mkdir(directory, { recursive: true });
-    const isWatched = (path: string) => isToolFileName(toolFileOf(path));
+    const isWatched = (path: string) => isPythonFileName(toolFileOf(path));
     const onChange = (paths: readonly string[]) => {
       for (const path of paths) this.#touched.add(toolFileOf(path));
       this.#read();
     };
     this.#watch = await openDirectoryWatch({ directory, isDeep: false, isWatched, logger, onChange });
-    for (const name of await readdir(directory)) if (isToolFileName(name)) this.#touched.add(name);
+    for (const name of await readdir(directory)) if (isPythonFileName(name)) this.#touched.add(name);
     await this.#readTouched();
   }
 
@@ -88,7 +88,7 @@ export class ToolDirectory implements AsyncDisposable {
     const there = new Set(await readdir(this.#options.directory));
     const present = names.filter((name) => there.has(name));
     const gone = names.filter((name) => !there.has(name)).map((name) => this.#forget(name));
-    const inside = await Promise.all(present.map((name) => this.#refusalOfOutside(name)));
+    const inside = await Promise.all(present.map((name) => this.#refusalOfPlace(name)));
     const readable = present.filter((_, index) => inside[index] === undefined);
     const read = await this.#options.inspect(readable.map((name) => join(this.#options.directory, name)));
     const refused = inside.filter((file) => file !== undefined);
@@ -110,15 +110,17 @@ export class ToolDirectory implements AsyncDisposable {
     return file.file;
   }
 
-  /** A link that leads out of the directory is refused: what may run is what lies in it. */
-  async #refusalOfOutside(name: string): Promise<ToolFile | undefined> {
+  /** A link that leads out of the directory is refused: what may run is what lies in it. So is a name that no agent can write. */
+  async #refusalOfPlace(name: string): Promise<ToolFile | undefined> {
     const path = join(this.#options.directory, name);
+    const refused = (reason: string): ToolFile => ({ kind: "refused", file: name, path, digest: "", reason });
+    if (!isToolFileName(name)) return refused("rename it: up to 64 letters from A to Z, digits, `_`, `-` and `.`");
     const [directory, target] = await Promise.all([
       realpath(this.#options.directory),
       realpath(path).catch(() => undefined), // a link that leads nowhere
     ]);
     if (target?.startsWith(directory + sep)) return undefined;
-    return { kind: "refused", file: name, path, digest: "", reason: "it is a link that leads out of the directory" };
+    return refused("it is a link that leads out of the directory");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

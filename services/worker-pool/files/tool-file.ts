@@ -35,7 +35,8 @@ export function sourceFromFile(file: string): string {
   return file.replace(/\.py$/, "");
 }
 
-/** Files that can be tools; those that start with `_` or `.` are left to the tools that import them. */
-export function isToolFileName(name: string): boolean {
-  return /^[A-Za-z0-9][A-Za-z0-9_.-]*\.py$/.test(name);
-}
+/** Python files that are meant as tools; those that start with `_` or `.` are left to the tools that import them. */
+export const isPythonFileName = (name: string) => /^[^_.].*\.py$/.test(name);
+
+/** Those of them whose names can be a source's. */
+export const isToolFileName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.py$/.test(name);
