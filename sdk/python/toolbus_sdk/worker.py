@@ -108,7 +108,8 @@ class Worker:
         if call.unread is not None:
             self.answer_error(call, f"ValueError: {call.unread}")
         elif function is None:
-            self.answer_error(call, f"LookupError: there is no function {call.function}")
+            words = f"there is no function {call.function}, or a decorator has made something else of it"
+            self.answer_error(call, f"LookupError: {words}")
         elif inspect.iscoroutinefunction(function):
             self.start_coroutine(call, lambda: call_function(function, call.kwargs), context)
         else:

@@ -50,6 +50,10 @@ def answer_and_crash():
     print("a line that the pool waits for")
     return "known"
 
+def touch_nothing():
+    import ctypes
+    ctypes.string_at(0)
+
 def lists(count: int):
     return [[]] * count
 
@@ -104,6 +108,11 @@ describe("what a crash tells", () => {
     expect(crash.message).toMatch(/ended with code 3: crashing for beta$/);
     expect((await failure).message).toMatch(/ended with code 3: asked for alpha$/);
   }, 60_000);
+
+  test("WORK-8 operators are told where native code has crashed", async () => {
+    await failureOf(workers.call("tool.touch_nothing"));
+    expect(workers.warnings.at(-1)).toMatch(/ended with SIGSEGV: .*tool\.py", line \d+ in touch_nothing/s);
+  });
 
   test("WORK-8 an answer that came before the crash is the answer of its call, though its log is lost", async () => {
     const { failure } = await napping("kappa");
