@@ -87,16 +87,12 @@ export class ToolDirectory implements AsyncDisposable {
   async #readFiles(names: readonly string[]): Promise<(string | undefined)[]> {
     const there = new Set(await readdir(this.#options.directory));
     const present = names.filter((name) => there.has(name));
-    const gone = names.filter((name) => !there.has(name)).map((name) => this.#forget(name));
+    const gone = names.filter((name) => !there.has(name)).map((name) => (this.#files.delete(name) ? name : undefined));
     const inside = await Promise.all(present.map((name) => this.#refusalOfPlace(name)));
     const readable = present.filter((_, index) => inside[index] === undefined);
     const read = await this.#options.inspect(readable.map((name) => join(this.#options.directory, name)));
     const refused = inside.filter((file) => file !== undefined);
     return [...gone, ...[...read, ...refused].map((file) => this.#keep(file))];
-  }
-
-  #forget(name: string): string | undefined {
-    return this.#files.delete(name) ? name : undefined;
   }
 
   #keep(file: ToolFile): string | undefined {

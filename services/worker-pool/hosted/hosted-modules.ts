@@ -122,9 +122,7 @@ export class HostedModules implements AsyncDisposable {
     }
   }
 
-  /**
-   * Ends a module's process, after its calls unless it is forced; the next call starts another. Gives whether one took calls.
-   */
+  /** Ends a module's process, after its calls unless it is forced; the next call starts another. Gives whether one took calls. */
   async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
     const slot = this.#slots
       .values()

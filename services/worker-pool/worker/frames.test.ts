@@ -53,7 +53,7 @@ test("errors, progress and the first frame", () => {
   expect(parseFrame('{"id":2,"result":null,"error":"ValueError: bad","logs":1}')).toEqual(error);
   const progress = { done: 1, total: 0, message: "" };
   expect(parseFrame('{"id":2,"progress":{"done":1}}')).toEqual({ kind: "progress", id: 2, progress });
-  const ready = { kind: "ready", protocol: 1, pid: 5, functions: ["f"] };
+  const ready = { kind: "ready", protocol: 1, pid: 5 };
   expect(parseFrame('{"ready":true,"pid":5,"functions":["f"]}')).toEqual(ready);
   expect(parseFrame('{"ready":true,"protocol":2,"pid":5,"functions":["f"]}')).toEqual({ ...ready, protocol: 2 });
   expect(parseFrame('{"fatal":"why"}')).toEqual({ kind: "fatal", reason: "why" });

@@ -31,7 +31,7 @@ export interface ToolAsk {
 }
 
 export type Frame =
-  | { kind: "ready"; protocol: number; pid: number; functions: readonly string[] }
+  | { kind: "ready"; protocol: number; pid: number }
   | { kind: "fatal"; reason: string }
   | { kind: "progress"; id: number; progress: Progress }
   /** `askId` is the worker's own. */
@@ -110,13 +110,11 @@ function askFrom(
 }
 
 function readyFromObject(frame: Record<string, unknown>): Frame {
-  const functions = Array.isArray(frame.functions) ? frame.functions.filter((name) => typeof name === "string") : [];
   const { pid, protocol = 1 } = frame; // the first version did not tell its number
   return {
     kind: "ready",
     protocol: typeof protocol === "number" ? protocol : Number.NaN,
     pid: typeof pid === "number" ? pid : 0,
-    functions,
   };
 }
 

@@ -180,12 +180,7 @@ export class ModuleProcess {
         this.#described.resolve(message);
         break;
       case "refused":
-        this.#refuseStart(
-          new Failure("failed_precondition", this.#options.redact(message.reason), {
-            reason: "WORKER_START_FAILED",
-            cause: this.#options.redact(message.detail),
-          }),
-        );
+        this.#refuseStart(this.#options.redact(message.reason), this.#options.redact(message.detail));
         break;
       case "fault":
         this.#fault ||= message.reason;
@@ -221,7 +216,8 @@ export class ModuleProcess {
     else this.#options.onLine(line);
   }
 
-  #refuseStart(failure: Failure): void {
+  #refuseStart(words: string, cause?: string): void {
+    const failure = new Failure("failed_precondition", words, { reason: "WORKER_START_FAILED", cause });
     this.#described.reject(failure);
     this.#initialized.reject(failure);
   }
@@ -265,7 +261,7 @@ export class ModuleProcess {
     const failure = new Failure("unavailable", `the module ${this.file} was ended: ${reason}`, {
       reason: "WORKER_CRASHED",
     });
-    this.#refuseStart(new Failure("failed_precondition", failure.message, { reason: "WORKER_START_FAILED" }));
+    this.#refuseStart(failure.message);
     for (const { settle, ended } of this.#calls.values()) {
       settle.promise.catch(() => {}); // of a call that was given up nobody waits
       settle.reject(failure);

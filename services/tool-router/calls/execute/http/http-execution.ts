@@ -71,14 +71,15 @@ export function openHttpExecution(options: HttpExecutionOptions): HttpExecution 
   async function follow(first: Outgoing, trip: Trip): Promise<Answer> {
     let outgoing = first;
     const { signal } = trip;
-    client ??= loadClient(guard);
+    client ??= import("./http-client.ts").then(({ openHttpClient }) => openHttpClient(guard)); // with the first call: it takes 20 MB
     const { agent, request } = await client;
     const dispatcher = tellingStart(agent, () => {
       trip.mayHaveActed = true;
     });
     for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
       const { url, method, headers, body } = outgoing;
-      const response = await request(url, { method: methodOf(method), headers, body, signal, dispatcher });
+      const known = method as Dispatcher.HttpMethod; // undici takes every token, and names only the known ones in its type
+      const response = await request(url, { method: known, headers, body, signal, dispatcher });
       const { statusCode: status } = response;
       const { location } = response.headers;
       if (!isRedirect(status, location))
@@ -91,15 +92,4 @@ export function openHttpExecution(options: HttpExecutionOptions): HttpExecution 
   }
 
   return { execute, [Symbol.asyncDispose]: async () => (await client)?.agent.destroy() };
-}
-
-/** With the first call of a URL: the library takes 20 MB, which a router without such tools need not hold. */
-async function loadClient(guard: AddressGuard): Promise<HttpClient> {
-  const { openHttpClient } = await import("./http-client.ts");
-  return openHttpClient(guard);
-}
-
-/** undici takes every token for a method and names only the known ones in its type. */
-function methodOf(method: string): Dispatcher.HttpMethod {
-  return method as Dispatcher.HttpMethod;
 }

@@ -26,7 +26,8 @@ export async function answerFromResponse(incoming: Incoming, method: string, lim
   if (status < 200 || status > 299) return failure(await textOfFailure(incoming, limits));
   if (method === "HEAD") {
     incoming.body.resume();
-    return success({ status, headers: withoutCookies(headers) });
+    const { "set-cookie": _, ...told } = headers;
+    return success({ status, headers: told });
   }
   const { bytes, isWhole } = await beginningOf(incoming, limits);
   if (!isWhole) throw new Error(`the response is larger than ${limits.maxBytes} bytes`);
@@ -45,10 +46,6 @@ async function textOfFailure(incoming: Incoming, limits: ResponseLimits): Promis
     limits.signal.throwIfAborted();
     return `${head}, and its body cannot be read: ${messageFromUnknown(error)}`;
   }
-}
-
-function withoutCookies({ "set-cookie": _, ...headers }: Incoming["headers"]): Incoming["headers"] {
-  return headers;
 }
 
 function headerOf(headers: Incoming["headers"], name: string): string {
