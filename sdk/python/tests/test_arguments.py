@@ -75,11 +75,11 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'b'"):
             self.bound(function, a=1, b=2)
 
-    def test_hints_that_cannot_be_evaluated_convert_nothing(self):
-        def function(a: "Nowhere"):  # noqa: F821
-            return a
+    def test_hints_that_cannot_be_evaluated_convert_nothing_and_hinder_no_other(self):
+        def function(a: "Nowhere", point: "Point"):  # noqa: F821
+            return a, point
 
-        self.assertEqual(self.bound(function, a={"x": 1}), {"x": 1})
+        self.assertEqual(self.bound(function, a={"x": 1}, point={"x": 1}), ({"x": 1}, Point(1)))
 
 
 if __name__ == "__main__":

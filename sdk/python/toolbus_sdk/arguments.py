@@ -1,5 +1,6 @@
 """Arguments as type hints want them, and results as JSON has them, which has no dataclass, date, path, set or enumeration."""
 
+import contextlib
 import dataclasses
 import datetime
 import decimal
@@ -7,6 +8,8 @@ import enum
 import functools
 import inspect
 import pathlib
+import sys
+import types
 import typing
 import uuid
 
@@ -39,11 +42,18 @@ def shape_of(function):
     return inspect.signature(function), hints_of(function)
 
 
-def hints_of(function):
-    try:
-        return typing.get_type_hints(function)
-    except Exception:
-        return {}  # hints that cannot be evaluated convert nothing: the function gets what JSON gave
+def hints_of(owner):
+    """A hint that cannot be evaluated, as of what is imported for type checkers alone, converts nothing."""
+    written, hints = {}, {}
+    with contextlib.suppress(Exception):
+        return typing.get_type_hints(owner)
+    with contextlib.suppress(Exception):  # what is not written as text Python 3.14 evaluates here
+        written = inspect.unwrap(owner).__annotations__
+    for name, hint in written.items():
+        one = types.SimpleNamespace(__annotations__={name: hint})
+        with contextlib.suppress(Exception):
+            hints.update(typing.get_type_hints(one, vars(sys.modules[owner.__module__])))
+    return hints
 
 
 def value_from_hint(hint, value):
