@@ -1,11 +1,9 @@
-import { relative, sep } from "node:path";
+import { relative } from "node:path";
 import { watch } from "chokidar";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 
 interface DirectoryWatchOptions {
   directory: string;
-  /** Also what lies in folders below, but for packages. */
-  isDeep: boolean;
   isWatched: (path: string) => boolean;
   logger: Pick<Logger, "warn">;
   /** Told what changed, by its path in the directory, once it has come to rest. */
@@ -15,13 +13,13 @@ interface DirectoryWatchOptions {
 /** Editors write a file in several steps; what happens within this time is told once. */
 const SETTLE_MS = 50;
 
-/** Follows the files of a directory; resolves when nothing is missed from then on. */
+/** Follows the files of a directory and of folders below, but for packages; resolves when nothing is missed from then on. */
 export async function openDirectoryWatch(options: DirectoryWatchOptions): Promise<AsyncDisposable> {
-  const { directory, isDeep, isWatched, logger, onChange } = options;
+  const { directory, isWatched, logger, onChange } = options;
   const touched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  const ofPackages = (path: string) => path.includes(`${sep}node_modules`);
-  const watcher = watch(directory, { ignoreInitial: true, ...(isDeep ? { ignored: ofPackages } : { depth: 0 }) });
+  const ofPackages = (path: string) => /(^|\/)(node_modules|site-packages|\.[^.])/.test(relative(directory, path));
+  const watcher = watch(directory, { ignoreInitial: true, ignored: ofPackages });
   watcher.on("all", (_event, path) => {
     if (!isWatched(path)) return;
     touched.add(relative(directory, path));

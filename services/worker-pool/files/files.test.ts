@@ -1,4 +1,4 @@
-import { mkdtemp, rm, symlink, unlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -102,6 +102,18 @@ def f(seconds: float):
     await unlink(join(workers.directory, "other.py"));
     expect((await changes.next()).value?.sources).toHaveLength(1);
     watching.abort();
+  });
+
+  test("WORK-1 a change of what a file may import is a change of it, too", async () => {
+    await using workers = await openTestWorkers({ "tool.py": `${HEAD}from parts.inner import N\ndef f(): return N\n` });
+    await mkdir(join(workers.directory, "parts"));
+    for (const [file, number] of [
+      ["parts/inner.py", 1],
+      ["parts/inner.py", 2],
+    ] as const) {
+      await workers.write(file, `N = ${number}\n`);
+      await until(async () => (await workers.call("tool.f").catch(() => undefined))?.result === number);
+    }
   });
 
   test("a source names a file of the directory, and nothing outside of it", async () => {

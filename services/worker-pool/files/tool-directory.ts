@@ -1,5 +1,6 @@
 import { mkdir, readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { createChanges } from "#runtime/collections/changes.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openDirectoryWatch } from "./directory-watch.ts";
@@ -31,6 +32,8 @@ export class ToolDirectory implements AsyncDisposable {
   #watch: AsyncDisposable | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  /** How often a file changed that may be imported by each. */
+  #importChanges = 0;
   #reading: Promise<void> = Promise.resolve();
 
   constructor(options: ToolDirectoryOptions) {
@@ -40,12 +43,12 @@ export class ToolDirectory implements AsyncDisposable {
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
     await mkdir(directory, { recursive: true });
-    const isWatched = (path: string) => isPythonFileName(toolFileOf(path));
+    const isWatched = (path: string) => /\.py(\.lock)?$/.test(path);
     const onChange = (paths: readonly string[]) => {
-      for (const path of paths) this.#touched.add(toolFileOf(path));
+      for (const path of paths) this.#touch(path.replace(/\.py\.lock$/, ".py")); // a lock is of what it is for
       this.#read();
     };
-    this.#watch = await openDirectoryWatch({ directory, isDeep: false, isWatched, logger, onChange });
+    this.#watch = await openDirectoryWatch({ directory, isWatched, logger, onChange });
     for (const name of await readdir(directory)) if (isPythonFileName(name)) this.#touched.add(name);
     await this.#readTouched();
   }
@@ -57,6 +60,14 @@ export class ToolDirectory implements AsyncDisposable {
 
   find(file: string): ToolFile | undefined {
     return this.#files.get(file);
+  }
+
+  /** A change of what no tool is itself may be a change of each. */
+  #touch(path: string): void {
+    if (isPythonFileName(path)) this.#touched.add(path);
+    if (isPythonFileName(path) && this.#files.get(path)?.kind !== "refused") return;
+    this.#importChanges += 1;
+    for (const file of this.#files.keys()) this.#touched.add(file);
   }
 
   #read(): void {
@@ -72,7 +83,9 @@ export class ToolDirectory implements AsyncDisposable {
     });
     const known = (changed ?? []).filter((name) => name !== undefined);
     if (known.length > 0) this.changes.tell(known);
-    const unread = changed ? [...this.#files.values()].filter(isUnread).map(({ file }) => file) : names;
+    const unread = changed
+      ? [...this.#files.values()].filter((file) => file.kind === "refused" && file.isUnread).map(({ file }) => file)
+      : names;
     if (unread.length > 0) this.#retry(unread);
   }
 
@@ -92,13 +105,14 @@ export class ToolDirectory implements AsyncDisposable {
     const readable = present.filter((_, index) => inside[index] === undefined);
     const read = await this.#options.inspect(readable.map((name) => join(this.#options.directory, name)));
     const refused = inside.filter((file) => file !== undefined);
-    return [...gone, ...[...read, ...refused].map((file) => this.#keep(file))];
+    const version = ({ digest }: ToolFile) => `${digest}-${this.#importChanges}`;
+    const versions = read.map((file) => (file.kind === "offered" ? { ...file, digest: version(file) } : file));
+    return [...gone, ...[...versions, ...refused].map((file) => this.#keep(file))];
   }
 
   #keep(file: ToolFile): string | undefined {
     const before = this.#files.get(file.file);
-    if (before?.kind === file.kind && before.digest === file.digest && reasonOf(before) === reasonOf(file))
-      return undefined;
+    if (isDeepStrictEqual(before, file)) return undefined;
     this.#files.set(file.file, file);
     const { logger } = this.#options;
     if (file.kind === "refused") logger.warn({ file: file.file }, `${file.file} is refused: ${file.reason}`);
@@ -125,17 +139,4 @@ export class ToolDirectory implements AsyncDisposable {
     await this.#watch?.[Symbol.asyncDispose]();
     await this.#reading;
   }
-}
-
-/** Whose change it is: that of a lock file is one of what it is for. */
-function toolFileOf(path: string): string {
-  return path.slice(path.lastIndexOf(sep) + 1).replace(/\.py\.lock$/, ".py");
-}
-
-function isUnread(file: ToolFile): boolean {
-  return file.kind === "refused" && file.isUnread === true;
-}
-
-function reasonOf(file: ToolFile): string {
-  return file.kind === "refused" ? file.reason : "";
 }

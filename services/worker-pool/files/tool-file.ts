@@ -13,7 +13,7 @@ export interface OfferedFile {
   /** Its name in the directory. */
   file: string;
   path: string;
-  /** Of its content; another digest is another version. */
+  /** Of its content, and of what it may import; another digest is another version. */
   digest: string;
   /** Of what it needs installed; versions of a file that need the same share an environment. */
   environment: string;
@@ -36,7 +36,7 @@ export function sourceFromFile(file: string): string {
 }
 
 /** Python files that are meant as tools; those that start with `_` or `.` are left to the tools that import them. */
-export const isPythonFileName = (name: string) => /^[^_.].*\.py$/.test(name);
+export const isPythonFileName = (name: string) => /^[^_./][^/]*\.py$/.test(name);
 
 /** Those of them whose names can be a source's. */
 export const isToolFileName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.py$/.test(name);

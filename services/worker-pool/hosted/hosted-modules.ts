@@ -79,7 +79,7 @@ export class HostedModules implements AsyncDisposable {
     await mkdir(directory, { recursive: true });
     const isWatched = (path: string) => /\.(m?[jt]s|json)$/.test(path); // whatever a module may be made of
     const onChange = (paths: readonly string[]) => void this.#reload(paths);
-    this.#watch = await openDirectoryWatch({ directory, isDeep: true, isWatched, logger, onChange });
+    this.#watch = await openDirectoryWatch({ directory, isWatched, logger, onChange });
     const loads = (await readdir(directory))
       .filter(isModuleFileName)
       .sort()
