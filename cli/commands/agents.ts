@@ -18,7 +18,7 @@ export function addAgentsCommand(program: Command): void {
   agents.command("show").description("Show an agent's configuration").argument("<name>").action(showAgent);
   agents
     .command("apply")
-    .description("Create or replace an agent from its JSON file, in the form of examples/agents or the contract's")
+    .description("Create or replace an agent from its JSON file, in the form of a project's or the contract's")
     .argument("<file>")
     .option("--dry-run", "check only")
     .option("--revision <number>", EXPECTED, parseRevision)

@@ -41,12 +41,15 @@ test.each([
   },
 );
 
-test("a table as wide as the terminal shows where a cell was cut", () => {
+test.each([
+  [20, "because it is…"],
+  [0, "because it is not allowed"], // of a terminal that nobody has given a size
+])("a table in a terminal %i wide shows where a cell was cut", (columns, cell) => {
   const before = process.stdout.columns;
-  process.stdout.columns = 20;
+  process.stdout.columns = columns;
   try {
     const table = printed(() => printTable(["NAME", "WHY"], [["a", "because it is not allowed"]]));
-    expect(table).toBe("NAME  WHY\na     because it is…\n");
+    expect(table).toBe(`NAME  WHY\na     ${cell}\n`);
   } finally {
     process.stdout.columns = before;
   }

@@ -18,7 +18,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
 
 export function linesOfTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const needed = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
-  const widths = fittingWidths(needed, process.stdout.columns);
+  const widths = fittingWidths(needed, process.stdout.columns || undefined); // 0 where a terminal has no size yet
   const cut = (text: string, width: number) => (text.length > width ? `${text.slice(0, width - 1)}…` : text);
   const line = (cells: readonly string[]) =>
     cells

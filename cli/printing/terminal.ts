@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { clearLine, clearScreenDown, cursorTo } from "node:readline";
 import { Writable } from "node:stream";
-import { createColors } from "picocolors";
+import picocolors from "picocolors";
 import { visibleJson, visibleText } from "#runtime/content/visible/visible.ts";
 
 /** Stands for the escape of our own colours until text is written. Nobody can guess it, so that foreign text has no colours. */
 const escapeMark = `\ufdd0${randomBytes(8).toString("base64url")}`;
 
-const painted = createColors(process.stdout.isTTY === true && process.env.NO_COLOR === undefined);
+const painted = picocolors.createColors(process.stdout.isTTY === true && picocolors.isColorSupported);
 
 /** Colours only where somebody looks. */
 export const colors = {

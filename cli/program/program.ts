@@ -52,7 +52,7 @@ Examples:
   toolbus runs replay ID                           what a run did, turn by turn
   toolbus tools --agent demo                       what it can call
   toolbus call @qr/encode '{"text":"hi"}' -a demo  call one tool as it would
-  toolbus spaces send demo "hello"                 speak to the people and agents in a space
+  toolbus answers                                  what waits for a person, and how to answer it
   toolbus audit --since 10m --follow               what the suite decides`,
   );
 

@@ -1,6 +1,6 @@
 // What a new project begins with: the examples, with the schemas of their files for editors.
 
-import { appendFile, cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { programDirectory } from "#runtime/config/places.ts";
 
@@ -86,6 +86,7 @@ async function writeNew(path: string, text: string): Promise<boolean> {
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    await rm(path, { force: true }).catch(() => {}); // of a full disk: what is half there would be kept the next time
     throw error;
   }
 }

@@ -2,6 +2,7 @@
 // its clients find by themselves.
 
 import type { UsersOf } from "#runtime/bus/credentials/directory.ts";
+import type { FindOptions } from "#runtime/bus/nats-server/find/executable.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -19,6 +20,7 @@ export interface KeptNatsOptions {
   credentials: string;
   users: UsersOf;
   binary?: string | undefined;
+  find: FindOptions;
   syncInterval: "default" | "always";
   onEnded: (how: string) => void;
 }

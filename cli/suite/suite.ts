@@ -168,7 +168,8 @@ async function findOrStartNats(
       directory: join(directory, "nats"),
       credentials,
       users: readBusUsers,
-      binary: process.env.TOOLBUS_NATS_SERVER,
+      binary: process.env.TOOLBUS_NATS_SERVER || undefined,
+      find: { signal: options.signal },
       syncInterval: options.syncInterval ?? "default",
       onEnded: (how) =>
         options.onEvent?.({ kind: "ended", service: "nats-server", instance: "nats-server", how, asked: false }),

@@ -1,9 +1,9 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
@@ -138,6 +138,15 @@ describe("declaring", () => {
     await ensureDeclared(bus.manager);
     const adopted = (await bus.manager.streams.info("KV_toolbus_memory")).config;
     expect(adopted.metadata?.[formatKey]).toBe(String(storeFormat));
+  });
+
+  test("a store whose files cannot be made is not said to be another's", async () => {
+    await using server = await openTestServer();
+    const folder = join(server.directory, "store", "jetstream", "$G", "streams");
+    await mkdir(dirname(folder), { recursive: true });
+    await writeFile(folder, "in the place of a folder");
+    const failure = openBus({ ...server, name: "test" });
+    await expect(failure).rejects.toThrow(/cannot be created: .*often the disk is full/);
   });
 
   test("more replicas than there are servers is refused", async () => {

@@ -15,8 +15,13 @@ export interface EnsureDeclaredOptions {
   onWait?: ((reason: string) => void) | undefined;
 }
 
-/** The server's codes for a change that will be refused however often it is asked for. */
-const errorCodes = { streamNotFound: 10059, nameInUse: 10058, noResourcesForStorage: 10047 };
+const errorCodes = { streamNotFound: 10059, nameInUse: 10058 };
+
+/** By the server's codes for a change that will be refused however often it is asked for. */
+const ADVICE: Record<number, string> = {
+  10047: "Give the server's JetStream more storage (max_file_store).",
+  10049: "Its files could not be made: often the disk is full, and the log of nats-server says so.",
+};
 
 /**
  * Creates what is missing and updates what differs. Any number of processes may do this at once: they all declare the
@@ -123,15 +128,10 @@ function absentValue(value: unknown): unknown {
 /** Refusals become failures that say what to do; what may pass by itself stays as it is. */
 function failureFromRefusal(name: string, what: string, error: unknown): unknown {
   if (!(error instanceof JetStreamApiError) || error.status >= 503) return error;
-  const isFull = error.code === errorCodes.noResourcesForStorage;
-  const advice = isFull
-    ? "Give the server's JetStream more storage (max_file_store)."
-    : "Somebody else has declared it otherwise: change or remove it by hand, or use another server.";
-  return new LocalFailure("failed_precondition", `the store ${name} ${what}: ${error.message}. ${advice}`, {
-    kind: "declaration_refused",
-    metadata: { store: name },
-    cause: error,
-  });
+  const otherwise = "Somebody else has declared it otherwise: change or remove it by hand, or use another server.";
+  const text = `the store ${name} ${what}: ${error.message}. ${ADVICE[error.code] ?? otherwise}`;
+  const told = { kind: "declaration_refused", metadata: { store: name }, cause: error };
+  return new LocalFailure("failed_precondition", text, told);
 }
 
 /** Repeats what failed because the server, or its cluster, is still starting. */

