@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { stateDirectory } from "./project/project.ts";
-import { keyOfSuiteAt, suiteIn } from "./suite/keys/key.ts";
+import { keyOfSuiteAt, type RunningSuite, suiteIn } from "./suite/keys/key.ts";
 
 export const defaultUrl = "http://127.0.0.1:7480";
 
@@ -11,9 +11,9 @@ export interface GlobalOptions {
   json?: boolean;
 }
 
-/** Where the suite of this project listens, while it does. */
-export function ownUrl(): string | undefined {
-  return suiteIn(ownDirectory())?.url || undefined;
+/** That of this project, from its start until it has stopped. */
+export function ownSuite(): RunningSuite | undefined {
+  return suiteIn(ownDirectory());
 }
 
 /** Without a key of its own a command takes that of the suite that runs at the address, if it lies here. */

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown, type ReceivedReason } from "#runtime/failure/failure.ts";
+import { ownSuite } from "../global-options.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { invocation } from "./invocation.ts";
 
@@ -24,8 +25,14 @@ export function toldFromError(error: unknown, url: string): Told {
   }
   if (!(error instanceof ConnectError)) return { message: messageFromUnknown(error), exitCode: exitCodes.failure };
   if (isUnreachable(error)) {
-    const message = `nothing answers at ${url}. Start the suite with "${invocation} up", or name its address with --url.`;
-    return { message, exitCode: exitCodes.unreachable };
+    const isStarting = ownSuite()?.state === "starting";
+    const start = isStarting
+      ? "Wait until the suite is up, which is starting"
+      : `Start the suite with "${invocation} up"`;
+    return {
+      message: `nothing answers at ${url}. ${start}, or name its address with --url.`,
+      exitCode: exitCodes.unreachable,
+    };
   }
   if (isForeign(error)) {
     const message = `what answers at ${url} is no gateway of toolbus. Name the gateway's address with --url.`;

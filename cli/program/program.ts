@@ -4,7 +4,7 @@ import { Command, Help, InvalidArgumentError, Option } from "commander";
 import { VERSION } from "#runtime/config/version.ts";
 import { exitCodes } from "../faults/exit-codes.ts";
 import { refuseUnknownSubcommands, withMeantChoice } from "../faults/meant.ts";
-import { defaultUrl, faultOfKey, globalOptionsOf, ownUrl } from "../global-options.ts";
+import { defaultUrl, faultOfKey, globalOptionsOf, ownSuite } from "../global-options.ts";
 import { colors, printError } from "../printing/terminal.ts";
 import { dropEmptyOptions, loadProjectVariables } from "../project/project.ts";
 import { ASKS_NOBODY, commandIn } from "./command-word.ts";
@@ -21,7 +21,7 @@ const program = new Command("toolbus")
   .addOption(
     new Option("-u, --url <url>", "address of the suite's gateway")
       .env("TOOLBUS_URL")
-      .default(ownUrl() ?? defaultUrl)
+      .default(ownSuite()?.url || defaultUrl)
       .argParser(httpUrl),
   )
   .addOption(

@@ -132,7 +132,7 @@ function advice(): string {
 function linesOfKey({ url, key }: Suite): string[] {
   if (key === undefined) return [`The console is at ${url}/`];
   const { path, isNew } = key;
-  const curl = `curl -H "authorization: Bearer $(cat ${quoted(path)})" --json '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
+  const curl = `curl -H "authorization: Bearer $(cat ${quoted(path)})" -H content-type:application/json -d '{}' ${url}/toolbus.agent.v1.AgentService/ListAgents`;
   const page = `The console is at ${url}/ and asks for the key.`;
   return isNew
     ? [

@@ -46,7 +46,7 @@ export function createSessionSources(bus: Bus, interceptors: Interceptor[]): Ses
     const { reference, callable, rule, agent } = await tools.explainTool(reading, { signal });
     if (reference === "")
       await requireUse(sessionId, name, signal); // its entry omits the tool
-    else if (!callable) refuseUse(name, agent, rule);
+    else if (!callable) refuseUse(name, agent, `${reference}: ${rule}`);
   }
 
   return {
@@ -62,7 +62,7 @@ export function createSessionSources(bus: Bus, interceptors: Interceptor[]): Ses
 }
 
 function refuseUse(source: string, agent: string, why: string): never {
-  return refuse("permission_denied", `the agent ${agent} may not use the source ${source} so: ${why}`, {
+  return refuse("permission_denied", `the agent ${agent} may not use the source ${source}: ${why}`, {
     reason: "TOOL_NOT_ALLOWED",
     metadata: { source },
   });

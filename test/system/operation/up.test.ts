@@ -109,6 +109,10 @@ it("PROD-3 `up` that is stopped while nats-server is fetched waits for no downlo
     "spaces",
   );
   await untilNoted(suite, "fetching nats-server");
+  const early = await runCommand(["--url", "http://127.0.0.1:1", "agents"], {
+    env: { TOOLBUS_DIRECTORY: suite.directory },
+  });
+  expect(early.stderr).toContain("Wait until the suite is up, which is starting");
   suite.signal("SIGINT");
   expect(await suite.ended).toMatchObject({ exitCode: 0 });
 });
