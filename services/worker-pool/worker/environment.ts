@@ -41,7 +41,8 @@ export async function installEnvironment(options: InstallOptions): Promise<strin
   }
   options.signal.throwIfAborted();
   if (timeout.aborted) refuseInstall(`not done after ${options.timeoutMs} ms`, exit.stderrTail);
-  if (exit.code !== 0) refuseInstall(textFromExit(exit), "");
+  const hint = `uv lock --script ${basename(options.file.path)}`; // uv speaks of a project's lock
+  if (exit.code !== 0) refuseInstall(textFromExit(exit).replace("`uv lock`", `\`${hint}\``), "");
   await removeUnused(place).catch(() => {}); // the environment is there all the same
   return pythonFromOutput(output);
 }
@@ -98,8 +99,7 @@ async function removeUnused(place: string): Promise<void> {
   const others = all.filter((name) => name.startsWith(stem) && /^[0-9a-f]{16}$/.test(name.slice(stem.length)));
   const removals = others.map(async (name) => {
     const other = join(dirname(place), name);
-    const { mtimeMs } = await stat(other);
-    if (mtimeMs < now.getTime() - UNUSED_MS) await rm(other, { recursive: true, force: true });
+    if ((await stat(other)).mtimeMs < now.getTime() - UNUSED_MS) await rm(other, { recursive: true, force: true });
   });
   await Promise.allSettled(removals);
 }
