@@ -2,7 +2,13 @@ import { readFile } from "node:fs/promises";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { AgentService, ListAgentsResponseSchema, StoredAgentSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
+import {
+  AgentService,
+  ApplyAgentResponseSchema,
+  DeleteAgentResponseSchema,
+  ListAgentsResponseSchema,
+  StoredAgentSchema,
+} from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
@@ -77,10 +83,12 @@ async function showAgent(name: string, _options: object, command: Command): Prom
 
 async function applyAgent(file: string, options: ApplyOptions, command: Command): Promise<void> {
   const agent = await readAgent(file);
-  const service = openConnection(globalOptionsOf(command)).client(AgentService);
+  const global = globalOptionsOf(command);
+  const service = openConnection(global).client(AgentService);
   const { dryRun: validateOnly = false, revision } = options;
   const expected = revision === undefined ? {} : { expectedRevision: revision };
   const response = await service.applyAgent({ agent, validateOnly, ...expected });
+  if (global.json) return printMessage(ApplyAgentResponseSchema, response);
   for (const warning of response.agent?.warnings ?? []) printError(colors.yellow(warning));
   printLine(`${agent.name} ${validateOnly ? "is valid" : "applied"}`);
 }
@@ -95,8 +103,10 @@ async function readAgent(file: string): Promise<Agent> {
 
 async function deleteAgent(name: string, { revision }: ApplyOptions, command: Command): Promise<void> {
   const expected = revision === undefined ? {} : { expectedRevision: revision };
-  await openConnection(globalOptionsOf(command))
+  const global = globalOptionsOf(command);
+  const response = await openConnection(global)
     .client(AgentService)
     .deleteAgent({ name, ...expected });
+  if (global.json) return printMessage(DeleteAgentResponseSchema, response);
   printLine(`${name} deleted`);
 }

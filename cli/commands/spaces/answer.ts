@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import { AnswerToolCallResponseSchema, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
 import { globalOptionsOf, openConnection } from "../../connection.ts";
 import { UsageFault } from "../../faults/fault.ts";
-import { printLine, printNote } from "../../printing/print.ts";
+import { printLine, printMessage, printNote } from "../../printing/print.ts";
 
 export function addAnswerCommand(program: Command): void {
   const command = program
@@ -26,9 +26,12 @@ async function answer(
   if ((result === undefined) === (options.refuse === undefined)) {
     throw new UsageFault("give either an answer as JSON or --refuse WHY");
   }
-  const spaces = openConnection(globalOptionsOf(command)).client(SpaceService);
+  const global = globalOptionsOf(command);
+  const spaces = openConnection(global).client(SpaceService);
   const submission = submissionOf(result ?? "", options.refuse, options.submission);
-  const { resolvedLate } = await spaces.answerToolCall({ spaceId, callId, ...submission });
+  const response = await spaces.answerToolCall({ spaceId, callId, ...submission });
+  if (global.json) return printMessage(AnswerToolCallResponseSchema, response);
   printLine(`answered ${callId}`);
-  if (resolvedLate) printNote("nobody waited for it any more: it is in the inbox of the agent, for its next run");
+  if (response.resolvedLate)
+    printNote("nobody waited for it any more: it is in the inbox of the agent, for its next run");
 }

@@ -2,10 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import type { SpaceEvent } from "#gen/toolbus/space/v1/space_pb.ts";
 import {
+  CreateSpaceResponseSchema,
   GetSpaceResponseSchema,
   ListMessagesResponseSchema,
   ListSpacesResponseSchema,
   SendMessageResponseSchema,
+  SetSpaceGrantsResponseSchema,
   SpaceService,
   type WatchSpaceResponse,
   WatchSpaceResponseSchema,
@@ -68,10 +70,12 @@ async function createSpace(
   { title, grant }: { title: string; grant?: string[] },
   command: Command,
 ): Promise<void> {
+  const global = globalOptionsOf(command);
   const grants = grant && { grants: { principals: grant } };
-  await openConnection(globalOptionsOf(command))
+  const response = await openConnection(global)
     .client(SpaceService)
     .createSpace({ spaceId, title, ...grants });
+  if (global.json) return printMessage(CreateSpaceResponseSchema, response);
   printLine(`${spaceId} is there`);
 }
 
@@ -81,10 +85,12 @@ async function grantSpace(
   options: { default?: boolean },
   command: Command,
 ): Promise<void> {
+  const global = globalOptionsOf(command);
   const grants = options.default ? {} : { grants: { principals } };
-  await openConnection(globalOptionsOf(command))
+  const response = await openConnection(global)
     .client(SpaceService)
     .setSpaceGrants({ spaceId, ...grants });
+  if (global.json) return printMessage(SetSpaceGrantsResponseSchema, response);
   printLine(
     `${spaceId} is for ${options.default ? "whoever may use what has no grants" : ["you", ...principals].join(", ")}`,
   );

@@ -206,6 +206,13 @@ describe("what happens, as it happens", () => {
     expect(await toolbus("top", "--interval", "soon")).toMatchObject({ exitCode: 2 });
   });
 
+  it("what changes something says in JSON, too, what it has done", async () => {
+    for (const words of ["spaces create annex", "spaces grant annex bob"])
+      expect(JSON.parse((await toolbus(...words.split(" "), "--json")).stdout)).toMatchObject({
+        space: { id: "annex" },
+      });
+  });
+
   it("a reader that has enough is no fault", async () => {
     await using events = follow("watch", "audit", "--json");
     const makeNews = () => toolbus("call", "repeat", '{"text":"hi"}', "--agent", "plain");
