@@ -181,7 +181,7 @@ test("SEC-8 a lock file beside a tool file is obeyed: what no longer fits it is 
       () => undefined,
       (error) => failureFromConnectError(error),
     );
-    return failure?.reason === "WORKER_INSTALL_FAILED" && /needs to be updated[^]* run `uv lock --script tool\.py`/.test(failure.message);
+    return failure?.reason === "WORKER_INSTALL_FAILED" && failure.message.includes("`uv lock --script tool.py`");
   });
 
   await lock();
