@@ -8,13 +8,18 @@ import type { CallRecord } from "../../calls/records/record/call-record.ts";
 import { isOpen } from "../../calls/records/record/states.ts";
 import type { OpenCall } from "../../calls/records/store.ts";
 
+/** A removal leaves a message for a minute alone (BUCKET-6). What was known so long ago may have ended and left without a trace. */
+const KNOWN_MS = 30_000;
+
 /** Which calls are open. A list reads what was written since the one before, whoever asked: few calls among many records cost little. */
 export function createOpenCalls(bus: Bus, place: Place<CallRecord>) {
-  let known = { reached: 0, open: new Map<string, OpenCall>() };
+  let known = nothing();
   const forget = () => {
-    known = { reached: 0, open: new Map() };
+    known = nothing();
   };
   const catchUp = sharedReading(async () => {
+    const nowMs = performance.now();
+    if (nowMs - known.readAtMs > KNOWN_MS) forget();
     const mine = known;
     const subjects = `$KV.${place.bucket}.>`;
     for await (const message of standingMessages(bus, subjects, { fromSequence: mine.reached + 1 })) {
@@ -23,6 +28,7 @@ export function createOpenCalls(bus: Bus, place: Place<CallRecord>) {
       else mine.open.delete(change.key);
       mine.reached = change.revision;
     }
+    mine.readAtMs = nowMs;
     return mine.open;
   });
   const endReturns = bus.link.onReturn(forget); // to a server that may have lost what it had acknowledged
@@ -30,6 +36,10 @@ export function createOpenCalls(bus: Bus, place: Place<CallRecord>) {
     list: async (signal: AbortSignal): Promise<Iterable<OpenCall>> => (await unlessAborted(catchUp(), signal)).values(),
     [Symbol.dispose]: () => endReturns(),
   };
+}
+
+function nothing() {
+  return { reached: 0, readAtMs: performance.now(), open: new Map<string, OpenCall>() };
 }
 
 function openCallFrom({ callId, sessionId, principal, taken, watcherPrincipal }: CallRecord): OpenCall {

@@ -48,6 +48,19 @@ test("calls that wait are listed as they stand, and a list reads what was writte
   expect(await openIds(), "after the loss of the server").toEqual(["b"]);
 });
 
+test("a call that ended and left between two lists, and whose removal has left too, waits no more", async () => {
+  await using bus = await openTestBus();
+  using store = await openCallStore(bus, { waiters: new KeyedListeners() });
+  const { signal } = new AbortController();
+  const openIds = async () => Array.from(await store.listOpen(signal), ({ callId }) => callId);
+  for (const callId of ["a", "b"]) await store.create(callRecord({ callId, state: ToolCallState.WAITING }));
+  expect(await openIds()).toEqual(["a", "b"]);
+  await bus.manager.streams.purge("KV_toolbus_calls", { filter: "$KV.toolbus_calls.a" });
+  const clock = performance.now.bind(performance);
+  using _ = vi.spyOn(performance, "now").mockImplementation(() => clock() + 60_000);
+  expect(await openIds()).toEqual(["b"]);
+});
+
 test("a change that cannot be read is a fault, and whoever waits for the call reads its record", async () => {
   await using bus = await openTestBus();
   const { signal } = new AbortController();
