@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { delay } from "../../../time/delay.ts";
+import { attemptMs, callPatience } from "../../link/call-patience.ts";
 import { sharedReading } from "./shared-reading.ts";
 
 test("who asks while a reading is under way shares the next one, which sees what stood when it asked", async () => {
@@ -36,4 +38,15 @@ test("a reading that fails is told to those who shared it, and the next begins a
   const told = await Promise.allSettled(others);
   expect(told.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   expect(await read()).toBe(3);
+});
+
+test("patience-1 what a call waits for the reading before its own is spent: that may have waited for the bus", async () => {
+  const leftMs: number[] = [];
+  const read = sharedReading(async () => {
+    leftMs.push(callPatience.leftMs);
+    await delay(attemptMs + 200);
+  });
+  const [first, second] = [callPatience.run(read), callPatience.run(read)];
+  await Promise.all([first, second]);
+  expect(leftMs[1]).toBeLessThanOrEqual((leftMs[0] ?? 0) - attemptMs);
 });

@@ -1,3 +1,5 @@
+import { callPatience } from "../../link/call-patience.ts";
+
 /**
  * One reading for all callers while another is under way: each gets one that began after it asked, and there are
  * never more than two, however many ask.
@@ -18,7 +20,9 @@ export function sharedReading<T>(read: () => Promise<T>): () => Promise<T> {
 
   return () => {
     if (running === undefined) return begin();
+    const sinceMs = performance.now();
     next ??= running.then(() => {
+      callPatience.spendIfLong(sinceMs); // the reading before may have waited for the bus
       next = undefined;
       return begin();
     });
