@@ -68,12 +68,15 @@ describe("a server over stdio that does not start as it should", () => {
   test("ORCH-6 of a stack trace, however long, the errors are told", async () => {
     const frames = "\tat org.example.factory.Wiring.start(Wiring.java:1)\n".repeat(100);
     const [last, cause] = ["RuntimeException: no context", "Caused by: IllegalStateException: DATABASE_URL is not set"];
-    const trace = [last, `${frames}${cause}`, `${frames}\t... 9 more\n`].join("\n");
+    const place = " at [Source: (File); line: 1, column: 2]"; // Jackson tells of a configuration where its fault is
+    const trace = [last, `${frames}${cause}`, place, `${frames}\t... 9 more\n`].join("\n");
     const args = ["-e", `process.stderr.write(${JSON.stringify(trace)}); process.exitCode = 1`];
     await using connection = openConnection({ name: "jvm", command: process.execPath, args });
     await connection.settled(noSignal);
-    expect(connection.offer().status.reason).toMatch(new RegExp(`exited with 1: ${last}\n${cause}$`));
-    expect(new Set(connection.status().lastLines)).toEqual(new Set([last, cause]));
+    expect(connection.offer().status.reason).toMatch(
+      new RegExp(`exited with 1: ${last}\n${cause}\n at .Source: .* column: 2]$`),
+    );
+    expect(new Set(connection.status().lastLines)).toEqual(new Set([last, cause, place]));
   });
 
   test("ORCH-6 a command that does not exist is named, and how it could be there", async () => {

@@ -8,7 +8,8 @@ import type { TransportModule } from "./module.ts";
 const MOST_WORDS = 2_048;
 
 /** Of a stack trace of the JVM, Node.js or .NET the errors are told, not the places: a long one would hide them. */
-const STACK_FRAMES = /^[ \t]+(?:at .*[\d)\]]|\.{3} \d+ (?:more|common frames omitted))(?:\n|$)/gm;
+const STACK_FRAMES =
+  /^[ \t]+(?:at .*(?:\)(?: ~?\[[^[\]]*\])?|:(?:line )?\d+)|\.{3} \d+ (?:more|common frames omitted))(?:\n|$)/gm;
 
 /** A process of ours: one message a line on its stdin and stdout. */
 export const stdio: TransportModule = {
