@@ -68,6 +68,12 @@ const rows: Row[] = [
     body: "lä;2",
     answer: "lä;2",
   },
+  {
+    what: "bytes that happen to be UTF-8",
+    headers: { "content-type": "application/octet-stream" },
+    body: Buffer.from([0, 0, 0, 7]),
+    answer: { contentType: "application/octet-stream", base64: "AAAABw==" },
+  },
   { what: "gzip", headers: encoded("gzip"), body: gzipSync('{"a":1}'), answer: { a: 1 } },
   { what: "brotli", headers: encoded("br"), body: brotliCompressSync('{"a":1}'), answer: { a: 1 } },
   { what: "deflate", headers: encoded("deflate"), body: deflateSync('{"a":1}'), answer: { a: 1 } },
@@ -119,6 +125,13 @@ const rows: Row[] = [
     headers: { "retry-after": "7" },
     body: "slow down",
     error: /^HTTP 429 \(Retry-After: 7\): slow down$/,
+  },
+  {
+    what: "a bad status that says it at length",
+    status: 503,
+    headers: { "retry-after": "7".repeat(9_000) },
+    body: "later",
+    error: /^HTTP 503 \(Retry-After: 7{1,100}\): later$/,
   },
   { what: "a redirect that says nothing of where", status: 302, body: "somewhere", error: /^HTTP 302: somewhere$/ },
 ];

@@ -36,7 +36,7 @@ export async function answerFromResponse(incoming: Incoming, method: string, lim
 
 /** The status, and the beginning of the body as far as it can be read. */
 async function textOfFailure(incoming: Incoming, limits: ResponseLimits): Promise<string> {
-  const retryAfter = headerOf(incoming.headers, "retry-after");
+  const retryAfter = headerOf(incoming.headers, "retry-after").slice(0, 100);
   const head = `HTTP ${incoming.status}${retryAfter && ` (Retry-After: ${retryAfter})`}`;
   try {
     const { bytes } = await beginningOf(incoming, limits, 4 * MAX_TOLD_CHARACTERS);
@@ -84,9 +84,10 @@ function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(contentType);
 }
 
-/** Undefined for what is no text. What is not called text is it if it is UTF-8: many servers know no type of what they have. */
+/** Undefined for what is no text. What is not called text is it if it is UTF-8 without a NUL: many servers know no type of what they have. */
 function textFromBytes(bytes: Buffer, contentType: string): string | undefined {
-  if (!isJsonType(contentType) && !TEXT_TYPE.test(contentType)) return decoded(bytes, "utf-8", true);
+  if (!isJsonType(contentType) && !TEXT_TYPE.test(contentType))
+    return bytes.includes(0) ? undefined : decoded(bytes, "utf-8", true);
   const [, charset = "utf-8"] = /charset="?([^\s;"]+)/.exec(contentType) ?? [];
   return decoded(bytes, charset, false) ?? decoded(bytes, "utf-8", false);
 }
