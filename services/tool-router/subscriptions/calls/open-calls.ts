@@ -3,6 +3,7 @@ import { standingMessages } from "#runtime/bus/buckets/listing.ts";
 import { sharedReading } from "#runtime/bus/buckets/reading/shared-reading.ts";
 import { changeFrom } from "#runtime/bus/buckets/values.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
+import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { CallRecord } from "../../calls/records/record/call-record.ts";
 import { isOpen } from "../../calls/records/record/states.ts";
@@ -18,8 +19,7 @@ export function createOpenCalls(bus: Bus, place: Place<CallRecord>) {
     known = nothing();
   };
   const catchUp = sharedReading(async () => {
-    const nowMs = performance.now();
-    if (nowMs - known.readAtMs > KNOWN_MS) forget();
+    if (performance.now() - known.readAtMs > KNOWN_MS) forget();
     const mine = known;
     const subjects = `$KV.${place.bucket}.>`;
     for await (const message of standingMessages(bus, subjects, { fromSequence: mine.reached + 1 })) {
@@ -28,12 +28,13 @@ export function createOpenCalls(bus: Bus, place: Place<CallRecord>) {
       else mine.open.delete(change.key);
       mine.reached = change.revision;
     }
-    mine.readAtMs = nowMs;
+    mine.readAtMs = performance.now();
     return mine.open;
   });
   const endReturns = bus.link.onReturn(forget); // to a server that may have lost what it had acknowledged
   return {
-    list: async (signal: AbortSignal): Promise<Iterable<OpenCall>> => (await unlessAborted(catchUp(), signal)).values(),
+    list: async (signal: AbortSignal): Promise<Iterable<OpenCall>> =>
+      (await unlessAborted(withoutPrincipal(catchUp), signal)).values(),
     [Symbol.dispose]: () => endReturns(),
   };
 }

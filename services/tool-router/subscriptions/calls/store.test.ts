@@ -2,6 +2,7 @@ import { headers } from "@nats-io/transport-node";
 import { expect, test, vi } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
+import { currentPrincipal, withPrincipal } from "#runtime/rpc/identity.ts";
 import { until } from "#runtime/time/until.ts";
 import { openTestBus } from "../../../../test/harness/bus.ts";
 import { callRecord } from "../../calls/records/record/call-record.ts";
@@ -59,6 +60,21 @@ test("a call that ended and left between two lists, and whose removal has left t
   const clock = performance.now.bind(performance);
   using _ = vi.spyOn(performance, "now").mockImplementation(() => clock() + 60_000);
   expect(await openIds()).toEqual(["b"]);
+});
+
+test("SEC-5 what lists of open calls share is read in nobody's turn: who reads much makes no other's wait", async () => {
+  await using bus = await openTestBus();
+  using store = await openCallStore(bus, { waiters: new KeyedListeners() });
+  const { signal } = new AbortController();
+  await store.create(callRecord({ callId: "a", state: ToolCallState.WAITING }));
+  const principals: (string | undefined)[] = [];
+  const read = bus.manager.direct.getBatch.bind(bus.manager.direct);
+  using _ = vi.spyOn(bus.manager.direct, "getBatch").mockImplementation((...asked) => {
+    principals.push(currentPrincipal());
+    return read(...asked);
+  });
+  await withPrincipal("mallory", () => store.listOpen(signal));
+  expect(principals).toEqual([undefined]);
 });
 
 test("a change that cannot be read is a fault, and whoever waits for the call reads its record", async () => {
