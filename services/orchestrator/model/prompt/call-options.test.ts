@@ -55,9 +55,35 @@ test.each<[string, object, object]>([
     { allOf: [{ properties: { a: text }, required: ["a"] }, true], not: { required: ["b"] } },
     { properties: { a: text }, required: ["a"] },
   ],
+  [
+    "refers to a map",
+    { $ref: "#/$defs/A%20B", $defs: { "A B": { description: "d", additionalProperties: text } } },
+    { description: "d", additionalProperties: text, properties: {} },
+  ],
+  [
+    "has a property that all objects have",
+    { properties: { a: text }, anyOf: [{ properties: { constructor: text } }] },
+    { properties: { a: text, constructor: text } },
+  ],
+  ...[{ allOf: 5 }, { $ref: 5 }, { properties: null }, { properties: { a: null } }, { required: "ab" }].map(
+    (odd): [string, object, object] => [`is none: ${JSON.stringify(odd)}`, odd, { properties: {} }],
+  ),
   ["may be null", { type: ["object", "null"], properties: { a: false } }, { properties: { a: false } }],
 ])("ORCH-7 a schema that %s is told to models as one of an object with properties", (_, given, told) => {
   const tool = { description: "", inputSchemaJson: JSON.stringify(given) };
   const { $defs: _defs, ...inputSchema } = modelToolFromTool("t", tool).inputSchema;
   expect(inputSchema).toEqual({ type: "object", ...told });
+});
+
+const numbers = Array.from({ length: 5_000 }, (_, n) => n);
+test.each<[string, object]>([
+  ["alternatives", { anyOf: numbers.map((n) => ({ properties: { [`p${n}`]: text } })) }],
+  [
+    "references",
+    { $ref: "#/$defs/0", $defs: Object.fromEntries(numbers.map((n) => [n, { $ref: `#/$defs/${n + 1}` }])) },
+  ],
+])("SEC-5 a schema of five thousand %s costs nobody else their turn", (_, schema) => {
+  const beganAtMs = performance.now();
+  modelToolFromTool("t", { description: "", inputSchemaJson: JSON.stringify(schema) });
+  expect(performance.now() - beganAtMs).toBeLessThan(500);
 });

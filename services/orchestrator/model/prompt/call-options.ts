@@ -11,8 +11,10 @@ import {
   ReasoningEffortSchema,
 } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
+import { partAt } from "#runtime/schema/cost/effort.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
-import { fieldsOf, filled, isObject } from "#runtime/schema/json-object.ts";
+import { fieldsOf, filled, isJsonSchema, isObject, type JsonSchema } from "#runtime/schema/json-object.ts";
 import { JSON_SCHEMA } from "../providers/model-source.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
 
@@ -95,30 +97,51 @@ type Schema = LanguageModelV4FunctionTool["inputSchema"];
 
 /**
  * Providers refuse every request that has a tool whose schema is not of one object with properties. The model is told those of all
- * alternatives together: the router holds its arguments against the schema as it is, and says what is wrong with them.
+ * alternatives together: the router holds its arguments against the schema as it is, and says what is wrong with them. Each part is
+ * read once and without recursion, as far as it is what it should be: nobody has checked the shape of a schema of an MCP server.
  */
-function plainSchema(schema: Schema, root = schema, followed = new Set<string>()): Schema {
-  const { $ref, allOf = [], anyOf = [], oneOf = [], not: _not, enum: _enum, ...own } = schema;
-  const plain = (one: unknown) => (isObject(one) ? [plainSchema(one, root, followed)] : []);
-  const needs = [...referredSchemas($ref, root, followed), ...allOf].flatMap(plain);
-  const parts = [own, ...needs, ...[...anyOf, ...oneOf].flatMap(plain)];
-  const names = new Set(parts.flatMap(({ properties = {} }) => Object.keys(properties)));
-  const properties = Object.fromEntries([...names].map((name) => [name, eitherOf(parts, name)]));
-  const required = new Set([own, ...needs].flatMap((part) => part.required ?? []));
-  return { ...own, type: "object", properties, ...(required.size > 0 && { required: [...required] }) };
+function plainSchema(root: Schema): Schema {
+  const needed = new Set<Fields>([root]);
+  for (const part of needed) for (const one of needsOf(part, root)) needed.add(one);
+  const parts = new Set(needed);
+  for (const part of parts) for (const one of [...needsOf(part, root), ...alternativesOf(part)]) parts.add(one);
+  const told: Fields = Object.fromEntries([...needed].reverse().flatMap((part) => Object.entries(part)));
+  const {
+    $ref: _ref,
+    allOf: _all,
+    anyOf: _any,
+    oneOf: _one,
+    not: _not,
+    enum: _enum,
+    required: _required,
+    ...own
+  } = told;
+  const names = [...needed].flatMap((part) => listOf(part.required)).filter((name) => typeof name === "string");
+  const properties = propertiesOf(parts);
+  return { ...own, type: "object", properties, ...(names.length > 0 && { required: [...new Set(names)] }) };
 }
 
-/** Each reference is followed once: they may lead to each other. */
-function referredSchemas(reference: string | undefined, root: Schema, followed: Set<string>): unknown[] {
-  if (reference === undefined || followed.has(reference)) return [];
-  followed.add(reference);
-  const steps = reference.split("/").slice(1);
-  return [steps.reduce<unknown>((at, step) => fieldsOf(at)[step.replaceAll("~1", "/").replaceAll("~0", "~")], root)];
+type Fields = Readonly<Record<string, unknown>>;
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+
+function needsOf({ $ref, allOf }: Fields, root: Schema) {
+  const referred = typeof $ref === "string" && $ref.startsWith("#/") ? partAt(root, $ref) : undefined;
+  return [referred, ...listOf(allOf)].filter(isObject);
 }
 
-function eitherOf(parts: readonly Schema[], name: string) {
-  const told = parts.flatMap(({ properties }) => properties?.[name] ?? []);
-  const different = [...new Map(told.map((one) => [JSON.stringify(one), one])).values()];
+const alternativesOf = ({ anyOf, oneOf }: Fields) => [...listOf(anyOf), ...listOf(oneOf)].filter(isObject);
+
+function propertiesOf(parts: Iterable<Fields>) {
+  const told = new Map<string, JsonSchema[]>();
+  for (const [name, one] of [...parts].flatMap(({ properties }) => Object.entries(fieldsOf(properties))))
+    if (isJsonSchema(one)) getOrInsertComputed(told, name, () => []).push(one);
+  return Object.fromEntries([...told].map(([name, all]) => [name, eitherOf(all)])) as Schema["properties"];
+}
+
+function eitherOf(all: readonly JsonSchema[]) {
+  if (all.length === 1) return all[0];
+  const different = [...new Map(all.map((one) => [JSON.stringify(one), one])).values()];
   return different.length === 1 ? different[0] : { anyOf: different };
 }
 
