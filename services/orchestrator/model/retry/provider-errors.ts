@@ -110,7 +110,7 @@ export function messageOfModelError(thrown: unknown, modelId: string): string {
     return `the provider of model "${modelId}" failed without a word of why`;
   if (APICallError.isInstance(error) && error.data === undefined) return messageOfAnswer(error);
   if (error instanceof Error || typeof error !== "object") return messageFromUnknown(error);
-  return wordsIn(error) ?? JSON.stringify(error);
+  return wordsIn(error) ?? messageFromUnknown(JSON.stringify(error));
 }
 
 /** Of an answer that the package could not read: what it says in a form of its own, and from where it came, which may be the fault. */
@@ -129,9 +129,10 @@ function wordsIn(error: unknown): string | undefined {
   if (typeof error === "string") return error.trim() === "" ? undefined : messageFromUnknown(error);
   if (Array.isArray(error)) return wordsIn(error[0]);
   if (!isObject(error)) return undefined;
+  const told = innerNames.map((name) => wordsIn(error[name])).find((words) => words !== undefined);
   const { detail } = error;
-  if (detail !== undefined) return messageFromUnknown(typeof detail === "string" ? detail : JSON.stringify(detail));
-  return innerNames.map((name) => wordsIn(error[name])).find((words) => words !== undefined);
+  if (told !== undefined || typeof detail !== "object" || detail === null) return told ?? wordsIn(detail);
+  return messageFromUnknown(JSON.stringify(detail));
 }
 
 function isOfProgram(error: unknown): error is Error {

@@ -140,6 +140,9 @@ describe("an error of a model's provider", () => {
       refusedWith(422, { object: "error", message: { detail: [{ loc: ["body", "n"], msg: "extra" }] } }),
       `[{"loc":["body","n"],"msg":"extra"}] (422 from ${url})`,
     ],
+    ["no detail", refusedWith(400, { error: { message: "no", detail: null } }), `no (400 from ${url})`],
+    ["a message and details", refusedWith(400, { message: "no", detail: { id: 1 } }), `no (400 from ${url})`],
+    ["an empty detail", refusedWith(400, { detail: "" }), `Bad (400 from ${url})`],
     ["a text in a stream", inStream({ error: "runner stopped" }), "runner stopped"],
     ["an object in a stream, as vLLM", inStream({ object: "error", message: "boom", code: 500 }), "boom"],
   ])("LOOP-1 is told in its own words when it says %s", (_, error, words) => {
