@@ -38,3 +38,13 @@ test.each([
     executed.length > 0 ? [] : [expect.stringContaining(`: the answer was cut off (${finishReason})`)],
   );
 });
+
+test("LOOP-3 a call that its run does not allow is told so alone, also at the end of an answer that was cut off", async () => {
+  const cut = { id: "cut", name: "fail", input: '{"a":1}' };
+  const model = createFakeModel("m", (_, count) =>
+    count === 1 ? { calls: [cut], finishReason: "length" } : { text: "done" },
+  );
+  const run = await openRun({ turns: [], model, options: { allowedTools: { names: ["double"] } } });
+  await run.work();
+  expect(run.refused).toEqual(['fail: tool "fail" is not in the allowed_tools list']);
+});

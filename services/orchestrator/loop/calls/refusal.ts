@@ -8,14 +8,14 @@ import { namelessCall } from "../../model/providers/openai-compatible/call-delta
 import { boundsOf, type Place } from "../limits/budget.ts";
 import { reasonsOfCutOff } from "../limits/stop-condition.ts";
 import { faultOfArguments } from "../tools/function-tools.ts";
-import type { ToolTable } from "../tools/tool-table.ts";
+import type { Target, ToolTable } from "../tools/tool-table.ts";
 
 export interface TurnRules extends Omit<Place, "call"> {
   readonly table: ToolTable;
   /** How many calls the run made before this turn; `spent` is what it had spent with it. */
   readonly callsBefore: number;
   readonly principal: string;
-  /** How the answer ended that has the calls. */
+  /** How the answer ended that has the calls; it may have been cut off in the last of them. */
   readonly finishReason: string;
   /** calls-2: a process before this one may have made the call, by a list that had its tool. */
   readonly isRecovering?: boolean;
@@ -26,8 +26,8 @@ export interface TurnRules extends Omit<Place, "call"> {
  * is that among the calls of its turn. The router judges what it is asked for by the same rules of the run once more.
  */
 async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules): Promise<string | undefined> {
-  const { table, options, callsBefore, isRecovering = false } = rules;
-  const { callId, name } = call;
+  const { table, options, callsBefore, finishReason, isRecovering = false } = rules;
+  const { callId, name, argumentsJson } = call;
   if (isDuplicateCallId(callId)) return "two calls of one turn had the same id: only the first was executed";
   if (isNameless(call, table)) return "the call names no tool";
   const target = table.find(name);
@@ -41,8 +41,15 @@ async function decideRefusal(call: FunctionCall, index: number, rules: TurnRules
   if (isNarrowed && !table.isAllowed(name)) return `tool "${name}" is not in the allowed_tools list`;
   const usedUp = ruleOfCount(bounds) ?? ruleOfBudget(bounds);
   if (usedUp !== undefined) return usedUp;
-  if (target?.kind === "function") return faultOfArguments(target.tool, call.argumentsJson, rules.principal);
-  await turnForJson(call.argumentsJson, { sender: rules.principal });
+  const isCutOff = reasonsOfCutOff.has(finishReason);
+  const isEmpty = isCutOff && noArguments.test(argumentsJson);
+  const fault = isEmpty ? "the call has no arguments" : await faultOfWritten(call, target, rules.principal);
+  return fault && isCutOff ? `${fault}: the answer was cut off (${finishReason})` : fault;
+}
+
+async function faultOfWritten(call: FunctionCall, target: Target | undefined, principal: string) {
+  if (target?.kind === "function") return faultOfArguments(target.tool, call.argumentsJson, principal);
+  await turnForJson(call.argumentsJson, { sender: principal });
   return faultOfJson(call);
 }
 
@@ -60,11 +67,9 @@ export async function decideRefusals(
 ): Promise<ReadonlyMap<string, string>> {
   const refusals = new Map<string, string>();
   for (const [index, call] of calls.entries()) {
-    const isCutOff = reasonsOfCutOff.has(rules.finishReason) && index === calls.length - 1;
-    const isUnknown = isCutOff && noArguments.test(call.argumentsJson);
-    const refusal = isUnknown ? "the call has no arguments" : await decideRefusal(call, index, rules);
-    const why = isCutOff ? `: the answer was cut off (${rules.finishReason})` : "";
-    if (refusal !== undefined) refusals.set(call.callId, refusal + why);
+    const isLast = index === calls.length - 1;
+    const refusal = await decideRefusal(call, index, { ...rules, finishReason: isLast ? rules.finishReason : "" });
+    if (refusal !== undefined) refusals.set(call.callId, refusal);
   }
   return refusals;
 }
