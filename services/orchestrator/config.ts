@@ -75,10 +75,11 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     }),
   };
   const { openaiBaseUrl } = config.model;
-  const { protocol = "", search } = URL.parse(openaiBaseUrl) ?? {};
-  if (!/^https?:$/.test(protocol) || search !== "") {
-    const expected = "a URL like https://api.openai.com/v1, with http or https and without a query";
-    reader.fault("OPENAI_BASE_URL", openaiBaseUrl.replace(/\?.*/s, "?…"), expected); // paths are put behind it
+  const { protocol = "", username, password } = URL.parse(openaiBaseUrl) ?? {};
+  if (!/^https?:$/.test(protocol) || /[?#]/.test(openaiBaseUrl) || username || password) {
+    const expected = "a URL like https://api.openai.com/v1, with http or https and without a query or credentials";
+    const shown = openaiBaseUrl.replace(/[?#].*/s, "?…").replace(/\/\/.*@/s, "//…@");
+    reader.fault("OPENAI_BASE_URL", shown, expected); // paths are put behind it, and fetch refuses credentials with words that show them
   }
   reader.finish();
   return config;

@@ -168,7 +168,14 @@ describe("packages of models", () => {
     expect(() => readConfig({ TOOLBUS_MODEL_PROVIDERS: "no equals" })).toThrow("TOOLBUS_MODEL_PROVIDERS");
   });
 
-  test.each(["localhost:11434/v1", "http://model/v1?key=secret", "model"])(
+  const pathless = [
+    "localhost:11434/v1",
+    "http://model/v1?key=secret",
+    "http://model/v1?",
+    "http://model/v1#a",
+    "model",
+  ];
+  test.each([...pathless, "http://user:secret@model/v1", "http://secret@model/v1"])(
     "PROD-2 an address is refused that no path can follow: %s",
     (url) => {
       expect(() => readConfig({ OPENAI_BASE_URL: url })).toThrow(
