@@ -9,6 +9,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { Superseded } from "../log/claim.ts";
 import { submitOutputs } from "../runs/answer/answers.ts";
+import { createFakeModel } from "../testing/fakes/fake-model.ts";
 import type { FakeTool } from "../testing/fakes/fake-router.ts";
 import { double, openRun, tools } from "../testing/loop-run.ts";
 
@@ -139,6 +140,18 @@ describe("the loop", () => {
       turnCount: 1,
     });
     expect(run.router.requests).toEqual([]);
+  });
+
+  test("LOOP-6 a single turn that was cut off in a call is incomplete, as its client would execute the call", async () => {
+    const cut = { id: "cut", name: "double", input: "" };
+    const model = createFakeModel("m", () => ({ calls: [cut], finishReason: "length" }));
+    const run = await openRun({ turns: [], model, options: { mode: RunMode.SINGLE_TURN } });
+    await run.work();
+    expect(await run.view()).toMatchObject({
+      state: RunState.INCOMPLETE,
+      endReason: RunEndReason.MAX_OUTPUT_TOKENS,
+      turnCount: 1,
+    });
   });
 
   test("LOOP-7 what fails is data: a tool's error, arguments that are not JSON, an id that comes twice", async () => {

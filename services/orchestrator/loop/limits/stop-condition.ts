@@ -42,20 +42,23 @@ const nothingToSay: StopCondition = (state) =>
 const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) =>
   nowMs >= acceptedAtMs + deadlineMs ? atDeadline : undefined;
 
-const singleTurnTaken: StopCondition = ({ accepted, turns }) =>
-  accepted.options?.mode === RunMode.SINGLE_TURN && turns.length > 0
-    ? { state: RunState.COMPLETED, endReason: RunEndReason.SINGLE_TURN }
-    : undefined;
+const singleTurnTaken: StopCondition = ({ accepted, turns }) => {
+  const last = turns.at(-1);
+  if (accepted.options?.mode !== RunMode.SINGLE_TURN || last === undefined) return undefined;
+  return stopOfCutOff(last) ?? { state: RunState.COMPLETED, endReason: RunEndReason.SINGLE_TURN };
+};
 
 /** A last turn without calls is the answer, whole or cut off. */
 const answered: StopCondition = ({ turns }) => {
   const last = turns.at(-1);
   if (last === undefined || last.calls.length > 0) return undefined;
-  const cutOff = reasonsOfCutOff.get(last.committed.finishReason);
-  return cutOff === undefined
-    ? { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER }
-    : { state: RunState.INCOMPLETE, endReason: cutOff };
+  return stopOfCutOff(last) ?? { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER };
 };
+
+function stopOfCutOff({ committed }: FoldedRun["turns"][number]): Stop | undefined {
+  const endReason = reasonsOfCutOff.get(committed.finishReason);
+  return endReason === undefined ? undefined : { state: RunState.INCOMPLETE, endReason };
+}
 
 /** Why an answer may end in its middle, and the run with it. */
 export const reasonsOfCutOff: ReadonlyMap<string, RunEndReason> = new Map([
