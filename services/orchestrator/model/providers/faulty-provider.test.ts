@@ -169,6 +169,8 @@ describe("a provider that misbehaves", () => {
   const last = frame({ choices: [{ index: 0, delta: { content: "whole" }, finish_reason: "stop" }] });
   test.each([
     ["has no empty line at its end", last.trimEnd()],
+    ["is cut off behind its end", `${last}data: [DO`],
+    ["is cut off in its counts", `${last.trimEnd()}\ndata: {"choices":[],"us`],
     ["counts without choices", `${last}data: {"usage":{"prompt_tokens":7,"completion_tokens":3}}\n\n`],
     ["counts with null for choices", `${last}data: {"choices":null,"usage":{"prompt_tokens":7}}\n\n`],
   ])("LOOP-11 an answer stands whose stream %s", async (_, text) => {

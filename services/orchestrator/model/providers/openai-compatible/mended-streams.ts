@@ -82,7 +82,9 @@ function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
       sink.enqueue(isMarked ? Buffer.from(mendedLines(lines.toString(), begun)) : lines);
     },
     flush(sink) {
-      sink.enqueue(Buffer.concat([...rest, Buffer.from("\n\n")])); // without them the last event would not count
+      const last = mendedLines(Buffer.concat(rest).toString(), begun);
+      const isCut = last.startsWith("data:") && jsonFrom(last.slice("data:".length)) === undefined;
+      sink.enqueue(Buffer.from(isCut ? "\n\n" : `${last}\n\n`)); // without an empty line the last event would not count
     },
   });
 }
