@@ -1,22 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
-import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { isShownTo } from "../calls/records/owners.ts";
-import type { CallRecord } from "../calls/records/record/call-record.ts";
 import type { CallStore } from "../calls/records/store.ts";
 import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
 import type { Answerers } from "../calls/requests/answerers.ts";
 import type { CallKeys } from "../calls/requests/call-keys.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
-import { asksForOpen, listOpenCalls } from "../calls/requests/open-calls.ts";
+import { listRecorded } from "../calls/requests/recorded-list.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Tasks } from "../calls/requests/tasks.ts";
@@ -90,27 +85,12 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       return { call };
     },
     async listToolCalls(request, context) {
-      const { sessionId, states } = request;
+      const { sessionId, onlyTasks } = request;
+      const { signal } = context;
       const caller = callerOf(context);
       await ownership.requireSession(sessionId, caller);
-      if (request.onlyTasks) return tasks.list(request, caller, context.signal);
-      const list = ["calls", caller.principal ?? "", sessionId, states.toSorted()];
-      if (asksForOpen(request)) return listOpenCalls(store, { ...request, list }, caller, context.signal);
-      const isShown = ({ value }: Stored<CallRecord>) =>
-        value.tool !== "" && // a cancellation of a call that never came
-        isShownTo(value, caller) &&
-        (sessionId === "" || value.sessionId === sessionId) &&
-        (states.length === 0 || states.includes(value.state));
-      const part = { session: await createdAt(sessionId), principal: caller.principal };
-      const elements = (await Array.fromAsync(store.list(context.signal, part))).filter(isShown);
-      const takes = openPage(ToolCallSchema);
-      const listed = {
-        elements,
-        placeOf: ({ key }: Stored<CallRecord>) => key,
-        takes: ({ value }: Stored<CallRecord>) => takes(value),
-      };
-      const { items, nextPageToken } = pageOf(list, listed, request);
-      return { calls: items.map(({ value }) => value), nextPageToken };
+      if (onlyTasks) return tasks.list(request, caller, signal);
+      return listRecorded(store, request, { caller, session: await createdAt(sessionId), signal });
     },
     async *readResult(request, context) {
       for await (const part of results.read(request, callerOf(context), context.signal)) yield { part };

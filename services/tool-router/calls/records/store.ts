@@ -21,7 +21,10 @@ export interface CallStore {
 }
 
 /** What is known of a call that is open without reading its record. */
-export type OpenCall = Pick<CallRecord, "callId" | "sessionId" | "principal" | "taken" | "watcherPrincipal">;
+export type OpenCall = Pick<
+  CallRecord,
+  "callId" | "state" | "tool" | "sessionId" | "principal" | "taken" | "watcherPrincipal"
+>;
 
 /** What whoever changes recorded calls needs. */
 export interface RecordingParts {

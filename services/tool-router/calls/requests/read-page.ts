@@ -1,7 +1,16 @@
 import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
+import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openPage } from "#runtime/rpc/paging/page.ts";
 import { type ListName, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
+import type { OpenCall } from "../records/store.ts";
+
+export function isAskedFor({ sessionId, state }: OpenCall, request: ListToolCallsRequest): boolean {
+  const { states } = request;
+  return (
+    (request.sessionId === "" || sessionId === request.sessionId) && (states.length === 0 || states.includes(state))
+  );
+}
 
 /** A page of at most so many entries, of whose calls some may be gone. Those behind it are told by one entry more. */
 export interface EntriesPage<T> {

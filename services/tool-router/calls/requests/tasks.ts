@@ -6,7 +6,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import type { CallStore } from "../records/store.ts";
 import type { TaskEntry, TaskIndex } from "../records/task-index.ts";
-import { readPage } from "./read-page.ts";
+import { isAskedFor, readPage } from "./read-page.ts";
 
 export interface TasksParts {
   store: Pick<CallStore, "read">;
@@ -40,11 +40,7 @@ export function createTasks({ store, tasks, clock }: TasksParts) {
         placeOf: ({ place }) => placeOfNumber(BigInt(place)),
         async read(entry) {
           const call = await read(principal, entry);
-          const isShown =
-            call !== undefined &&
-            (sessionId === "" || call.sessionId === sessionId) &&
-            (states.length === 0 || states.includes(call.state));
-          return isShown ? call : undefined;
+          return call && isAskedFor(call, request) ? call : undefined;
         },
       });
     },

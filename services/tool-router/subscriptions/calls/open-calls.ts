@@ -43,6 +43,7 @@ function nothing() {
   return { reached: 0, readAtMs: performance.now(), open: new Map<string, OpenCall>() };
 }
 
-function openCallFrom({ callId, sessionId, principal, taken, watcherPrincipal }: CallRecord): OpenCall {
-  return { callId, sessionId, principal, taken, watcherPrincipal };
+function openCallFrom(record: CallRecord): OpenCall {
+  const { callId, state, tool, sessionId, principal, taken, watcherPrincipal } = record;
+  return { callId, state, tool, sessionId, principal, taken, watcherPrincipal };
 }

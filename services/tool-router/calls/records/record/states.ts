@@ -28,7 +28,7 @@ export function hasExpired(record: CallRecord, now: number): boolean {
 }
 
 /** cancellation-1 of requests/cancellation.ts: a call that was canceled before it began. */
-export function isTombstone({ state, tool }: CallRecord): boolean {
+export function isTombstone({ state, tool }: Pick<CallRecord, "state" | "tool">): boolean {
   return state === State.CANCELED && tool === "";
 }
 
