@@ -10,6 +10,7 @@ W4  The main thread only reads requests, so that a cancel is seen while function
 
 import asyncio
 import contextvars
+import faulthandler
 import functools
 import inspect
 import os
@@ -50,6 +51,7 @@ def run_file(arguments):
     settings = settings_from_arguments(arguments)
     sys.argv[:] = [settings.file]
     worker = Worker(settings)
+    faulthandler.enable(2, all_threads=False)  # those of other calls would push it out of the report
     apply_limits(settings.memory_bytes, settings.processor_seconds)
     try:
         functions = functions_of(import_tool(settings.file))

@@ -109,8 +109,11 @@ describe("what a crash tells", () => {
     expect((await failure).message).toMatch(/ended with code 3: asked for alpha$/);
   }, 60_000);
 
-  test("WORK-8 operators are told where native code has crashed", async () => {
+  test("WORK-8 operators are told where native code has crashed, and not what other calls do", async () => {
+    const { failure } = await napping("theta");
     await failureOf(workers.call("tool.touch_nothing"));
+    await failure;
+    expect(workers.warnings.at(-1)).not.toContain("in nap");
     expect(workers.warnings.at(-1)).toMatch(/ended with SIGSEGV: .*tool\.py", line \d+ in touch_nothing/s);
   });
 

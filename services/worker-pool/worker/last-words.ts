@@ -3,6 +3,8 @@ import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 
 const LINES = 40;
 const LENGTH = 4_000;
+/** Of one: the names of all extension modules, with which Python ends its report of a crash, leave room for it. */
+const LINE_LENGTH = 1_000;
 
 export type LastWords = ReturnType<typeof createLastWords>;
 
@@ -11,7 +13,7 @@ export function createLastWords() {
   const messages: string[] = [];
   return {
     add(message: string): void {
-      messages.push(message.slice(-LENGTH));
+      messages.push(message.slice(-LINE_LENGTH));
       if (messages.length > LINES) messages.shift();
     },
     /** `ended with SIGSEGV: …`. */

@@ -59,7 +59,7 @@ function commandLine({ python, file, limits }: OpenWorkerOptions): string[] {
     `--memory-bytes=${limits.memoryBytes}`,
     `--processor-seconds=${limits.processorSeconds}`,
   ];
-  return [...uvWords, "python", "-X", "utf8", "-X", "faulthandler", SDK, ...limitWords, file.path];
+  return [...uvWords, "python", "-X", "utf8", SDK, ...limitWords, file.path];
 }
 
 function refuseSlow(file: string, startTimeoutMs: number): never {
