@@ -37,7 +37,7 @@ export default {
     { name: "rejects", run: async () => { throw "a plain text"; } },
     { name: "no_json", run: () => 1n },
     { name: "no_json_either", run: () => () => 1 },
-    { name: "because", run() { throw new TypeError("fetch failed", { cause: new Error("nobody is there") }); } },
+    { name: "because", run() { throw Object.assign(new TypeError("fetch failed", { cause: new Error("nobody is there") }), { headers: "a token" }); } },
     { name: "circle", run() { const one: any = {}; one.one = one; return one; } },
     { name: "nothing", run() {} },
     { name: "fault", run() { setTimeout(() => { throw new Error("nobody catches me"); }, 5); return new Promise(() => {}); } },
@@ -218,6 +218,13 @@ describe("what a module does wrong", () => {
     if (typeof words === "string") expect(called.value).toBe(words);
     else expect(called.value).toMatch(words);
     expect(good.value).toBe(1);
+  });
+
+  test("WORK-12 the log has where an error was thrown and its causes, and nothing else that it has", async () => {
+    const { events } = await call("because");
+    const [log] = events.flatMap((event) => (event.case === "log" ? event.value.message : []));
+    expect(log).toMatch(/^TypeError: fetch failed\n.*\.ts:\d+.*\nbecause of: Error: nobody is there\n/s);
+    expect(log).not.toContain("a token");
   });
 
   test.each([

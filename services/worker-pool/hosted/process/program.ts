@@ -3,7 +3,6 @@
 
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
-import { inspect } from "node:util";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
@@ -11,6 +10,9 @@ import type { Ask, FromModule, ToModule } from "./messages.ts";
 import { describedTool, parseModule } from "./module-form.ts";
 
 class ResultError extends Error {}
+
+/** An error may be its own cause. */
+const MAX_TOLD_ERRORS = 5;
 
 const calls = new Map<number, AbortController>();
 const asks = new Map<number, PromiseWithResolvers<Json>>();
@@ -163,10 +165,16 @@ function textFromError(error: unknown): string {
   }
 }
 
-/** Where it was thrown, and why: for logs. */
+/** Where it was thrown, and why: for logs. Nothing else that errors have: clients of HTTP leave their tokens and answers there. */
 function detailFromError(error: unknown): string {
   try {
-    return inspect(error);
+    const texts: string[] = [];
+    for (let next = error; texts.length < MAX_TOLD_ERRORS; ) {
+      texts.push((next instanceof Error && next.stack) || textFromError(next));
+      next = next instanceof AggregateError ? next.errors[0] : next instanceof Error ? next.cause : undefined;
+      if (next === undefined) break;
+    }
+    return texts.join("\nbecause of: ");
   } catch {
     return textFromError(error);
   }
