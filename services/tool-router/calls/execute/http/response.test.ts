@@ -70,9 +70,9 @@ const rows: Row[] = [
   },
   {
     what: "bytes that happen to be UTF-8",
-    headers: { "content-type": "application/octet-stream" },
-    body: Buffer.from([0, 0, 0, 7]),
-    answer: { contentType: "application/octet-stream", base64: "AAAABw==" },
+    headers: { "content-type": "application/x-protobuf" },
+    body: Buffer.from([10, 2, 104, 105, 16, 1]),
+    answer: { contentType: "application/x-protobuf", base64: "CgJoaRAB" },
   },
   { what: "gzip", headers: encoded("gzip"), body: gzipSync('{"a":1}'), answer: { a: 1 } },
   { what: "brotli", headers: encoded("br"), body: brotliCompressSync('{"a":1}'), answer: { a: 1 } },
@@ -122,9 +122,16 @@ const rows: Row[] = [
   {
     what: "a bad status that says when to come again",
     status: 429,
-    headers: { "retry-after": "7" },
+    headers: { "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" },
     body: "slow down",
-    error: /^HTTP 429 \(Retry-After: 7\): slow down$/,
+    error: /^HTTP 429 \(Retry-After: Wed, 21 Oct 2026 07:28:00 GMT\): slow down$/,
+  },
+  {
+    what: "a bad status whose text is cut within a character",
+    status: 400,
+    headers: { "content-type": "application/octet-stream" },
+    body: `x${"ä".repeat(5_000)}`,
+    error: /^HTTP 400: xä{1999}$/,
   },
   {
     what: "a bad status that says it at length",

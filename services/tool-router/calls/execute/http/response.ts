@@ -36,11 +36,11 @@ export async function answerFromResponse(incoming: Incoming, method: string, lim
 
 /** The status, and the beginning of the body as far as it can be read. */
 async function textOfFailure(incoming: Incoming, limits: ResponseLimits): Promise<string> {
-  const retryAfter = headerOf(incoming.headers, "retry-after").slice(0, 100);
-  const head = `HTTP ${incoming.status}${retryAfter && ` (Retry-After: ${retryAfter})`}`;
+  const { "retry-after": retryAfter } = incoming.headers;
+  const head = `HTTP ${incoming.status}${retryAfter ? ` (Retry-After: ${String(retryAfter).slice(0, 100)})` : ""}`;
   try {
-    const { bytes } = await beginningOf(incoming, limits, 4 * MAX_TOLD_CHARACTERS);
-    const text = textFromBytes(bytes, headerOf(incoming.headers, "content-type"));
+    const { bytes, isWhole } = await beginningOf(incoming, limits, 4 * MAX_TOLD_CHARACTERS);
+    const text = textFromBytes(bytes, headerOf(incoming.headers, "content-type"), isWhole);
     return text === undefined ? `${head}: a body that is no text` : `${head}: ${text.slice(0, MAX_TOLD_CHARACTERS)}`;
   } catch (error) {
     limits.signal.throwIfAborted();
@@ -84,17 +84,23 @@ function isJsonType(contentType: string): boolean {
   return JSON_TYPE.test(contentType);
 }
 
-/** Undefined for what is no text. What is not called text is it if it is UTF-8 without a NUL: many servers know no type of what they have. */
-function textFromBytes(bytes: Buffer, contentType: string): string | undefined {
+/** Undefined for what is no text. What is not called text is it if it looks like it: many servers know no type of what they have. */
+function textFromBytes(bytes: Buffer, contentType: string, isWhole = true): string | undefined {
   if (!isJsonType(contentType) && !TEXT_TYPE.test(contentType))
-    return bytes.includes(0) ? undefined : decoded(bytes, "utf-8", true);
+    return bytes.some(isBinary) ? undefined : decoded(bytes, "utf-8", { fatal: true, stream: !isWhole });
   const [, charset = "utf-8"] = /charset="?([^\s;"]+)/.exec(contentType) ?? [];
-  return decoded(bytes, charset, false) ?? decoded(bytes, "utf-8", false);
+  return decoded(bytes, charset) ?? decoded(bytes, "utf-8");
 }
 
-function decoded(bytes: Buffer, charset: string, fatal: boolean): string | undefined {
+/** https://mimesniff.spec.whatwg.org/#binary-data-byte: what is short and binary, as of protobuf, may well be UTF-8. */
+function isBinary(byte: number): boolean {
+  return byte < 0x20 && ![0x09, 0x0a, 0x0c, 0x0d, 0x1b].includes(byte);
+}
+
+/** With `stream`, the bytes may end within a character. */
+function decoded(bytes: Buffer, charset: string, { fatal = false, stream = false } = {}): string | undefined {
   try {
-    return new TextDecoder(charset, { fatal }).decode(bytes);
+    return new TextDecoder(charset, { fatal }).decode(bytes, { stream });
   } catch {
     return undefined; // no such charset, or no text in it
   }
