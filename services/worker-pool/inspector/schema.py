@@ -17,7 +17,7 @@ SCHEMAS = {
     "date": {"type": "string", "format": "date"},
     "time": {"type": "string"},  # the format `time` of JSON Schema wants a time zone
     "UUID": {"type": "string", "format": "uuid"},
-    "Decimal": {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[+-]?(\d+\.?\d*|\.\d+)$"}]},
+    "Decimal": {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[+-]?(\d+(\.\d*)?|\.\d+)$"}]},
 }
 ARRAYS = {"list", "List", "Sequence", "MutableSequence", "Iterable", "Collection", "tuple", "Tuple"}
 SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}

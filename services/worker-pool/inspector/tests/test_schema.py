@@ -71,7 +71,7 @@ def schema_of(hint):
 
 STRING, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 NULL = {"type": "null"}
-DECIMAL = {"anyOf": [NUMBER, {**STRING, "pattern": r"^[+-]?(\d+\.?\d*|\.\d+)$"}]}
+DECIMAL = {"anyOf": [NUMBER, {**STRING, "pattern": r"^[+-]?(\d+(\.\d*)?|\.\d+)$"}]}
 POINT = {
     "type": "object",
     "properties": {"x": INTEGER, "y": {**NUMBER, "default": 0.5}, "tags": {"type": "array", "items": STRING}},
