@@ -81,6 +81,17 @@ class Arguments(unittest.TestCase):
 
         self.assertEqual(self.bound(function, a={"x": 1}, point={"x": 1}), ({"x": 1}, Point(1)))
 
+    def test_hints_of_a_base_stand_where_one_cannot_be_evaluated(self):
+        @dataclasses.dataclass
+        class Named(Point):
+            name: "Nowhere" = ""  # noqa: F821
+
+        def function(named: Named):
+            return named
+
+        day = datetime.date(2026, 1, 2)
+        self.assertEqual(self.bound(function, named={"x": 1, "when": "2026-01-02"}), Named(1, day))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -42,17 +42,21 @@ def shape_of(function):
     return inspect.signature(function), hints_of(function)
 
 
+@functools.lru_cache(maxsize=None)
 def hints_of(owner):
     """A hint that cannot be evaluated, as of what is imported for type checkers alone, converts nothing."""
-    written, hints = {}, {}
     with contextlib.suppress(Exception):
         return typing.get_type_hints(owner)
-    with contextlib.suppress(Exception):  # what is not written as text Python 3.14 evaluates here
-        written = inspect.unwrap(owner).__annotations__
-    for name, hint in written.items():
-        one = types.SimpleNamespace(__annotations__={name: hint})
-        with contextlib.suppress(Exception):
-            hints.update(typing.get_type_hints(one, vars(sys.modules[owner.__module__])))
+    hints = {}
+    for part in reversed(inspect.getmro(owner)) if isinstance(owner, type) else [inspect.unwrap(owner)]:
+        written = {}
+        with contextlib.suppress(Exception):  # what is not written as text Python 3.14 evaluates here
+            written = part.__annotations__
+        for name, hint in written.items():
+            hints.pop(name, None)
+            one = types.SimpleNamespace(__annotations__={name: hint})
+            with contextlib.suppress(Exception):
+                hints.update(typing.get_type_hints(one, vars(sys.modules[part.__module__])))
     return hints
 
 
