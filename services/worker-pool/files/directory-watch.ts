@@ -1,4 +1,5 @@
-import { relative } from "node:path";
+import { realpathSync, type Stats, statSync } from "node:fs";
+import { relative, sep } from "node:path";
 import { watch } from "chokidar";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 
@@ -13,13 +14,19 @@ interface DirectoryWatchOptions {
 /** Editors write a file in several steps; what happens within this time is told once. */
 const SETTLE_MS = 50;
 
-/** Follows the files of a directory and of folders below, but for packages; resolves when nothing is missed from then on. */
+/**
+ * Follows the files of a directory and of folders below, but for packages and for links to folders elsewhere. Resolves when nothing is
+ * missed from then on.
+ */
 export async function openDirectoryWatch(options: DirectoryWatchOptions): Promise<AsyncDisposable> {
   const { directory, isWatched, logger, onChange } = options;
   const touched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   const ofPackages = (path: string) => /(^|\/)(node_modules|site-packages|\.[^.])/.test(relative(directory, path));
-  const watcher = watch(directory, { ignoreInitial: true, ignored: ofPackages });
+  const root = realpathSync(directory) + sep;
+  const ignored = (path: string, stats?: Stats) =>
+    ofPackages(path) || (path !== directory && stats?.isFile() === false && !isWithin(root, path));
+  const watcher = watch(directory, { ignoreInitial: true, ignored });
   watcher.on("all", (_event, path) => {
     if (!isWatched(path)) return;
     touched.add(relative(directory, path));
@@ -38,4 +45,13 @@ export async function openDirectoryWatch(options: DirectoryWatchOptions): Promis
       await watcher.close();
     },
   };
+}
+
+/** Whether a folder lies there, links followed: one elsewhere may be as large as a disk. Of what is no folder, true. */
+function isWithin(root: string, path: string): boolean {
+  try {
+    return !statSync(path).isDirectory() || realpathSync(path).startsWith(root);
+  } catch {
+    return true; // gone since, or a link that leads nowhere
+  }
 }

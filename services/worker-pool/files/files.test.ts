@@ -7,6 +7,7 @@ import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { HEAD, openTestWorkers, uvCache } from "../testing/workers.ts";
+import { openDirectoryWatch } from "./directory-watch.ts";
 
 const FUNCTION = "def f(): return 1\n";
 
@@ -114,6 +115,22 @@ def f(seconds: float):
       await workers.write(file, `N = ${number}\n`);
       await until(async () => (await workers.call("tool.f").catch(() => undefined))?.result === number);
     }
+  });
+
+  test("WORK-1 a link to a folder elsewhere is not followed, however much that folder holds", async () => {
+    const [directory = "", elsewhere = ""] = await Promise.all(
+      ["watched", "elsewhere"].map((name) => mkdtemp(join(tmpdir(), `toolbus-${name}-`))),
+    );
+    await symlink(elsewhere, join(directory, "data"));
+    const changed: string[] = [];
+    const onChange = (paths: readonly string[]) => void changed.push(...paths);
+    const logger = { warn: (_: unknown, text = "") => expect.fail(text) };
+    await using _watch = await openDirectoryWatch({ directory, isWatched: () => true, logger, onChange });
+    await writeFile(join(elsewhere, "other.py"), "");
+    await writeFile(join(directory, "one.py"), "");
+    await until(() => changed.includes("one.py"));
+    expect(changed).toEqual(["one.py"]);
+    for (const path of [directory, elsewhere]) await rm(path, { recursive: true });
   });
 
   test("a source names a file of the directory, and nothing outside of it", async () => {
