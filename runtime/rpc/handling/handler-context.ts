@@ -35,21 +35,18 @@ export class CallContext implements HandlerContext {
   readonly url: string;
   readonly timeoutMs: () => number | undefined;
   readonly #asked: AskedCall;
-  readonly #outer: AbortSignal | undefined;
   #values: ContextValues | undefined;
   #responseHeader: Headers | undefined;
   #responseTrailer: Headers | undefined;
   #signal: CallSignal | undefined;
   #aborted: { reason: unknown } | undefined;
 
-  /** `outer` ends the call from outside: a server that stops. */
-  constructor({ spec, url, protocolName }: HandledMethod, asked: AskedCall, outer?: AbortSignal) {
+  constructor({ spec, url, protocolName }: HandledMethod, asked: AskedCall) {
     this.method = spec.method;
     this.service = spec.method.parent;
     this.url = url;
     this.protocolName = protocolName;
     this.#asked = asked;
-    this.#outer = outer;
     const { timeoutMs } = asked;
     const startedAt = performance.now();
     this.timeoutMs = () => (timeoutMs === undefined ? undefined : startedAt + timeoutMs - performance.now());
@@ -81,7 +78,7 @@ export class CallContext implements HandlerContext {
 
   get signal(): AbortSignal {
     if (!this.#signal) {
-      this.#signal = new CallSignal(this.#outer, this.timeoutMs());
+      this.#signal = new CallSignal(undefined, this.timeoutMs());
       if (this.#aborted) this.#signal.abort(this.#aborted.reason);
     }
     return this.#signal.signal;

@@ -6,8 +6,8 @@
 //
 // http-server-1  Stopping takes no new connection, tells HTTP/2 peers (GOAWAY), closes idle HTTP/1.1 connections, and finishes what is
 //     in flight.
-// http-server-2  After `drainTimeoutMs` the handlers still at work are aborted with `unavailable`, which their callers get as the end of
-//     the call; what is then still open after a grace is cut.
+// http-server-2  After `drainTimeoutMs` all that is still at work on an answer, a call's handler or what serves a path, is told by its signal,
+//     with `unavailable`, which its client gets as the answer or its end; what is then still open after a grace is cut.
 
 import type { AddressInfo } from "node:net";
 import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
@@ -16,6 +16,7 @@ import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/messages/assembly.ts";
 import { type BodyLimits, createSenderBytes } from "./body/request-body.ts";
+import { endsWith } from "./connect/reply.ts";
 import type { RequestListener } from "./messages.ts";
 import { type ConnectOptions, createRequestListener, type RequestListenerOptions } from "./request-listener.ts";
 import { ConnectionShares } from "./sockets/connections/connection-shares.ts";
@@ -64,10 +65,11 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   const shutdown = new AbortController();
   const shares = new ConnectionShares(options.connectionsOfAddress ?? Number.POSITIVE_INFINITY);
   const connections = new Connections(shares);
-  const [connect, body] = [connectOptions(options, shutdown.signal), bodyLimits(options)];
+  const [connect, body] = [connectOptions(options), bodyLimits(options)];
   const serve = createRequestListener({ ...options, connect, body });
   const listener: RequestListener = (request, response) => {
     toOriginForm(request);
+    endsWith(response, shutdown.signal);
     connections.trackAnswer(request, response);
     if (!shares.refuses(request, response)) serve(request, response);
   };
@@ -108,11 +110,11 @@ function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions):
   return { ...paces, holdFor, room: new AssemblyRoom(), ...body, connectionBytes };
 }
 
-function connectOptions(options: HttpServerOptions, shutdownSignal: AbortSignal): ConnectOptions {
+function connectOptions(options: HttpServerOptions): ConnectOptions {
   const { interceptors = [], readMaxBytes = READ_MAX_BYTES, connect } = options;
   // a misspelt field of JSON would fail open: a restriction that nobody reads
   const jsonOptions = { ignoreUnknownFields: false, ...connect?.jsonOptions };
-  return { ...connect, jsonOptions, interceptors, readMaxBytes, shutdownSignal };
+  return { ...connect, jsonOptions, interceptors, readMaxBytes };
 }
 
 function urlFromAddress({ address, family, port }: AddressInfo, isSecure: boolean): string {

@@ -5,6 +5,8 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { until } from "#runtime/time/until.ts";
+import { signalOf } from "./connect/reply.ts";
+import { answerThrown } from "./refusal.ts";
 import { bytes, echo, openRaw, openServer, textOf } from "./testing/echo-server.ts";
 import { createSelfSigned } from "./testing/self-signed.ts";
 
@@ -63,6 +65,25 @@ describe("stopping", () => {
     const closed = once(socket, "close");
     await server[Symbol.asyncDispose]();
     await closed;
+  });
+
+  test("has what serves a path answer once its time is over", async () => {
+    const entered = Promise.withResolvers<void>();
+    const server = await openServer(echo, {
+      drainTimeoutMs: 20,
+      fallback(request, response) {
+        const signal = signalOf(response);
+        signal.addEventListener("abort", () => answerThrown(request, response, signal.reason));
+        entered.resolve();
+        return true;
+      },
+    });
+    const asked = fetch(`${server.url}/waits`);
+    await entered.promise;
+    await server[Symbol.asyncDispose]();
+    const answer = await asked;
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ code: "unavailable", message: "the server is stopping" });
   });
 
   test("ends calls that go on for ever with unavailable once its time is over, and cuts those that do not listen", async () => {

@@ -22,16 +22,17 @@
 
 import { isLegacyRequest } from "@modelcontextprotocol/server";
 import { refuse } from "#runtime/failure/failure.ts";
-import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
+import { shutdownOf, signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { sinkOf } from "#runtime/rpc/http/messages.ts";
 import { endWhenSilent } from "#runtime/rpc/http/sockets/liveness.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
 import { type Exchange, jsonFromText, readText } from "../plain/exchange.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
-import { JSON_RPC, refusalResponse, tellFault } from "./http/refusals.ts";
+import { JSON_RPC, refusalResponse, stopped, tellFault } from "./http/refusals.ts";
 import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 import { type McpExchange, type McpParts, optionsFor } from "./revisions/mcp-exchange.ts";
@@ -53,41 +54,45 @@ export function createMcpDoor(options: McpDoorOptions): Door {
       const path = (request.url ?? "/").split("?", 1)[0] ?? "";
       const [isOurs, agent = ""] = /^\/mcp(?:\/(~suite|~sessions|[a-zA-Z0-9_-]{1,64}))?\/?$/.exec(path) ?? [];
       if (isOurs === undefined) return options.metadata.paths(request, response, body);
-      const signal = signalOf(response);
-      const { promise: begun, resolve: onBegun } = Promise.withResolvers<boolean>();
-      answer(options, { request, response, body, signal, begun }, agent)
-        .then((web) => answerWeb(response, web, { signal, onBegun }))
-        .catch(() => response.destroy());
+      answer(options, { request, response, body, signal: signalOf(response) }, agent).catch(() => response.destroy());
       return true;
     },
   };
 }
 
 interface Given extends Exchange {
-  /** Aborts when the client has left. */
+  /** Aborts when the client has left, or this process waits no longer. */
   readonly signal: AbortSignal;
-  readonly begun: Promise<boolean>;
 }
 
-async function answer(options: McpDoorOptions, given: Given, agent: string): Promise<Response> {
-  const { request, response, begun } = given;
+async function answer(options: McpDoorOptions, given: Given, agent: string): Promise<void> {
+  const { request, response, signal } = given;
+  const { promise: begun, resolve: onBegun } = Promise.withResolvers<boolean>();
+  const shutdown = shutdownOf(response);
   let id: string | number | null = null;
-  try {
+  let goesOn = false;
+  const refusal = (error: unknown) =>
+    refusalResponse(shutdown?.aborted ? stopped(goesOn) : error, id, options.metadata.challenge);
+  const lastWord = async () => (shutdown?.aborted && id !== null ? refusal(undefined).text() : undefined);
+  const answered = async () => {
     requireOrigin(given);
     const caller = await options.enter(request, response, "streams");
     const bodyText = isJson(given) ? await readText(given, options.maxBytes) : "";
     const body = bodyText === "" ? undefined : parse(bodyText);
     const { id: own } = fieldsOf(body);
     if (typeof own === "string" || typeof own === "number") id = own;
+    goesOn = agent !== SUITE && agent !== SESSIONS && !namesRevision(body); // mcp-3
     if (!METHODS.has(request.method ?? "")) return notAllowed();
     const head = webRequestOf(request, given.signal);
     if (agent === SESSIONS) sinkOf(response).once("close", endWhenSilent(request)); // CTR-7
     const named = agent || (await soleAgent(options, caller));
-    return await route(options, { caller, request: head, agent: named, body, bodyText, begun });
-  } catch (error) {
+    return route(options, { caller, request: head, agent: named, body, bodyText, begun });
+  };
+  const web = await unlessAborted(answered(), shutdown).catch((error: unknown) => {
     tellFault(error, options.onFault);
-    return refusalResponse(error, id, options.metadata.challenge);
-  }
+    return refusal(error);
+  });
+  await answerWeb(response, web, { signal, onBegun, lastWord });
 }
 
 async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promise<Response> {

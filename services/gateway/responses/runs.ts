@@ -9,7 +9,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { placeInRun, resumedWatch } from "../resumed-watches.ts";
 import type { StreamEvent } from "./rendering/event-writer.ts";
-import type { ResponseResource } from "./rendering/resource.ts";
+import { type ResponseResource, responseIdOf } from "./rendering/resource.ts";
 import { ResponseRenderer } from "./rendering/response-renderer.ts";
 import type { ResponsesExchange } from "./responses-exchange.ts";
 
@@ -66,8 +66,21 @@ export async function acceptedRun(asking: Asking, runId: string): Promise<RunAcc
 }
 
 /** What happens in a run from its beginning on, whichever orchestrator tells it. */
-function watched({ parts, options }: Asking, runId: string, includeDeltas: boolean): AsyncGenerator<WatchRunResponse> {
+async function* watched(
+  { parts, options }: Asking,
+  runId: string,
+  includeDeltas: boolean,
+): AsyncGenerator<WatchRunResponse> {
   const place = placeInRun(create(WatchRunRequestSchema, { runId, fromSequence: 0n, includeDeltas }));
   const open = (request: WatchRunRequest) => parts.runs.watchRun(request, options);
-  return resumedWatch({ place, open, signal: options.signal, stopping: parts.stopping });
+  try {
+    yield* resumedWatch({ place, open, signal: options.signal, stopping: parts.stopping });
+  } catch (error) {
+    const { reason, message } = failureFromConnectError(error);
+    if (reason !== "INSTANCE_STOPPING") throw error;
+    refuse("unavailable", `${message}: ask again, by GET /v1/responses/${responseIdOf(runId)}`, {
+      reason,
+      cause: error,
+    });
+  }
 }

@@ -18,7 +18,7 @@ import type { RequestBody } from "../body/request-body.ts";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
 import { headerOf, type RequestHead, readHead, urlOf } from "./exchange.ts";
-import { whenLeft } from "./reply.ts";
+import { whenOver } from "./reply.ts";
 import { answerServerStream } from "./server-stream.ts";
 import { answerUnary } from "./unary.ts";
 
@@ -67,7 +67,7 @@ export function connectHandlers(
 
 function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): ConnectHandler {
   const options = { ...common, ...recorded.options };
-  const { binaryOptions, jsonOptions, shutdownSignal, acceptCompression = [] } = options;
+  const { binaryOptions, jsonOptions, acceptCompression = [] } = options;
   const limits = validateReadWriteMaxBytes(options.readMaxBytes, options.writeMaxBytes, options.compressMinBytes);
   const { method, kind } = recorded.spec;
   const serialization = createMethodSerializationLookup(method, binaryOptions, jsonOptions, limits);
@@ -78,8 +78,8 @@ function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): 
   return async ({ request, response, body: source, values }) => {
     const head = readHead(request, available);
     if (head?.isStream !== isStream) return gathered(request, source, maxBytes);
-    const context = createContext(recorded, { request, head, values }, shutdownSignal);
-    whenLeft(response, (reason) => context.abort(reason));
+    const context = createContext(recorded, { request, head, values });
+    whenOver(response, (reason) => context.abort(reason));
     const body = await source.read(maxBytes).catch(refusedBody);
     if (body.kind === "refused") return { body: failing(body.error) };
     if (body.kind === "too long") return { body: wholeBody(body.chunks, source) };
@@ -104,13 +104,9 @@ function whole(bytes: Uint8Array): Unanswered {
 
 type Head = Pick<Admitted, "request" | "values"> & { head: RequestHead };
 
-function createContext(
-  { spec }: RecordedMethod,
-  { request, values, head: { timeoutMs } }: Head,
-  shutdown: AbortSignal | undefined,
-): CallContext {
+function createContext({ spec }: RecordedMethod, { request, values, head: { timeoutMs } }: Head): CallContext {
   const handled: HandledMethod = { spec, url: urlOf(request), protocolName: "connect" };
-  return new CallContext(handled, { header: headerOf(request), timeoutMs, values }, shutdown);
+  return new CallContext(handled, { header: headerOf(request), timeoutMs, values });
 }
 
 /** A body that may not be read on has an answer; a client that has left gets none. */

@@ -105,20 +105,41 @@ function respond(stream: ServerHttp2Stream, head: Parameters<ServerHttp2Stream["
   if (!stream.headersSent) stream.respond(head);
 }
 
-/** Calls when the client has gone before it has its answer. A stream that its client has reset counts as ended by then. */
-export function whenLeft(response: HttpResponse, onLeft: (reason: ConnectError) => void): void {
+const shutdowns = new WeakMap<HttpResponse, AbortSignal>();
+
+/** When the signal aborts, its server waits for the answer no longer. */
+export function endsWith(response: HttpResponse, shutdown: AbortSignal): void {
+  shutdowns.set(response, shutdown);
+}
+
+/** Aborts then; undefined for an answer of no such server. */
+export function shutdownOf(response: HttpResponse): AbortSignal | undefined {
+  return shutdowns.get(response);
+}
+
+/**
+ * Calls when the client has gone before it has its answer, or the server waits for it no longer, and it is still to be told. A stream
+ * that its client has reset counts as ended by then.
+ */
+export function whenOver(response: HttpResponse, onOver: (reason: unknown) => void): void {
   const connection = connectionOf(response.req);
-  sinkOf(response).once("close", () => {
+  const sink = sinkOf(response);
+  const shutdown = sink.destroyed ? undefined : shutdowns.get(response);
+  const onShutdown = () => onOver(shutdown?.reason);
+  shutdown?.addEventListener("abort", onShutdown, { once: true });
+  if (shutdown?.aborted) onShutdown();
+  sink.once("close", () => {
+    shutdown?.removeEventListener("abort", onShutdown);
     const hasLeft = "stream" in response ? response.stream.aborted : !response.writableEnded;
-    if (hasLeft) turns.begin(connection, () => onLeft(clientGone()));
+    if (hasLeft) turns.begin(connection, () => onOver(clientGone()));
   });
 }
 
 /** Aborts then. */
 export function signalOf(response: HttpResponse): AbortSignal {
-  const left = new AbortController();
-  whenLeft(response, (reason) => left.abort(reason));
-  return left.signal;
+  const over = new AbortController();
+  whenOver(response, (reason) => over.abort(reason));
+  return over.signal;
 }
 
 function clientGone(): ConnectError {

@@ -1,6 +1,6 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import type { Failure } from "#runtime/failure/failure.ts";
+import { Failure } from "#runtime/failure/failure.ts";
 import { retryAfterOf, statusOf } from "../../plain/exchange.ts";
 
 /** Codes of JSON-RPC, and those that MCP adds. */
@@ -39,6 +39,14 @@ function codeFrom(code: Failure["code"], reason: Failure["reason"]): number {
   if (reason === "REQUEST_MALFORMED") return JSON_RPC.parseError;
   if (code === "invalid_argument" || code === "already_exists") return JSON_RPC.invalidParams;
   return code === "internal" || code === "unknown" ? JSON_RPC.internalError : JSON_RPC.refused;
+}
+
+/** For a request that outlasts this process. */
+export function stopped(goesOn: boolean): Failure {
+  const then = goesOn
+    ? "what was asked for goes on: send it again, with the id that it had"
+    : "what was asked for was given up, and may have had effects";
+  return new Failure("unavailable", `this gateway stops, and ${then}`, { reason: "INSTANCE_STOPPING" });
 }
 
 /** For a request that reaches no server of the SDK. */

@@ -31,13 +31,15 @@ interface Exchange {
   readonly signal: AbortSignal;
   /** The client is written the head, and what stands in the body already; with `false`, it never will be. */
   readonly onBegun: (isBegun: boolean) => void;
+  /** The message for a client whose stream ends before its answer, though it has not left. */
+  readonly lastWord: () => Promise<string | undefined>;
 }
 
-/** Resolves when all is written, or the client has left, which the signal says and the body is told. */
+/** Resolves when all is written, or the signal has aborted, which the body is told. */
 export async function answerWeb(
   response: HttpResponse,
   answer: Response,
-  { signal, onBegun }: Exchange,
+  { signal, onBegun, lastWord }: Exchange,
 ): Promise<void> {
   const { status, headers, body } = answer;
   const fields = Object.fromEntries([...headers].filter(([name]) => !ofConnection.has(name)));
@@ -46,7 +48,7 @@ export async function answerWeb(
     return { status, fields };
   });
   try {
-    if (isEventStream(answer)) await sendEach(reply, body, signal);
+    if (isEventStream(answer)) await sendEach(reply, body, { signal, lastWord });
     else reply.end(await answer.bytes());
   } catch {
     response.destroy(); // the client has left
@@ -56,14 +58,27 @@ export async function answerWeb(
 }
 
 /** The head goes by itself: the stream may have nothing to say for long. */
-async function sendEach(reply: Reply, body: ReadableStream<Uint8Array> | null, signal: AbortSignal): Promise<void> {
+async function sendEach(
+  reply: Reply,
+  body: ReadableStream<Uint8Array> | null,
+  { signal, lastWord }: Pick<Exchange, "signal" | "lastWord">,
+): Promise<void> {
   const reader = body?.getReader();
-  const onLeft = () => void reader?.cancel().catch(() => {}); // it has nobody to tell
-  signal.addEventListener("abort", onLeft, { once: true });
-  if (signal.aborted) onLeft();
+  let isCut = false;
+  const cut = () => {
+    isCut = true;
+    reader?.cancel().catch(() => {}); // it has nobody to tell
+  };
+  signal.addEventListener("abort", cut, { once: true });
+  if (signal.aborted) cut();
   reply.begin();
-  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) await reply.send(piece.value);
-  reply.end(NOTHING);
+  let canComeBack = false;
+  for (let piece = await reader?.read(); piece?.value; piece = await reader?.read()) {
+    canComeBack ||= /^id: /m.test(Buffer.from(piece.value.subarray(0, 64)).toString());
+    await reply.send(piece.value);
+  }
+  const last = isCut && !canComeBack ? await lastWord() : undefined;
+  reply.end(last === undefined ? NOTHING : Buffer.from(`event: message\ndata: ${last}\n\n`));
 }
 
 export function isEventStream({ headers }: Response): boolean {

@@ -10,6 +10,8 @@ import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import { Failure } from "#runtime/failure/failure.ts";
+import { endsWith } from "#runtime/rpc/http/connect/reply.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { createHealth } from "../../../health.ts";
@@ -31,6 +33,8 @@ export interface TestDoorOptions extends Partial<Pick<McpDoorOptions, "onFault" 
 }
 
 export interface TestDoor extends AsyncDisposable {
+  /** Ends the waiting for answers, as a server that stops does. */
+  shutdown(): void;
   readonly server: Server;
   /** Where the agent's tools are. */
   readonly url: string;
@@ -52,7 +56,7 @@ export async function openTestDoor(options: TestDoorOptions): Promise<TestDoor> 
       }),
   );
   const stateKey = createSecretKey(new Uint8Array(32));
-  const stopping = new AbortController();
+  const [stopping, shutdown] = [new AbortController(), new AbortController()];
   const isServing = async () => true;
   const health = createHealth({
     services: [],
@@ -81,12 +85,14 @@ export async function openTestDoor(options: TestDoorOptions): Promise<TestDoor> 
     ...given,
   });
   const server = createServer((request, response) => {
+    endsWith(response, shutdown.signal);
     const isTaken = [...before, door.takes].some((takes) => takes(request, response, request));
     if (!isTaken) response.writeHead(404).end("nothing takes it");
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
     server,
+    shutdown: () => shutdown.abort(new Failure("unavailable", "it stops", { reason: "INSTANCE_STOPPING" })),
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/${AGENT}`,
     async [Symbol.asyncDispose]() {
       stopping.abort();
@@ -95,11 +101,17 @@ export async function openTestDoor(options: TestDoorOptions): Promise<TestDoor> 
   };
 }
 
+interface PostOptions {
+  readonly version?: string;
+  readonly signal?: AbortSignal;
+  readonly headers?: Record<string, string>;
+}
+
 /** Sends a message as a client does that has a session. */
 export function postMessage(
   url: string,
   message: object,
-  { version = "2025-11-25", signal }: { version?: string; signal?: AbortSignal } = {},
+  { version = "2025-11-25", signal, headers = {} }: PostOptions = {},
 ): Promise<Response> {
   return fetch(url, {
     method: "POST",
@@ -108,6 +120,7 @@ export function postMessage(
       accept: "application/json, text/event-stream",
       "mcp-session-id": "s1",
       "mcp-protocol-version": version,
+      ...headers,
     },
     body: JSON.stringify(message),
     signal: signal ?? null,
