@@ -14,12 +14,22 @@ export function createRequestGate(inner: RequestGate | undefined): RequestGate {
   return (context) => {
     const { signal } = context;
     if (signal.aborted) throw refusalFromUnknown(signal.reason); // its time is over before it begins
-    const explain = () => signal.reason instanceof ConnectError && refusalFromUnknown(signal.reason);
+    const explain = () => {
+      if (signal.reason instanceof ConnectError) tellAccepted(context, refusalFromUnknown(signal.reason));
+    };
     signal.addEventListener("abort", explain, { once: true });
     requireProtocolVersion(context);
     context.values.get(onBegunKey)(context);
     return inner?.(context);
   };
+}
+
+/** The compressions that there are, beside the refusal of another: Connect leaves them out, as headers of a protocol (2.2). */
+function tellAccepted({ responseHeader }: HandlerContext, { metadata }: ConnectError): void {
+  for (const name of ["accept-encoding", "connect-accept-encoding", "grpc-accept-encoding"]) {
+    const accepted = metadata.get(name);
+    if (accepted !== null) responseHeader.set(name, accepted);
+  }
 }
 
 /** Who speaks another version would take the answer for something else. Clients by hand may leave the header out. */

@@ -102,6 +102,12 @@ describe.each(doors)("BUS-3 %s over HTTP/%s", (_, version, protocol) => {
     if (status !== undefined && !protocol.isEnveloped) expect(answer.status).toBe(status);
     expect(calls, "no handler behind the gateway has seen it").toBe(before);
   });
+
+  it("names the compressions that there are beside its refusal of another", async () => {
+    const answer = await send(url, version, requestOf(protocol, { headers: { [protocol.encoding]: "zstd" } }));
+    const accepted = protocol.encoding.replace(/(content-)?encoding$/, "accept-encoding");
+    expect(answer.headers.get(accepted)).toBe("gzip,br");
+  });
 });
 
 it("BUS-3 requests that cannot be read fill no log: they are no failure of the gateway", () => {
