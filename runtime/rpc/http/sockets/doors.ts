@@ -24,8 +24,13 @@ export interface TlsFiles {
  */
 const HEAD_TIMEOUT_MS = 30_000;
 
-/** Windows wide enough for results of many megabytes, and a bound on what one connection may have open. */
-const HTTP2_OPTIONS: ServerOptions = { settings: { initialWindowSize: 1024 * 1024, maxConcurrentStreams: 1_000 } };
+/**
+ * Windows wide enough for results of many megabytes, a bound on what one connection may have open, and on the head of a request: a
+ * field beyond it ends the connection (nghttp2), so clients are told before.
+ */
+const HTTP2_OPTIONS: ServerOptions = {
+  settings: { initialWindowSize: 1024 * 1024, maxConcurrentStreams: 1_000, maxHeaderListSize: 64 * 1024 },
+};
 const CONNECTION_WINDOW_BYTES = 8 * 1024 * 1024;
 
 /** Proxies keep connections idle for up to ten minutes; on one that is closed at that moment, the next request would be lost. */
