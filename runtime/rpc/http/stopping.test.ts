@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type HandlerContext } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
@@ -84,6 +84,27 @@ describe("stopping", () => {
     const answer = await asked;
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ code: "unavailable", message: "the server is stopping" });
+  });
+
+  test.each([
+    ["Connect over HTTP/1.1", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+    ["Connect over HTTP/2", (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "2" })],
+    ["gRPC", (baseUrl: string) => createGrpcTransport({ baseUrl })],
+  ])("ends a unary call with unavailable once its time is over: %s", async (_, transport) => {
+    const entered = Promise.withResolvers<void>();
+    const implementation = {
+      async unary(_request: unknown, { signal }: HandlerContext) {
+        entered.resolve();
+        await once(signal, "abort");
+        throw signal.reason;
+      },
+    };
+    const server = await openServer(implementation, { drainTimeoutMs: 20 });
+    const answer = createClient(EchoService, transport(server.url)).unary(bytes("x"));
+    const told = expect(answer).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "the server is stopping" });
+    await entered.promise;
+    await server[Symbol.asyncDispose]();
+    await told;
   });
 
   test("ends calls that go on for ever with unavailable once its time is over, and cuts those that do not listen", async () => {
