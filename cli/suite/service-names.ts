@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from "node:fs";
 import { moduleBeside } from "#runtime/config/places.ts";
-import { variablesRead } from "#runtime/config/settings.ts";
+import { settingsOf, variablesRead } from "#runtime/config/settings.ts";
 import { LocalFailure } from "#runtime/failure/local-failure.ts";
+import { nearest } from "#runtime/failure/spelling/nearest.ts";
 import type { ServiceDefinition } from "#runtime/lifecycle/service.ts";
+import { commandSettings } from "../project/command-settings.ts";
 
 const servicesUrl = new URL("../../services/", import.meta.url);
 const moduleOf = (service: string, name: string) =>
@@ -16,12 +18,30 @@ export function listServices(): string[] {
     .sort();
 }
 
-/** What a service reads of an environment; only its configuration is loaded for it. */
+/** How a service reads its environment; only its configuration is loaded for it. */
+export async function configReaderOf(service: string): Promise<ServiceDefinition<unknown>["readConfig"]> {
+  const config = (await import(moduleOf(service, "config").href)) as Pick<ServiceDefinition<unknown>, "readConfig">;
+  return config.readConfig;
+}
+
+/** What a service reads of an environment. */
 export async function variablesOfService(service: string, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
-  const { readConfig } = (await import(moduleOf(service, "config").href)) as {
-    readConfig: ServiceDefinition<unknown>["readConfig"];
-  };
-  return variablesRead(readConfig, env);
+  return variablesRead(await configReaderOf(service), env);
+}
+
+/** A line for each variable of the suite that is set, and that no service and no command reads: it may be misspelled. */
+export async function ignoredVariables(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const readers = await Promise.all(listServices().map(configReaderOf));
+  const settings = new Set([...commandSettings, ...readers.flatMap(settingsOf)].map(({ name }) => name));
+  const read = new Set([...settings, ...readers.flatMap((reader) => Object.keys(variablesRead(reader, env)))]);
+  const bare = (name: string) => name.replace("TOOLBUS_", "");
+  const candidates = Array.from(settings, (name) => ({ name, spellings: [bare(name)] }));
+  return Object.keys(env)
+    .filter((name) => name.startsWith("TOOLBUS_") && env[name]?.trim() && !read.has(name))
+    .map((name) => {
+      const meant = nearest(bare(name), candidates).join(" or ");
+      return `${name} is ignored: there is no such setting${meant && `; did you mean ${meant}?`}`;
+    });
 }
 
 /** What a service's `main` exports. Throws `not_found` with the names that there are. */

@@ -19,7 +19,7 @@ import { environmentOfServices, hasCredentials, type SuitePlaces } from "./envir
 import { announceSuite, openKey, type SuiteKey, suiteIn, writePrivate } from "./keys/key.ts";
 import { openLogFiles } from "./log-files.ts";
 import { openKeptNats } from "./nats.ts";
-import { listServices } from "./service-names.ts";
+import { ignoredVariables, listServices } from "./service-names.ts";
 import { Services, type SuiteService } from "./services.ts";
 import type { ServiceEvent } from "./services-process.ts";
 
@@ -118,6 +118,7 @@ async function openSuiteIn(directory: string, options: SuiteOptions): Promise<Su
   const launched = Promise.all(groups.map((group) => services.launch(group)));
   launched.catch(() => {}); // without a server, that is what is told
   const nats = await opening;
+  for (const line of await ignoredVariables(env)) options.onProgress?.(line);
   await unlessAborted(launched, options.signal);
   const url = names.includes("gateway") ? await services.gatewayUrl : "";
   stack.use(announced.isUp(url));

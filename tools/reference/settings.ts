@@ -1,9 +1,7 @@
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { readServiceConfig } from "#runtime/config/service-config.ts";
 import { type Setting, settingsOf } from "#runtime/config/settings.ts";
-import { listServices } from "../../cli/suite/service-names.ts";
-import { commandSettings } from "./command-settings.ts";
+import { commandSettings } from "../../cli/project/command-settings.ts";
+import { configReaderOf, listServices } from "../../cli/suite/service-names.ts";
 
 export const referencePath = "docs/settings.md";
 
@@ -21,6 +19,7 @@ What each service can be told by its environment. \`npm run reference\` writes t
 - A **time** is a number of milliseconds, or has a unit: \`250ms\`, \`30s\`, \`10m\`, \`2h\`.
 - A **list** has commas between its items; a comma in an item is written \`\\,\`.
 - A relative **path** begins at the working directory.
+- \`toolbus up\` and \`toolbus serve\` name each variable \`TOOLBUS_…\` that nothing reads: it may be misspelled.
 - A service with faulty settings reports all faults at once and does not start.
 `;
 
@@ -35,21 +34,19 @@ function commonSettings(): Setting[] {
 }
 
 /** What each service reads beyond the common settings. */
-async function settingsByService(root: string): Promise<ServiceSettings[]> {
+async function settingsByService(): Promise<ServiceSettings[]> {
   const common = new Set(commonSettings().map(({ name }) => name));
   return Promise.all(
     listServices().map(async (service) => {
-      const url = pathToFileURL(join(root, "services", service, "config.ts")).href;
-      const { readConfig } = (await import(url)) as { readConfig: (env: NodeJS.ProcessEnv) => unknown };
-      const settings = settingsOf(readConfig).filter(({ name }) => !common.has(name));
+      const settings = settingsOf(await configReaderOf(service)).filter(({ name }) => !common.has(name));
       return { service, settings: settings.sort((a, b) => (a.name < b.name ? -1 : 1)) };
     }),
   );
 }
 
 /** The whole page. */
-export async function settingsReference(root: string): Promise<string> {
-  const services = await settingsByService(root);
+export async function settingsReference(): Promise<string> {
+  const services = await settingsByService();
   const parts = services.map(({ service, settings }) => {
     const readers = (name: string) => readersOf(name, services).filter((one) => one !== service);
     return sectionOf(service, settings, readers);

@@ -2,7 +2,7 @@ import { Argument, type Command } from "commander";
 import { printNote } from "../../printing/terminal.ts";
 import { foldersOfProject, projectDirectory, stateDirectory } from "../../project/project.ts";
 import { protectedPaths, protectStart } from "../../project/protected.ts";
-import { definitionOfService, listServices } from "../../suite/service-names.ts";
+import { definitionOfService, ignoredVariables, listServices } from "../../suite/service-names.ts";
 
 export function addServeCommand(program: Command): void {
   program
@@ -23,6 +23,7 @@ async function serve(service: string): Promise<void> {
     protectStart(places, printNote);
     Object.assign(process.env, protectedPaths(places));
   }
+  for (const line of await ignoredVariables(process.env)) printNote(line);
   const { runService } = await import("#runtime/lifecycle/run-service.ts");
   await runService(await definitionOfService(service));
 }

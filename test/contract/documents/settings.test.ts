@@ -3,11 +3,10 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "#runtime/config/settings.ts";
-import { listServices } from "../../../cli/suite/service-names.ts";
-import { commandSettings } from "../../../tools/reference/command-settings.ts";
+import { commandSettings } from "../../../cli/project/command-settings.ts";
+import { configReaderOf, ignoredVariables, listServices } from "../../../cli/suite/service-names.ts";
 import { referencePath, settingsReference } from "../../../tools/reference/settings.ts";
 import { projectRoot, sourceFilesBelow } from "../../architecture/source-files.ts";
 
@@ -20,11 +19,11 @@ const required = { TOOLBUS_LOCAL_KEY: "key-of-the-local-one" };
 
 describe("PROD-5 the reference of settings", () => {
   it("is what the configs declare", async () => {
-    expect(readFileSync(join(projectRoot, referencePath), "utf8")).toBe(await settingsReference(projectRoot));
+    expect(readFileSync(join(projectRoot, referencePath), "utf8")).toBe(await settingsReference());
   });
 
   it("has a section for each service", async () => {
-    const text = await settingsReference(projectRoot);
+    const text = await settingsReference();
     expect(services.length).toBeGreaterThan(5);
     expect(services.filter((service) => !text.includes(`\n## ${service}\n`))).toEqual([]);
   });
@@ -32,14 +31,14 @@ describe("PROD-5 the reference of settings", () => {
 
 describe.each(services)("%s", (service) => {
   it("reads exactly the variables that it declares", async () => {
-    const readConfig = await readConfigOf(service);
+    const readConfig = await configReaderOf(service);
     const declared = settingsOf(readConfig).map(({ name }) => name);
     expect(declared.filter((name) => !name.includes("<")).sort()).toEqual([...readBy(readConfig)].sort());
     expect(declared.includes("TOOLBUS_SECRET_<NAME>")).toBe(readsSecrets(readConfig));
   });
 
   it("has the defaults that it declares", async () => {
-    const readConfig = await readConfigOf(service);
+    const readConfig = await configReaderOf(service);
     for (const { name, fallback } of settingsOf(readConfig).filter((one) => one.fallback)) {
       expect({ name, config: readConfig({ ...required, [name]: fallback }) }).toEqual({
         name,
@@ -49,13 +48,14 @@ describe.each(services)("%s", (service) => {
   });
 
   it("says of each setting what it does, in a sentence", async () => {
-    const declared = settingsOf(await readConfigOf(service));
+    const declared = settingsOf(await configReaderOf(service));
     expect(declared.filter(({ meaning }) => !/^[A-Z][^|]{10,}\.$/.test(meaning))).toEqual([]);
   });
 });
 
 it("the settings of the command are those that it reads", () => {
   const code = sourceFilesBelow("cli")
+    .filter(({ path }) => !path.endsWith("/command-settings.ts"))
     .map((file) => file.text)
     .join("\n");
   const read = new Set(code.match(/\b(?:(?:TOOLBUS|NATS|OPENAI|OTEL)_[A-Z_]+|NODE_COMPILE_CACHE)\b/g));
@@ -66,10 +66,14 @@ it("the settings of the command are those that it reads", () => {
   expect([...read].filter((name) => !inReference(name))).toEqual([]);
 });
 
-async function readConfigOf(service: string): Promise<ReadConfig> {
-  const url = pathToFileURL(join(projectRoot, "services", service, "config.ts")).href;
-  return ((await import(url)) as { readConfig: ReadConfig }).readConfig;
-}
+it("PROD-5 a variable that nothing reads is told, with the setting that may be meant", async () => {
+  const known = { TOOLBUS_SECRET_X: "1", TOOLBUS_SOCKET: "s", TOOLBUS_MCP_ENVIRONMENT: "TOOLBUS_A", TOOLBUS_A: "1" };
+  const unset = { TOOLBUS_HTTP_HOTS: " ", OTHER_PRT: "1" };
+  expect(await ignoredVariables({ ...known, ...unset, TOOLBUS_HTTP_PRT: "8080", TOOLBUS_QQ: "1" })).toEqual([
+    "TOOLBUS_HTTP_PRT is ignored: there is no such setting; did you mean TOOLBUS_HTTP_PORT?",
+    "TOOLBUS_QQ is ignored: there is no such setting",
+  ]);
+});
 
 /** The variables of ours that a config asks for; children get others. */
 function readBy(readConfig: ReadConfig): Set<string> {

@@ -240,8 +240,9 @@ it("BUS-2 `serve` beside `up` shares its work, on a server that runs already, wh
   expect(suite.written.stdout).toContain(JSON.stringify(natsUrl));
 
   await using second = startCommand(["serve", "tool-router"], {
-    env: { ...plainAgent, NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS },
+    env: { ...plainAgent, NATS_URL: natsUrl, TOOLBUS_BUS_CREDENTIALS, TOOLBUS_HTTP_PRT: "8080" },
   });
+  await untilNoted(second, "TOOLBUS_HTTP_PRT is ignored");
   await until(() => second.written.stdout.includes('"msg":"ready"'), { timeoutMs: 30_000, what: "the second router" });
   await using bus = await openBus({ url: natsUrl, login, name: "test" });
   const client = new Svcm(bus.connection).client({ strategy: "stall", maxWait: 1_000 });
@@ -317,12 +318,13 @@ it("`up` and `doctor` say which file of the machine they cannot use", async () =
   expect(second.stderr).toContain(`toolbus: the suite cannot keep its state in ${inside}: E`);
 });
 
-it("`up` says which files are refused, and what is wrong with each", async () => {
+it("`up` says which files are refused, what is wrong with each, and which variable is ignored", async () => {
   const tools = await mkdtemp(join(tmpdir(), "toolbus-test-tools-"));
   await writeFile(join(tools, "bent.json"), '{ "name": "bent", "executionType": "space", "visible": false }');
   const args = ["up", "--port", "0", "--directory", join(tools, "state"), "--only", "tool-router", "gateway"];
-  await using suite = startCommand(args, { env: { ...plainAgent, TOOLBUS_TOOLS: tools } });
+  await using suite = startCommand(args, { env: { ...plainAgent, TOOLBUS_TOOLS: tools, TOOLBUS_HTTP_PRT: "80" } });
   await readyUrl(suite);
+  await untilNoted(suite, "TOOLBUS_HTTP_PRT is ignored");
   await untilNoted(suite, "bent.json: visible: a space tool is always visible");
   suite.signal("SIGTERM");
   await suite.ended;
