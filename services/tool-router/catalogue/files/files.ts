@@ -1,6 +1,6 @@
 import { readFile as readFileThen } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, parse } from "node:path";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
@@ -157,12 +157,17 @@ export async function openCatalogueFiles(
 /** That of `node:fs/promises` takes three times the processor for a small file. */
 const readFile = promisify(readFileThen);
 
+/** What one writes such files in elsewhere; all but the first are refused, where silence would leave their author in doubt. */
+const LIKE_OURS = /\.(json|json5|jsonc|toml|ya?ml)$/i;
+
 async function filesOf(directory: string): Promise<string[] | undefined> {
   const files = await readdir(directory).catch(unlessAbsent);
-  return files?.filter((file) => file.endsWith(".json")).sort();
+  return files?.filter((file) => LIKE_OURS.test(file)).sort();
 }
 
 async function parsedFile<T extends { name: string }>(kind: FileKind<T>, file: string): Promise<Parsed<T>> {
+  if (!file.endsWith(".json"))
+    return { kind: "faulty", faults: ["is not read: agents and tools are written as JSON, in files NAME.json"] };
   try {
     return kind.parse(await readFile(join(kind.directory, file), "utf8"));
   } catch (error) {
@@ -215,7 +220,7 @@ async function applyFiles<T extends { name: string }>(
   return [...files].flatMap(([file, parsed]) => {
     const faults = [...(faultsByFile.get(file) ?? [])];
     const refused = create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults });
-    return faults.length === 0 ? [] : [{ name: nameOf(parsed) || basename(file, ".json"), refused }];
+    return faults.length === 0 ? [] : [{ name: nameOf(parsed) || parse(file).name, refused }];
   });
 }
 

@@ -48,6 +48,16 @@ describe("files of agents and tools", () => {
     await until(async () => (await refusedFiles()).length === 0);
   });
 
+  test("ORCH-5 a file that others would write in another language is refused, and no file that is none of ours", async () => {
+    await write(suite.agentsDirectory, "writer.yaml", { name: "writer" });
+    await write(suite.agentsDirectory, "notes.md", {});
+    const fault = "is not read: agents and tools are written as JSON, in files NAME.json";
+    await until(async () => (await refusedFiles()).length > 0);
+    expect(await refusedFiles()).toMatchObject([{ file: "agents/writer.yaml", faults: [fault] }]);
+    await rm(join(suite.agentsDirectory, "writer.yaml"));
+    await until(async () => (await refusedFiles()).length === 0);
+  });
+
   test("a value that no agent can have hides no other fault, neither of form nor of meaning", async () => {
     await write(suite.agentsDirectory, "wild.json", {
       name: "wild",
