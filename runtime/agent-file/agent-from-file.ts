@@ -34,6 +34,20 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
   );
 }
 
+/** A fault of a source, with its place in the file: those of the short ways stand before all others. */
+export function placedInFile({ mcp, workers }: JsonObject, fault: string): string {
+  const lists = { "mcp.servers": isObject(mcp) ? mcp.servers : [], workers };
+  return fault.replace(/^sources\[(\d+)\](\.config)?/, (_, digits: string, config = "") => {
+    let index = Number(digits);
+    for (const [name, list] of Object.entries(lists)) {
+      const count = Array.isArray(list) ? list.length : 0;
+      if (index < count) return `${name}[${index}]`;
+      index -= count;
+    }
+    return `sources[${index}]${config}`;
+  });
+}
+
 function objectsOf(value: JsonValue, path: string): JsonObject[] {
   if (Array.isArray(value) && value.every((item) => isObject(item))) return value;
   return refuse("invalid_argument", `${path}: expected a list of objects`, { reason: "INVALID_REQUEST" });

@@ -8,7 +8,10 @@ import { messageFromError } from "#runtime/schema/json-schema/error-text.ts";
  * What a file holds, or everything that is wrong with its form, each fault with its path; and where it could be read all the same,
  * what it seems to hold, so that the rest of its faults can be told with these.
  */
-export type Parsed<T> = { kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T };
+export type Parsed<T> = ({ kind: "parsed"; value: T } | { kind: "faulty"; faults: string[]; readable?: T }) & {
+  /** A fault of what it holds, with its place in the file where that is another. */
+  placed?: (fault: string) => string;
+};
 
 /** Reads JSON text of a form that is given as a compiled JSON Schema, and reports all faults at once. Patterns may be put in words. */
 export function createFileForm<T>(

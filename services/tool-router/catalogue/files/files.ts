@@ -242,10 +242,11 @@ async function faultsOfApplying<T extends { name: string }>(
   parsed: Parsed<T>,
   file: string,
 ): Promise<string[]> {
+  const { placed = (fault) => fault } = parsed;
   if (parsed.kind === "faulty") {
     const { faults, readable } = parsed;
     const paths = new Set(faults.map(pathOf));
-    const further = readable ? await kind.faultsOf(readable) : [];
+    const further = readable ? (await kind.faultsOf(readable)).map(placed) : [];
     return [...faults, ...further.filter((fault) => !paths.has(pathOf(fault)))];
   }
   try {
@@ -253,7 +254,7 @@ async function faultsOfApplying<T extends { name: string }>(
     return [];
   } catch (error) {
     if (isUnavailable(error)) throw error;
-    return error instanceof ConfigurationRefused ? [...error.faults] : [messageFromUnknown(error)];
+    return error instanceof ConfigurationRefused ? error.faults.map(placed) : [messageFromUnknown(error)];
   }
 }
 

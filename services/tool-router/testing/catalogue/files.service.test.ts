@@ -26,7 +26,9 @@ describe("files of agents and tools", () => {
       name: "faulty",
       colour: "red",
       description: "x".repeat(70_000),
-      sources: [{ name: "x", provider: "nobody" }],
+      mcp: { servers: [{ name: "m", command: "m" }] },
+      workers: [{ name: "m" }],
+      sources: [{ name: "x y", provider: "nobody" }],
       tools: { use: ["@x"], aliases: { lost: "nowhere" } },
     });
     const [refused] = await until(async () => {
@@ -38,6 +40,8 @@ describe("files of agents and tools", () => {
       faults: [
         "colour: is not a known field",
         expect.stringMatching(/^description: must NOT have more than 65536 characters/),
+        expect.stringMatching(/^sources\[0\]\.name: must match pattern/),
+        'workers[0].name: "m" is there twice',
         'sources[0].provider: there is no provider "nobody"',
         'tools.aliases.lost: points to "nowhere", which does not exist',
         'tools.use[0]: "@x" is neither a name nor @source/tool',
@@ -84,7 +88,8 @@ describe("files of agents and tools", () => {
 
   test("TOOL-14 ORCH-11 a file whose server has an unknown transport is refused when it is loaded, which is audited once", async () => {
     const server = { name: "m", url: "http://127.0.0.1:1/mcp", transport: "htpp" };
-    const file = { name: "typo", mcp: { servers: [server, { name: "n" }] } };
+    const sources = [{ name: "s", provider: "nobody" }];
+    const file = { name: "typo", mcp: { servers: [server, { name: "n" }] }, sources };
     await write(suite.agentsDirectory, "typo.json", file);
     const [refused] = await until(async () => {
       const files = await refusedFiles();
@@ -95,6 +100,7 @@ describe("files of agents and tools", () => {
       expect.stringMatching(/^mcp\.servers\[1\]: /),
       expect.stringMatching(/^mcp\.servers\[1\]: /),
       expect.stringMatching(/^mcp\.servers\[1\]: /),
+      'sources[0].provider: there is no provider "nobody"',
       expect.stringMatching(/^tools\.use: is empty.* \(a warning\)$/),
     ]);
     await write(suite.agentsDirectory, "other.json", { name: "other" }); // all files are loaded again
