@@ -4,7 +4,9 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { Command } from "commander";
 import { HealthStateSchema, LoginStateSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
+  BeginLoginResponseSchema,
   CompleteLoginResponseSchema,
+  DeleteLoginResponseSchema,
   ListConnectionsResponseSchema,
   McpServerService,
 } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
@@ -70,7 +72,8 @@ async function logIn(server: string, { agent, port }: Options, command: Command)
   await using back = await openWayBack(port);
   const begun = await client.beginLogin({ server, redirectUri: back.redirectUri });
   printNote(`Agree at ${begun.issuer}, in a browser on this machine:`);
-  printLine(begun.authorizationUrl);
+  if (global.json) printMessage(BeginLoginResponseSchema, begun);
+  else printLine(begun.authorizationUrl);
   const untilMs = begun.expireTime ? timestampMs(begun.expireTime) : Date.now();
   const answer = await back.answer(begun.state, untilMs - Date.now());
   const done = await client.completeLogin({ state: begun.state, ...answer });
@@ -80,7 +83,9 @@ async function logIn(server: string, { agent, port }: Options, command: Command)
 }
 
 async function logOut(server: string, _: unknown, command: Command): Promise<void> {
-  await openConnection(globalOptionsOf(command)).client(McpServerService).deleteLogin({ server });
+  const global = globalOptionsOf(command);
+  const response = await openConnection(global).client(McpServerService).deleteLogin({ server });
+  if (global.json) return printMessage(DeleteLoginResponseSchema, response);
   printLine(`logged out of ${server}`);
 }
 

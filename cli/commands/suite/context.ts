@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { UsageFault } from "../../faults/fault.ts";
 import { faultOfKey, type GlobalOptions, globalOptionsOf } from "../../global-options.ts";
 import { printJson, printLine, printNote, printTable } from "../../printing/print.ts";
-import { contextNamed, readContexts, writeContexts } from "../../project/contexts.ts";
+import { type Context, contextNamed, readContexts, writeContexts } from "../../project/contexts.ts";
 
 const NAME = /^[\w.-]{1,64}$/;
 
@@ -26,31 +26,33 @@ async function setContext(name: string, options: { apiKeyStdin?: boolean }, comm
   const given = command.optsWithGlobals<GlobalOptions>();
   if (command.getOptionValueSourceWithGlobals("url") === "default") throw new UsageFault("say where it is: --url URL");
   const apiKey = options.apiKeyStdin ? await keyFromStandardInput() : given.apiKey;
-  const contexts = readContexts().set(name, { url: given.url, ...(apiKey !== undefined && { apiKey }) });
-  await writeContexts(contexts);
+  const context: Context = { url: given.url, ...(apiKey !== undefined && { apiKey }) };
+  await writeContexts(readContexts().set(name, context));
+  if (given.json) return printJson(withoutKey([name, context]));
   printNote(
     `toolbus --context ${name} …  asks the suite at ${given.url}${apiKey === undefined ? ", without a key" : ""}`,
   );
 }
 
 function listContexts(_options: object, command: Command): void {
-  const all = [...readContexts()].map(([name, { url, apiKey }]) => ({ name, url, hasKey: apiKey !== undefined }));
-  if (globalOptionsOf(command).json) {
-    for (const one of all) printJson(one);
-  } else if (all.length === 0) printNote("there is no context yet");
-  else
-    printTable(
-      ["NAME", "URL", "KEY"],
-      all.map(({ name, url, hasKey }) => [name, url, hasKey ? "yes" : "no"]),
-    );
+  const contexts = [...readContexts()].map(withoutKey);
+  const rows = contexts.map(({ name, url, hasKey }) => [name, url, hasKey ? "yes" : "no"]);
+  if (globalOptionsOf(command).json) printJson({ contexts });
+  else printTable(["NAME", "URL", "KEY"], rows);
 }
 
-async function deleteContext(name: string): Promise<void> {
-  contextNamed(name);
+async function deleteContext(name: string, _options: object, command: Command): Promise<void> {
+  const context = contextNamed(name);
   const contexts = readContexts();
   contexts.delete(name);
   await writeContexts(contexts);
+  if (globalOptionsOf(command).json) return printJson(withoutKey([name, context]));
   printLine(`there is no context ${name} any more`);
+}
+
+/** What may be printed of it. */
+function withoutKey([name, { url, apiKey }]: [name: string, context: Context]) {
+  return { name, url, hasKey: apiKey !== undefined };
 }
 
 async function keyFromStandardInput(): Promise<string> {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { isSameProcessAlive } from "#runtime/bus/nats-server/process-identity.ts";
 import { until } from "#runtime/time/until.ts";
-import { directoryOption } from "../../global-options.ts";
-import { printLine, printNote } from "../../printing/print.ts";
+import { directoryOption, type GlobalOptions } from "../../global-options.ts";
+import { printJson, printLine, printNote } from "../../printing/print.ts";
 import { suiteIn } from "../../suite/keys/key.ts";
 
 /** Longer than what is in flight is given to finish. */
@@ -16,9 +16,10 @@ export function addDownCommand(program: Command): void {
     .action(down);
 }
 
-async function down({ directory }: { directory: string }): Promise<void> {
+async function down({ directory }: { directory: string }, command: Command): Promise<void> {
+  const { json } = command.optsWithGlobals<GlobalOptions>();
   const suite = suiteIn(directory);
-  if (suite === undefined) return printNote(`no suite of ${directory} is up`);
+  if (suite === undefined) return json ? printJson({ directory }) : printNote(`no suite of ${directory} is up`);
   if (suite.state === "stopping")
     printNote(`the suite of ${directory} stops already: what is in flight is finished first`);
   let isAsked = false;
@@ -32,5 +33,6 @@ async function down({ directory }: { directory: string }): Promise<void> {
   const name = suite.url === "" ? `the suite of ${directory}` : `the suite at ${suite.url}`;
   const what = `${name} (process ${suite.pid}) to stop`;
   await until(isGone, { timeoutMs: PATIENCE_MS, what });
+  if (json) return printJson({ directory, url: suite.url, pid: suite.pid });
   printLine(`${name} is down`);
 }

@@ -120,6 +120,16 @@ describe("PROD-1 contexts", () => {
   it("are forgotten", async () => {
     await toolbus({}, "context", "set", "third", "--url", urls.one);
     expect((await toolbus({}, "context", "delete", "third")).exitCode).toBe(0);
-    expect((await toolbus({}, "context", "list", "--json")).stdout).not.toContain("third");
+    expect((await toolbus({}, "context", "list")).stdout).not.toContain("third");
+  });
+
+  it("are told in JSON where it is asked for, were there none", async () => {
+    const env = { XDG_CONFIG_HOME: join(home, "none") };
+    const told = async (...args: string[]) => JSON.parse((await toolbus({ env }, "context", ...args, "--json")).stdout);
+    expect(await told("list")).toEqual({ contexts: [] });
+    const context = { name: "third", url: urls.one, hasKey: false };
+    expect(await told("set", "third", "--url", urls.one)).toEqual(context);
+    expect(await told("list")).toEqual({ contexts: [context] });
+    expect(await told("delete", "third")).toEqual(context);
   });
 });

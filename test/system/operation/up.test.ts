@@ -89,6 +89,8 @@ it("PROD-1 a second `up` says where the first one is, and `down` stops that one"
   expect(await suite.ended).toMatchObject({ exitCode: 0 });
   const again = await runCommand(["down", ...ofSuite]);
   expect(again).toMatchObject({ exitCode: 0, stdout: "", stderr: `no suite of ${suite.directory} is up\n` });
+  const inJson = await runCommand(["down", "--json", ...ofSuite]);
+  expect(JSON.parse(inJson.stdout)).toEqual({ directory: suite.directory });
 });
 
 it("PROD-1 `down` stops a suite that is starting, too", async () => {

@@ -42,9 +42,8 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync());
 
 const { toolbus, follow } = commandsAt(() => suite.url);
-const linesOf = ({ written }: { written: { stdout: string } }) => written.stdout.split("\n");
-const linkOf = (command: { written: { stdout: string } }) =>
-  until(() => linesOf(command).find((line) => line.startsWith("http")), { what: "the link" });
+const linkOf = ({ written }: { written: { stdout: string } }) =>
+  until(() => /https?:[^\s"]+/.exec(written.stdout)?.[0], { what: "the link" });
 const redirectOf = (link: string) => new URL(link).searchParams.get("redirect_uri") ?? "";
 
 async function echo(sessionId: string, text: string): Promise<string | undefined> {
@@ -65,6 +64,13 @@ it("logs in by the command, and the tools of the server are there", async () => 
   expect((await toolbus("mcp")).stdout).toContain("granted");
   await toolbus("mcp", "logout", "notes");
   expect((await toolbus("mcp")).stdout).toContain("needs login");
+
+  await using inJson = follow("mcp", "login", "notes", "--agent", "reader", "--json");
+  const nextLink = await linkOf(inJson);
+  await fetch(await agree(nextLink, redirectOf(nextLink)));
+  const lines = (await inJson.ended).stdout.trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ authorizationUrl: nextLink }, { server: "notes" }]);
+  expect(JSON.parse((await toolbus("mcp", "logout", "notes", "--json")).stdout)).toEqual({});
 });
 
 it("logs in by the pages of the gateway, in the browser that began", async () => {
