@@ -37,14 +37,11 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
 /** A fault of a source, with its place in the file: those of the short ways stand before all others. */
 export function placedInFile({ mcp, workers }: JsonObject, fault: string): string {
   const lists = { "mcp.servers": isObject(mcp) ? mcp.servers : [], workers };
-  return fault.replace(/^sources\[(\d+)\](\.config)?/, (_, digits: string, config = "") => {
-    let index = Number(digits);
-    for (const [name, list] of Object.entries(lists)) {
-      const count = Array.isArray(list) ? list.length : 0;
-      if (index < count) return `${name}[${index}]`;
-      index -= count;
-    }
-    return `sources[${index}]${config}`;
+  const places = Object.entries(lists).flatMap(([name, list]) =>
+    Array.isArray(list) ? list.map((_, index) => `${name}[${index}]`) : [],
+  );
+  return fault.replace(/^sources\[(\d+)\](\.config)?/, (_, index, config = "") => {
+    return places[index] ?? `sources[${index - places.length}]${config}`;
   });
 }
 

@@ -13,12 +13,8 @@ export function parseAgentFile(text: string): Parsed<Agent> {
   if (parsed.kind === "parsed") return { ...readContract(() => agentFromFile(parsed.value)), placed };
   const { faults, readable } = parsed;
   try {
-    return {
-      kind: "faulty",
-      faults,
-      placed,
-      ...(readable && { readable: agentFromFile(readable, { ignoreUnknownFields: true }) }),
-    };
+    const read = readable && { readable: agentFromFile(readable, { ignoreUnknownFields: true }) };
+    return { kind: "faulty", faults, placed, ...read };
   } catch {
     return { kind: "faulty", faults }; // of a form that nothing can be read from
   }
