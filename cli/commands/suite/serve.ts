@@ -23,7 +23,8 @@ async function serve(service: string): Promise<void> {
     protectStart(places, printNote);
     Object.assign(process.env, protectedPaths(places));
   }
-  for (const line of await ignoredVariables(process.env)) printNote(line);
   const { runService } = await import("#runtime/lifecycle/run-service.ts");
-  await runService(await definitionOfService(service));
+  const definition = await definitionOfService(service); // loads most of what all configurations need
+  for (const line of await ignoredVariables(process.env)) printNote(line);
+  await runService(definition);
 }
