@@ -4,7 +4,7 @@ import ast
 
 from docstring import docstring_from_text
 from refusal import Refusal
-from schema import Annotations, literal_from_node
+from schema import Annotations, literal_from_node, or_null
 
 
 def functions_from_module(module):
@@ -67,12 +67,11 @@ def arguments_with_defaults(arguments):
 
 def property_schema(argument, default, annotations, descriptions):
     schema = annotations.schema_from_node(argument.annotation)
-    if default is not None:
-        known, value = literal_from_node(default)
-        if known and value is None and argument.annotation is not None:
-            schema = annotations.or_null(schema)
-        if known:
-            schema = {**schema, "default": value}
+    known, value = literal_from_node(default)
+    if known and value is None and argument.annotation is not None:
+        schema = or_null(schema)
+    if known:
+        schema = {**schema, "default": value}
     if argument.arg in descriptions:
         schema = {**schema, "description": descriptions[argument.arg]}
     return schema

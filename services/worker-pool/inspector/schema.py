@@ -22,6 +22,9 @@ SCHEMAS = {
 ARRAYS = {"list", "List", "Sequence", "MutableSequence", "Iterable", "Collection", "tuple", "Tuple"}
 SETS = {"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"}
 OBJECTS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict"}
+SCHEMAS |= {name: {"type": "array"} for name in ARRAYS}
+SCHEMAS |= {name: {"type": "array", "uniqueItems": True} for name in SETS}
+SCHEMAS |= {name: {"type": "object"} for name in OBJECTS}
 WRAPPERS = {"Required", "NotRequired", "ReadOnly", "Final", "InitVar"}
 NO_FIELDS = {"ClassVar", "KW_ONLY"}
 # What pydantic's Field says of a value, and what JSON Schema calls it; a length has a name by the type that it is of.
@@ -61,6 +64,21 @@ def items_of(node):
     return list(node.elts) if isinstance(node, ast.Tuple) else [node]
 
 
+def union(schemas):
+    members = []
+    for schema in schemas:
+        for member in schema["anyOf"] if set(schema) == {"anyOf"} else [schema]:
+            if not member:
+                return ANY
+            if member not in members:
+                members.append(member)
+    return members[0] if len(members) == 1 else {"anyOf": members}
+
+
+def or_null(schema):
+    return union([schema, SCHEMAS["None"]])
+
+
 class Annotations:
     """The type hints of one module, with the classes and aliases that it defines itself."""
 
@@ -71,41 +89,35 @@ class Annotations:
 
     def schema_from_node(self, node):
         if node is None or len(self.opened) > MAX_DEPTH:
-            return dict(ANY)
+            return ANY
         if isinstance(node, ast.Constant):
             return self.schema_from_constant(node.value)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return self.union([node.left, node.right])
+            return union(map(self.schema_from_node, [node.left, node.right]))
         if isinstance(node, ast.Subscript):
             return self.schema_from_subscript(last_name(node.value), items_of(node.slice))
         return self.schema_from_name(last_name(node))
 
     def schema_from_constant(self, value):
         if value is None:
-            return dict(SCHEMAS["None"])
+            return SCHEMAS["None"]
         if not isinstance(value, str):
-            return dict(ANY)
+            return ANY
         try:
             return self.schema_from_node(ast.parse(value, mode="eval").body)
         except SyntaxError:
-            return dict(ANY)
+            return ANY
 
     def schema_from_name(self, name):
         if name in self.classes or name in self.aliases:
             return self.schema_from_definition(name)
-        if name in SCHEMAS:
-            return dict(SCHEMAS[name])
-        if name in ARRAYS:
-            return {"type": "array"}
-        if name in SETS:
-            return {"type": "array", "uniqueItems": True}
-        return {"type": "object"} if name in OBJECTS else dict(ANY)
+        return SCHEMAS.get(name, ANY)
 
     def schema_from_subscript(self, name, items):
         if name == "Optional":
-            return self.or_null(self.schema_from_node(items[0]))
+            return or_null(self.schema_from_node(items[0]))
         if name == "Union":
-            return self.union(items)
+            return union(map(self.schema_from_node, items))
         if name == "Literal":
             return self.literal(items)
         if name == "Annotated":
@@ -114,36 +126,16 @@ class Annotations:
             return self.schema_from_node(items[0])
         if name in ("tuple", "Tuple"):
             return self.tuple(items)
-        if name in ARRAYS:
-            return {"type": "array", "items": self.schema_from_node(items[0])}
-        if name in SETS:
-            return {"type": "array", "items": self.schema_from_node(items[0]), "uniqueItems": True}
+        if name in ARRAYS | SETS:
+            return {**SCHEMAS[name], "items": self.schema_from_node(items[0])}
         if name in OBJECTS and len(items) == 2:
             values = self.schema_from_node(items[1])
             return {"type": "object", "additionalProperties": values} if values else {"type": "object"}
         return self.schema_from_name(name)
 
-    def union(self, nodes):
-        members = []
-        for node in nodes:
-            schema = self.schema_from_node(node)
-            for member in schema["anyOf"] if set(schema) == {"anyOf"} else [schema]:
-                if not member:
-                    return dict(ANY)
-                if member not in members:
-                    members.append(member)
-        return members[0] if len(members) == 1 else {"anyOf": members}
-
-    def or_null(self, schema):
-        null = SCHEMAS["None"]
-        if not schema or schema == null:
-            return schema
-        members = schema["anyOf"] if set(schema) == {"anyOf"} else [schema]
-        return schema if null in members else {"anyOf": [*members, null]}
-
     def literal(self, items):
         values = [value for known, value in map(literal_from_node, items) if known]
-        return self.values(values) if len(values) == len(items) else dict(ANY)
+        return self.values(values) if len(values) == len(items) else ANY
 
     def values(self, values):
         kinds = {type(value) for value in values}
@@ -172,7 +164,7 @@ class Annotations:
 
     def schema_from_definition(self, name):
         if name in self.opened:
-            return dict(ANY)
+            return ANY
         self.opened.append(name)
         try:
             if name in self.aliases:
@@ -194,7 +186,7 @@ class Annotations:
         inherited = [self.schema_from_definition(base.name) for base in known]
         if inherited and inherited[0].get("type") == "object":
             return self.record(node, is_total=is_total(node), inherits=known)
-        return dict(ANY)
+        return ANY
 
     def record(self, node, *, is_total, inherits):
         """TypedDict, dataclass or model: a field with a default is optional, and so are all fields of `total=False`."""
@@ -226,14 +218,14 @@ class Annotations:
             default = words.get("default_factory", words.get("default"))
             if isinstance(default, ast.Constant) and default.value is ...:
                 default = None
-        known, value = literal_from_node(default) if default is not None else (False, None)
+        known, value = literal_from_node(default)
         has_default = default is not None or None in words  # `Field(**given)` may have one
         return {**schema, "default": value} if known else schema, has_default
 
     def enumeration(self, node):
         assigned = [item.value for item in node.body if isinstance(item, ast.Assign)]
         values = [value for known, value in map(literal_from_node, assigned) if known]
-        return self.values(values) if values and len(values) == len(assigned) else dict(ANY)
+        return self.values(values) if values and len(values) == len(assigned) else ANY
 
 
 def is_field(node):
@@ -259,7 +251,7 @@ def alias_from_words(words):
     """The first name of several; None for what is no text as it is written."""
     alias = words.get("validation_alias", words.get("alias"))
     first = alias.args[0] if isinstance(alias, ast.Call) and alias.args else alias
-    _, text = literal_from_node(first) if first is not None else (False, None)
+    _, text = literal_from_node(first)
     return text if isinstance(text, str) else None
 
 
@@ -282,10 +274,7 @@ def with_facts(schema, words):
 
 
 def is_total(node):
-    return not any(
-        word.arg == "total" and isinstance(word.value, ast.Constant) and word.value.value is False
-        for word in node.keywords
-    )
+    return literal_from_node(words_of(node).get("total")) != (True, False)
 
 
 def aliases_from_node(node):

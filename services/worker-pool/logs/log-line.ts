@@ -1,4 +1,5 @@
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { fieldsOf, jsonFrom } from "#runtime/schema/json-object.ts";
 
 /** One line of a worker's log, with the labels that tell whose it is; a label is empty where the line belongs to none. */
 export interface LogLine {
@@ -35,8 +36,8 @@ const SDK_LINE = '{"toolbus":"log"';
 export function writtenLineFromText(text: string, nowMs: number): WrittenLine {
   const plain: WrittenLine = { timeMs: nowMs, level: LogLevel.INFO, message: text, fieldsJson: "" };
   if (!text.startsWith(SDK_LINE)) return plain;
-  const entry = objectFromText(text);
-  if (entry === undefined || typeof entry.message !== "string") return plain;
+  const entry = fieldsOf(jsonFrom(text));
+  if (typeof entry.message !== "string") return plain; // a subprocess may have written into the middle of the line
   return {
     timeMs: timeMsFromSeconds(entry.time) ?? nowMs,
     level: LEVELS.get(entry.level) ?? LogLevel.INFO,
@@ -53,12 +54,4 @@ function timeMsFromSeconds(seconds: unknown): number | undefined {
   if (typeof seconds !== "number") return undefined;
   const timeMs = Math.round(seconds * 1_000);
   return timeMs >= 0 && timeMs <= LAST_TIME_MS ? timeMs : undefined;
-}
-
-function objectFromText(text: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // a subprocess wrote into the middle of the line: it is shown as it stands
-  }
 }

@@ -4,7 +4,7 @@
 
 import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { amountLeft } from "#runtime/money/money.ts";
-import { type FoldedRun, openCallCount, openCalls } from "../../log/state/fold.ts";
+import { type FoldedRun, openCallCount, openCalls, type Turn } from "../../log/state/fold.ts";
 import { isFunctionToolCall, outputTextFromState } from "../../log/state/view.ts";
 import { textFromResult } from "../../model/prompt/result-output.ts";
 import { AGENT_SWITCHED } from "../errors/agent-switched.ts";
@@ -44,20 +44,21 @@ const deadlinePassed: StopCondition = ({ acceptedAtMs }, { deadlineMs }, nowMs) 
 
 const singleTurnTaken: StopCondition = ({ accepted, turns }) => {
   const last = turns.at(-1);
-  if (accepted.options?.mode !== RunMode.SINGLE_TURN || last === undefined) return undefined;
-  return stopOfCutOff(last) ?? { state: RunState.COMPLETED, endReason: RunEndReason.SINGLE_TURN };
+  return accepted.options?.mode === RunMode.SINGLE_TURN ? last && stopWith(last, RunEndReason.SINGLE_TURN) : undefined;
 };
 
-/** A last turn without calls is the answer, whole or cut off. */
+/** A last turn without calls is the answer. */
 const answered: StopCondition = ({ turns }) => {
   const last = turns.at(-1);
-  if (last === undefined || last.calls.length > 0) return undefined;
-  return stopOfCutOff(last) ?? { state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER };
+  return last?.calls.length === 0 ? stopWith(last, RunEndReason.FINAL_ANSWER) : undefined;
 };
 
-function stopOfCutOff({ committed }: FoldedRun["turns"][number]): Stop | undefined {
-  const endReason = reasonsOfCutOff.get(committed.finishReason);
-  return endReason === undefined ? undefined : { state: RunState.INCOMPLETE, endReason };
+/** The turn is the run's last, whole or cut off. */
+function stopWith({ committed }: Turn, whole: RunEndReason): Stop {
+  const cutOff = reasonsOfCutOff.get(committed.finishReason);
+  return cutOff === undefined
+    ? { state: RunState.COMPLETED, endReason: whole }
+    : { state: RunState.INCOMPLETE, endReason: cutOff };
 }
 
 /** Why an answer may end in its middle, and the run with it. */

@@ -8,6 +8,7 @@
 import type { LanguageModelV4ToolChoice } from "@ai-sdk/provider";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { Answer } from "../../model/attempt/answer.ts";
+import { reasonsOfCutOff } from "../limits/stop-condition.ts";
 import type { ToolTable } from "../tools/tool-table.ts";
 import { meetsToolChoice } from "./tool-choice.ts";
 
@@ -34,7 +35,7 @@ export function mayStayEmpty({ endReason }: Flaw, { finishReason }: Answer, turn
 
 /** Neither words nor calls. One that was cut off ends the run with the reason for it: another one would be cut off as well. */
 function isEmpty({ parts, finishReason }: Answer): boolean {
-  if (finishReason === "length" || finishReason === "content-filter") return false;
+  if (reasonsOfCutOff.has(finishReason)) return false;
   return parts.every((part) => part.kind === "reasoning" || (part.kind === "text" && part.text.trim() === ""));
 }
 

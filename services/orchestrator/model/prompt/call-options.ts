@@ -1,9 +1,4 @@
-import {
-  isJSONObject,
-  type JSONValue,
-  type LanguageModelV4CallOptions,
-  type LanguageModelV4FunctionTool,
-} from "@ai-sdk/provider";
+import type { JSONValue, LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import {
   type JsonOutput,
   type ModelSettings,
@@ -13,29 +8,23 @@ import {
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { partAt } from "#runtime/schema/cost/effort.ts";
-import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 import { fieldsOf, filled, isJsonSchema, isObject, type JsonSchema } from "#runtime/schema/json-object.ts";
 import { JSON_SCHEMA } from "../providers/model-source.ts";
+import { parsedOr } from "./result-output.ts";
 import { TOOL_IMAGES } from "./stored-images.ts";
 
-/** Options that the AI SDK has a name of its own for; in the contract's spelling and in the SDK's. */
-const standardNames: Readonly<Record<string, keyof LanguageModelV4CallOptions>> = {
-  temperature: "temperature",
-  top_p: "topP",
-  topP: "topP",
-  top_k: "topK",
-  topK: "topK",
-  max_output_tokens: "maxOutputTokens",
-  maxOutputTokens: "maxOutputTokens",
-  presence_penalty: "presencePenalty",
-  presencePenalty: "presencePenalty",
-  frequency_penalty: "frequencyPenalty",
-  frequencyPenalty: "frequencyPenalty",
-  stop_sequences: "stopSequences",
-  stopSequences: "stopSequences",
-  seed: "seed",
-  reasoning: "reasoning",
-};
+/** Options that the AI SDK has a name of its own for, which the contract spells with underscores. */
+const standardNames: ReadonlySet<string> = new Set<keyof LanguageModelV4CallOptions>([
+  "temperature",
+  "topP",
+  "topK",
+  "maxOutputTokens",
+  "presencePenalty",
+  "frequencyPenalty",
+  "stopSequences",
+  "seed",
+  "reasoning",
+]);
 
 /** The options of an agent's model: those that every provider knows, the others for the provider alone. */
 export function callOptionsFromModelOptions(
@@ -46,8 +35,8 @@ export function callOptionsFromModelOptions(
   const own: Record<string, JSONValue> = {};
   for (const [name, value] of Object.entries(options)) {
     if (name === TOOL_IMAGES || (name === JSON_SCHEMA && typeof value === "boolean")) continue;
-    const known = standardNames[name];
-    if (known !== undefined) standard[known] = value;
+    const known = name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+    if (standardNames.has(known)) standard[known] = value;
     else own[name] = value;
   }
   return { ...standard, ...(Object.keys(own).length > 0 && { providerOptions: { [optionsKey(provider)]: own } }) };
@@ -105,23 +94,16 @@ function plainSchema(root: Schema): Schema {
   for (const part of needed) for (const one of needsOf(part, root)) needed.add(one);
   const parts = new Set(needed);
   for (const part of parts) for (const one of [...needsOf(part, root), ...alternativesOf(part)]) parts.add(one);
-  const told: Fields = Object.fromEntries([...needed].reverse().flatMap((part) => Object.entries(part)));
-  const {
-    $ref: _ref,
-    allOf: _all,
-    anyOf: _any,
-    oneOf: _one,
-    not: _not,
-    enum: _enum,
-    required: _required,
-    ...own
-  } = told;
+  const told = [...needed].reverse().flatMap((part) => Object.entries(part));
+  const own = Object.fromEntries(told.filter(([name]) => !leftOut.has(name)));
   const names = [...needed].flatMap((part) => listOf(part.required)).filter((name) => typeof name === "string");
   const properties = propertiesOf(parts);
   return { ...own, type: "object", properties, ...(names.length > 0 && { required: [...new Set(names)] }) };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const leftOut: ReadonlySet<string> = new Set(["$ref", "allOf", "anyOf", "oneOf", "not", "enum", "required"]);
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -145,12 +127,8 @@ function eitherOf(all: readonly JsonSchema[]) {
   return different.length === 1 ? different[0] : { anyOf: different };
 }
 
+/** The router validates arguments: a schema that nobody can read leaves the model free to try. */
 function schemaFromJson(text: string): Schema {
-  try {
-    const schema: unknown = JSON.parse(text || '{"type":"object"}');
-    if (isJSONObject(schema) && !isTooDeep(text)) return schema as Schema;
-  } catch {
-    // the router validates arguments: a schema that nobody can read leaves the model free to try
-  }
-  return { type: "object" };
+  const schema = parsedOr(text, undefined);
+  return isObject(schema) ? schema : { type: "object" };
 }

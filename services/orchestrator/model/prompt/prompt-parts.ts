@@ -66,7 +66,7 @@ const inputs = new WeakMap<FunctionCall, JSONObject>();
 function inputOfCall({ argumentsJson }: FunctionCall): JSONObject {
   const input = parsedOr(argumentsJson.trim() === "" ? "{}" : argumentsJson, undefined);
   if (input === undefined) return { unreadable_arguments: argumentsJson };
-  return isJSONObject(input) && !Array.isArray(input) ? input : { arguments: input };
+  return isObject(input) ? input : { arguments: input };
 }
 
 /** A name that a model made up is shown to it as far as providers take it. */
