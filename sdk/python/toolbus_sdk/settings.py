@@ -15,10 +15,11 @@ class Settings(NamedTuple):
 
 def settings_from_arguments(arguments):
     parser = argparse.ArgumentParser(prog="toolbus_sdk", description="Serves the functions of one tool file.")
-    parser.add_argument("--threads", type=int, default=8, help="how many functions run at the same time")
-    parser.add_argument("--max-line-bytes", type=int, default=64 * 1024 * 1024, help="size of the largest result")
-    parser.add_argument("--memory-bytes", type=int, default=0, help="limit of the address space; 0 means none")
-    parser.add_argument("--processor-seconds", type=int, default=0, help="limit of processor time; 0 means none")
+    parser.add_argument("--threads", type=int, help="how many functions run at the same time")
+    parser.add_argument("--max-line-bytes", type=int, help="size of the largest result")
+    parser.add_argument("--memory-bytes", type=int, help="limit of the address space; 0 means none")
+    parser.add_argument("--processor-seconds", type=int, help="limit of processor time; 0 means none")
     parser.add_argument("file")
+    parser.set_defaults(**Settings._field_defaults)
     found = vars(parser.parse_args(arguments))
     return Settings(**{**found, "file": os.path.abspath(found["file"])})

@@ -1,4 +1,5 @@
 import { realpathSync, type Stats, statSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { relative, sep } from "node:path";
 import { watch } from "chokidar";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
@@ -15,11 +16,12 @@ interface DirectoryWatchOptions {
 const SETTLE_MS = 50;
 
 /**
- * Follows the files of a directory and of folders below, but for packages and for links to folders elsewhere. Resolves when nothing is
- * missed from then on.
+ * Follows the files of a directory, which is made if there is none, and of folders below, but for packages and for links to folders
+ * elsewhere. Resolves when nothing is missed from then on.
  */
 export async function openDirectoryWatch(options: DirectoryWatchOptions): Promise<AsyncDisposable> {
   const { directory, isWatched, logger, onChange } = options;
+  await mkdir(directory, { recursive: true });
   const touched = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   const ofPackages = (path: string) => /(^|\/)(node_modules|site-packages|\.[^.])/.test(relative(directory, path));

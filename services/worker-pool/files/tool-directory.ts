@@ -1,4 +1,4 @@
-import { mkdir, readdir, realpath } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createChanges } from "#runtime/collections/changes.ts";
@@ -42,7 +42,6 @@ export class ToolDirectory implements AsyncDisposable {
 
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
-    await mkdir(directory, { recursive: true });
     const isWatched = (path: string) => /\.py(\.lock)?$/.test(path);
     const onChange = (paths: readonly string[]) => {
       for (const path of paths) this.#touch(path.replace(/\.py\.lock$/, ".py")); // a lock is of what it is for

@@ -30,9 +30,9 @@ interface RefusedFile {
   isUnread?: boolean;
 }
 
-/** The source that a file is by itself: its name without `.py`. */
+/** The source that a file is by itself: its name without the ending. */
 export function sourceFromFile(file: string): string {
-  return file.replace(/\.py$/, "");
+  return file.replace(/\.[^.]+$/, "");
 }
 
 /** Python files that are meant as tools; those that start with `_` or `.` are left to the tools that import them. */
@@ -40,3 +40,6 @@ export const isPythonFileName = (name: string) => /^[^_./][^/]*\.py$/.test(name)
 
 /** Those of them whose names can be a source's. */
 export const isToolFileName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.py$/.test(name);
+
+/** Files that can be hosted modules; those with another dot or a `_` before their name are left to the modules that import them. */
+export const isModuleFileName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9_-]*\.(ts|mts|js|mjs)$/.test(name);

@@ -19,7 +19,7 @@
 // HOSTED5  A module that does not initialize is not kept before its first call: what it offers is known, and nothing is lost with it.
 // HOSTED6  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
 
-import { mkdir, readdir, realpath } from "node:fs/promises";
+import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
@@ -29,9 +29,9 @@ import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer } from "../calls/answer.ts";
 import { openDirectoryWatch } from "../files/directory-watch.ts";
+import { isModuleFileName, sourceFromFile } from "../files/tool-file.ts";
 import { type BackoffTimes, refuseBackedOff } from "../pool/crash-backoff.ts";
 import type { Permits } from "../pool/permits.ts";
-import { isModuleFileName, sourceFromModuleFile } from "./module-names.ts";
 import {
   createModuleSlot,
   fileFromSlot,
@@ -76,7 +76,6 @@ export class HostedModules implements AsyncDisposable {
 
   async open(): Promise<void> {
     const { directory, logger } = this.#options;
-    await mkdir(directory, { recursive: true });
     const isWatched = (path: string) => /\.(m?[jt]s|json)$/.test(path); // whatever a module may be made of
     const onChange = (paths: readonly string[]) => void this.#reload(paths);
     this.#watch = await openDirectoryWatch({ directory, isWatched, logger, onChange });
@@ -251,10 +250,8 @@ export class HostedModules implements AsyncDisposable {
     const path = join(directory, slot.file);
     const [root, target] = await Promise.all([realpath(directory), realpath(path)]);
     if (!target.startsWith(root + sep))
-      throw new Failure("failed_precondition", "it is a link that leads out of the directory", {
-        reason: "WORKER_INVALID",
-      });
-    const source = sourceFromModuleFile(slot.file);
+      refuse("failed_precondition", "it is a link that leads out of the directory", { reason: "WORKER_INVALID" });
+    const source = sourceFromFile(slot.file);
     const process = await ModuleProcess.open({
       ...this.#options,
       file: slot.file,

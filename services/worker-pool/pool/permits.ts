@@ -1,4 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { PoolLimits } from "../config.ts";
 
 /** How many wait in line in the whole pool, whatever they wait for. */
@@ -12,7 +13,7 @@ export type Permits = ReturnType<typeof createPermits>;
 
 /** A bounded number of places, given out in the order of asking. */
 export function createPermits(limit: number, what: string, line: Line) {
-  const waiting: (() => void)[] = [];
+  const waiting = new Set<() => void>();
   let taken = 0;
 
   function place(): () => void {
@@ -20,9 +21,12 @@ export function createPermits(limit: number, what: string, line: Line) {
     return () => {
       if (isBack) return;
       isBack = true;
-      const next = waiting.shift();
-      if (next) next();
-      else taken -= 1;
+      const [next] = waiting;
+      if (next === undefined) taken -= 1;
+      else {
+        waiting.delete(next);
+        next();
+      }
     };
   }
 
@@ -33,7 +37,7 @@ export function createPermits(limit: number, what: string, line: Line) {
 
   return {
     get hasWaiting() {
-      return waiting.length > 0;
+      return waiting.size > 0;
     },
     get isFull() {
       return taken >= limit;
@@ -49,24 +53,18 @@ export function createPermits(limit: number, what: string, line: Line) {
         return place();
       }
       if (line.overflow === "refuse" || line.waiting >= line.limit) refuseWaiting();
-      return new Promise((resolve, reject) => {
-        const leave = () => {
-          line.waiting -= 1;
-          signal.removeEventListener("abort", onAbort);
-        };
-        const next = () => {
-          leave();
-          resolve(place());
-        };
-        const onAbort = () => {
-          waiting.splice(waiting.indexOf(next), 1);
-          leave();
-          reject(signal.reason);
-        };
-        line.waiting += 1;
-        waiting.push(next);
-        signal.addEventListener("abort", onAbort, { once: true });
-      });
+      const turn = Promise.withResolvers<() => void>();
+      const next = () => turn.resolve(place());
+      line.waiting += 1;
+      waiting.add(next);
+      try {
+        return await unlessAborted(turn.promise, signal);
+      } catch (error) {
+        if (!waiting.delete(next)) (await turn.promise)();
+        throw error;
+      } finally {
+        line.waiting -= 1;
+      }
     },
   };
 }

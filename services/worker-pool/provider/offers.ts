@@ -7,12 +7,11 @@ import {
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { Failure } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { loadBuiltIns } from "../built-ins/built-ins.ts";
 import type { ToolDirectory } from "../files/tool-directory.ts";
 import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
-import { sourceFromModuleFile } from "../hosted/module-names.ts";
 import type { ModuleFile } from "../hosted/module-slot.ts";
 import type { DescribedTool } from "../hosted/process/messages.ts";
 import type { Secrets } from "./secrets.ts";
@@ -38,16 +37,13 @@ export function createOffers({
   /** Throws a Failure that says why the source cannot be used. */
   function toolsOf(source: Source): OfferedToolInit[] {
     const { files, secrets } = parseSourceConfig(source.name, source.config);
-    const found = files.map((file) => directory.find(file) ?? hosted.find(file)).find((file) => file !== undefined);
-    if (!found)
-      throw new Failure("not_found", `there is no file ${files[0]} in the directory of workers or hosted modules`, {
-        reason: "WORKER_NOT_FOUND",
-      });
+    const missing = `there is no file ${files[0]} in the directory of workers or hosted modules`;
+    const found =
+      files.map((file) => directory.find(file) ?? hosted.find(file)).find((file) => file !== undefined) ??
+      refuse("not_found", missing, { reason: "WORKER_NOT_FOUND" });
     const refusal = refusalOf(found);
-    if (refusal)
-      throw new Failure("failed_precondition", `${found.file} is refused: ${refusal}`, { reason: "WORKER_INVALID" });
-    const fault = parts.secrets.faultOf(source.name, secrets);
-    if (fault) throw new Failure("failed_precondition", fault, { reason: "WORKER_INVALID" });
+    const fault = refusal ? `${found.file} is refused: ${refusal}` : parts.secrets.faultOf(source.name, secrets);
+    if (fault) refuse("failed_precondition", fault, { reason: "WORKER_INVALID" });
     return toolsFromFile(source.name, found);
   }
 
@@ -62,9 +58,9 @@ export function createOffers({
 
   async function ownOffers() {
     const { builtInTools } = await loadBuiltIns();
-    const python = directory.files().map((file) => ownOffer(sourceFromFile(file.file), file));
+    const python = directory.files().map(ownOffer);
     const taken = new Set(python.map(({ status }) => status.source));
-    const modules = hosted.files().map((file) => ownOffer(sourceFromModuleFile(file.file), file));
+    const modules = hosted.files().map(ownOffer);
     const described = { tools: builtInTools.map((tool) => ({ source: "", tool })), status: undefined };
     return [...python, ...modules.filter(({ status }) => !taken.has(status.source)), described];
   }
@@ -78,7 +74,8 @@ export function createOffers({
   };
 }
 
-function ownOffer(source: string, file: ToolFile | ModuleFile) {
+function ownOffer(file: ToolFile | ModuleFile) {
+  const source = sourceFromFile(file.file);
   const reason = refusalOf(file);
   return { tools: reason ? [] : toolsFromFile(source, file), status: { source, available: reason === "", reason } };
 }

@@ -1,8 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { refuseRequest } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { isToolFileName } from "../files/tool-file.ts";
-import { isModuleFileName } from "../hosted/module-names.ts";
+import { isModuleFileName, isToolFileName } from "../files/tool-file.ts";
 
 /** What an agent's entry of a worker says, parsed. */
 export interface SourceConfig {

@@ -3,8 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
-import type { ToolFile } from "../files/tool-file.ts";
-import { sourceFromModuleFile } from "../hosted/module-names.ts";
+import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
 import { type ModuleFile, startOfModule } from "../hosted/module-slot.ts";
 import type { SourceSlot } from "../pool/source-slot.ts";
 import type { Worker } from "../worker/worker.ts";
@@ -53,7 +52,7 @@ export function refusedFilesFrom({ files, modules }: Pick<WorkersParts, "files" 
 function moduleFrom(module: Exclude<ModuleFile, { kind: "refused" }>, instance: string) {
   const { file } = module;
   const id = idOfWorker({ instance, file, start: startOfModule(module) });
-  const known = { source: sourceFromModuleFile(file), file, id, instance };
+  const known = { source: sourceFromFile(file), file, id, instance };
   if (module.kind === "loading") return { ...known, state: WorkerState.STARTING };
   const { tools, process, callsTotal } = module;
   return {

@@ -62,12 +62,12 @@ export function lineFromReply(askId: number, answer: Answer): string {
 export function parseFrame(line: string): Frame | undefined {
   const frame = jsonFrom(line);
   if (!isObject(frame)) return unreadAnswer(line);
-  if (frame.ready === true) return readyFromObject(frame);
+  if (frame.ready === true) return readyFrom(frame);
   if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };
   if (typeof frame.id !== "number") return undefined;
   if (isObject(frame.progress)) return { kind: "progress", id: frame.id, progress: progressFrom(frame.progress) };
   if (typeof frame.ask === "number") return askFrom(line, frame);
-  const logLines = typeof frame.logs === "number" ? frame.logs : 0;
+  const logLines = numberOr(frame.logs, 0);
   if (typeof frame.error === "string") return { kind: "error", id: frame.id, error: frame.error, logLines };
   if (!("result" in frame)) return undefined;
   return { kind: "result", id: frame.id, resultJson: resultJsonFrom(line, frame), logLines };
@@ -109,20 +109,12 @@ function askFrom(
   return { kind: "ask", id: Number(id), askId: Number(ask), ask: { name: tool, argumentsJson } };
 }
 
-function readyFromObject(frame: Record<string, unknown>): Frame {
-  const { pid, protocol = 1 } = frame; // the first version did not tell its number
-  return {
-    kind: "ready",
-    protocol: typeof protocol === "number" ? protocol : Number.NaN,
-    pid: typeof pid === "number" ? pid : 0,
-  };
+const numberOr = (value: unknown, otherwise: number) => (typeof value === "number" ? value : otherwise);
+
+function readyFrom({ pid, protocol = 1 }: Record<string, unknown>): Frame {
+  return { kind: "ready", protocol: numberOr(protocol, Number.NaN), pid: numberOr(pid, 0) }; // the first version told no number
 }
 
-function progressFrom(progress: Record<string, unknown>): Progress {
-  const { done, total, message } = progress;
-  return {
-    done: typeof done === "number" ? done : 0,
-    total: typeof total === "number" ? total : 0,
-    message: typeof message === "string" ? message : "",
-  };
+function progressFrom({ done, total, message }: Record<string, unknown>): Progress {
+  return { done: numberOr(done, 0), total: numberOr(total, 0), message: typeof message === "string" ? message : "" };
 }

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Failure } from "#runtime/failure/failure.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
@@ -43,7 +43,9 @@ export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
   opened.worker = worker;
   try {
     const isReady = await unlessAborted(comesWithin(startTimeoutMs, worker.ready), options.signal);
-    return isReady ? worker : refuseSlow(file.file, startTimeoutMs);
+    if (isReady) return worker;
+    const message = `${file.file} was not imported within ${startTimeoutMs} ms`;
+    return refuse("failed_precondition", message, { reason: "WORKER_START_FAILED" });
   } catch (error) {
     await worker.stop("it did not start");
     throw error;
@@ -60,9 +62,4 @@ function commandLine({ python, file, limits }: OpenWorkerOptions): string[] {
     `--processor-seconds=${limits.processorSeconds}`,
   ];
   return [...uvWords, "python", "-X", "utf8", SDK, ...limitWords, file.path];
-}
-
-function refuseSlow(file: string, startTimeoutMs: number): never {
-  const message = `${file} was not imported within ${startTimeoutMs} ms`;
-  throw new Failure("failed_precondition", message, { reason: "WORKER_START_FAILED" });
 }

@@ -1,4 +1,4 @@
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { Answer } from "../../calls/answer.ts";
 import { lineOfJson } from "../../calls/json-line.ts";
 import type { Host, HostedCall } from "./host.ts";
@@ -26,7 +26,7 @@ export async function answerAsk(
   { askId, ask }: Extract<FromModule, { kind: "ask" }>,
 ): Promise<ToModule> {
   try {
-    if (!inFlight || inFlight.isGivenUp) throw new Failure("canceled", "the call is over", { reason: "CANCELED" });
+    if (!inFlight || inFlight.isGivenUp) return { kind: "refusal", askId, error: "the call is over" };
     const answer = await host.answer(ask, `${inFlight.call.callId}_${++inFlight.asks}`, inFlight.call);
     if (answer.kind === "error") return { kind: "refusal", askId, error: answer.error };
     return { kind: "reply", askId, valueJson: answer.resultJson };

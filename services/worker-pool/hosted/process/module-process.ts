@@ -137,11 +137,8 @@ export class ModuleProcess {
 
   async #started<T>(promise: Promise<T>, what: string): Promise<T> {
     const { startMs, file } = this.#options;
-    if (!(await comesWithin(startMs, promise))) {
-      throw new Failure("failed_precondition", `the module ${file} ${what} ${startMs} ms`, {
-        reason: "WORKER_START_FAILED",
-      });
-    }
+    if (!(await comesWithin(startMs, promise)))
+      refuse("failed_precondition", `the module ${file} ${what} ${startMs} ms`, { reason: "WORKER_START_FAILED" });
     return promise;
   }
 
