@@ -234,6 +234,5 @@ function createInstallations(uv: string, { config, confinement, logs, redact, lo
 }
 
 function writeUnlabelled(logs: LogHub, source: string, line: WrittenLine): void {
-  const { timeMs, level, message, fieldsJson } = line;
-  logs.write({ timeMs, source, function: "", callId: "", traceId: "", principal: "", level, message, fieldsJson });
+  logs.write({ ...line, source, function: "", callId: "", traceId: "", principal: "" });
 }

@@ -61,14 +61,12 @@ export async function openAllowed(allowedPaths: readonly string[]) {
   /** As `hold`, and undefined when the directory that it would stand in is allowed and nothing is there. */
   async function holdIfThere(path: string, kind: "any" | "directory" = "any"): Promise<HeldPlace | undefined> {
     const whole = absolute(path);
-    const held = await holdPlace(whole, kind === "directory" ? constants.O_DIRECTORY : 0).catch(
-      (error: unknown) => error,
-    );
-    if (!isHeld(held)) {
+    const flags = kind === "directory" ? constants.O_DIRECTORY : 0;
+    const held = await holdPlace(whole, flags).catch(async (error: unknown) => {
       if (!(await leadsInside(whole, isInside))) throw outside(path);
-      if (codeOf(held) === "ENOENT") return undefined;
-      throw failureFromFileError(held, path);
-    }
+      if (codeOf(error) !== "ENOENT") throw failureFromFileError(error, path);
+    });
+    if (!held) return undefined;
     if (isInside(held.location) && !(await isOfProcesses(held))) return held;
     await held[Symbol.asyncDispose]();
     throw outside(path);
@@ -93,10 +91,6 @@ async function rootFromPath(path: string): Promise<string | undefined> {
 
 function below(root: string): string {
   return root === "/" ? root : `${root}/`;
-}
-
-function isHeld(value: unknown): value is HeldPlace {
-  return typeof value === "object" && value !== null && "location" in value;
 }
 
 /** PATH1, PATH2. */

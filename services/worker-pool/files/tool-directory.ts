@@ -63,8 +63,9 @@ export class ToolDirectory implements AsyncDisposable {
 
   /** A change of what no tool is itself may be a change of each. */
   #touch(path: string): void {
-    if (isPythonFileName(path)) this.#touched.add(path);
-    if (isPythonFileName(path) && this.#files.get(path)?.kind !== "refused") return;
+    const isTool = isPythonFileName(path);
+    if (isTool) this.#touched.add(path);
+    if (isTool && this.#files.get(path)?.kind !== "refused") return;
     this.#importChanges += 1;
     for (const file of this.#files.keys()) this.#touched.add(file);
   }

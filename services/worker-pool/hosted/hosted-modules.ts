@@ -174,15 +174,11 @@ export class HostedModules implements AsyncDisposable {
     }
   }
 
-  /** What is refused may be good once another file has changed. */
-  #refusedFiles(): string[] {
-    return [...this.#slots.values()].filter(({ state }) => state.kind === "refused").map(({ file }) => file);
-  }
-
-  /** A change of what no module is itself may be a change of each: all are loaded again. */
+  /** A change of what no module is itself may be a change of each: all are loaded again. Any other may be what a refused one lacks. */
   async #reload(paths: readonly string[]): Promise<void> {
     const isOfAll = paths.some((path) => !isModuleFileName(path));
-    const named = [...paths.filter(isModuleFileName), ...(isOfAll ? this.#slots.keys() : this.#refusedFiles())];
+    const touched = this.#slots.values().filter(({ state }) => isOfAll || state.kind === "refused");
+    const named = [...paths.filter(isModuleFileName), ...touched.map(({ file }) => file)];
     const there = new Set(await readdir(this.#options.directory).catch(() => [])); // gone: so are its modules
     for (const file of [...new Set(named)].sort()) {
       this.#slots.get(file)?.backoff.reset();

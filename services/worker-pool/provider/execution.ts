@@ -82,8 +82,9 @@ export function createExecution(parts: ExecutionParts): Execute {
       onProgress({ done, total, message }) {
         tell({ case: "progress", value: create(ToolProgressSchema, { progress: done, total, message }) });
       },
-      onLine({ timeMs, level, message, fieldsJson }) {
-        logs.write({ timeMs, level, message, fieldsJson, ...labels });
+      onLine(line) {
+        const { level, message, fieldsJson } = line;
+        logs.write({ ...line, ...labels });
         tell({ case: "log", value: create(ToolLogSchema, { level, message, fieldsJson }) });
       },
     };

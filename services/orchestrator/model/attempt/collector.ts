@@ -73,19 +73,14 @@ export function createCollector(
     switch (part.type) {
       case "text-start":
       case "text-end":
-        if (part.providerMetadata !== undefined) learn(of("text", part.id), part.providerMetadata);
-        if (part.type === "text-end") openById.text.delete(part.id);
-        return;
       case "reasoning-start":
       case "reasoning-end":
-        if (part.providerMetadata !== undefined) learn(of("reasoning", part.id), part.providerMetadata);
-        if (part.type === "reasoning-end") openById.reasoning.delete(part.id);
+        if (part.providerMetadata !== undefined) learn(of(kindOf(part), part.id), part.providerMetadata);
+        if (part.type.endsWith("-end")) openById[kindOf(part)].delete(part.id);
         return;
       case "text-delta":
-        learn(extend("text", part.id, textFrom(part.delta)), part.providerMetadata);
-        return;
       case "reasoning-delta":
-        learn(extend("reasoning", part.id, textFrom(part.delta)), part.providerMetadata);
+        learn(extend(kindOf(part), part.id, textFrom(part.delta)), part.providerMetadata);
         return;
       case "tool-input-start":
         count(Buffer.byteLength(textFrom(part.toolName)));
@@ -145,6 +140,8 @@ function endOf({ unified, raw = "" }: LanguageModelV4FinishReason): LanguageMode
   if (unified !== "other") return unified;
   return otherEnds.find(([words]) => words.test(raw.toLowerCase()))?.[1] ?? "other";
 }
+
+const kindOf = ({ type }: { type: string }) => (type.startsWith("text") ? "text" : "reasoning");
 
 /** What the type promises to be text; a package may not keep that. */
 function textFrom(value: unknown): string {

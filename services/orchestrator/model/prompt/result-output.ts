@@ -4,6 +4,7 @@ import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed
 import { jsonOfBlock, jsonOfBlocks } from "#runtime/results/content.ts";
 import { losesDigits } from "#runtime/schema/json/exact-json.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
+import { fieldsOf } from "#runtime/schema/json-object.ts";
 
 type Output = LanguageModelV4ToolResultOutput;
 export type OutputPart = Extract<Output, { type: "content" }>["value"][number];
@@ -21,8 +22,9 @@ export function outputFromResult(result: ToolResult): Output {
   return getOrInsertComputed(outputs, result, convertedResult);
 }
 
-function convertedResult({ outputJson, isError, content }: ToolResult): Output {
-  if (content.length > 0) return outputFromBlocks({ outputJson, isError, content });
+function convertedResult(result: ToolResult): Output {
+  const { outputJson, isError, content } = result;
+  if (content.length > 0) return outputFromBlocks(result);
   const value = parsedOr(outputJson, outputJson) ?? null;
   if (typeof value === "string") return { type: isError ? "error-text" : "text", value };
   if (!isError && losesDigits(outputJson)) return { type: "text", value: outputJson };
@@ -37,11 +39,7 @@ export function textFromResult(result: ToolResult): string {
 }
 
 /** Its text, where the blocks do not say it too, and each block: text as text, images as files, a reference to the rest. */
-function outputFromBlocks({
-  outputJson,
-  isError,
-  content,
-}: Pick<ToolResult, "outputJson" | "isError" | "content">): Output {
+function outputFromBlocks({ outputJson, isError, content }: ToolResult): Output {
   const own: OutputPart[] = isSaidBy(content, outputJson) ? [] : [{ type: "text", text: outputJson }];
   const value = [...own, ...content.map(partFromBlock)];
   return isError ? { type: "error-text", value: textOfParts(value) } : { type: "content", value };
@@ -55,16 +53,16 @@ function isSaidBy(content: readonly ResultContent[], outputJson: string): boolea
 }
 
 function textOfBlock({ blockJson, storedReference }: ResultContent): string | undefined {
-  const block = parsedOr(blockJson, undefined) as { type?: unknown; text?: unknown } | undefined;
-  return storedReference === "" && block?.type === "text" && typeof block.text === "string" ? block.text : undefined;
+  const { type, text } = fieldsOf(parsedOr(blockJson, undefined));
+  return storedReference === "" && type === "text" && typeof text === "string" ? text : undefined;
 }
 
 function partFromBlock(content: ResultContent): OutputPart {
   const text = textOfBlock(content);
   if (text !== undefined) return { type: "text", text };
   const { blockJson, storedReference } = content;
-  const block = parsedOr(blockJson, undefined) as { mimeType?: unknown; resource?: { mimeType?: unknown } } | undefined;
-  const mediaType = block?.mimeType ?? block?.resource?.mimeType;
+  const { mimeType, resource } = fieldsOf(parsedOr(blockJson, undefined));
+  const mediaType = mimeType ?? fieldsOf(resource).mimeType;
   if (storedReference === "" || typeof mediaType !== "string" || !IMAGES.has(mediaType))
     return { type: "text", text: jsonOfBlock(content) };
   const reference = { [STORED]: storedReference };

@@ -24,24 +24,18 @@ export type RecentChanges = ReturnType<typeof createRecentChanges>;
 /** The latest changes, held once for all who follow them. Each has a number, by which followers know where they stand. */
 export function createRecentChanges(start: number, bounds: Bounds) {
   let changes: RunChange[] = [];
-  let dropped = 0; // of `changes`, which is shortened from time to time
-  let forgotten = 0;
+  let dropped = 0;
   let first = start;
   let characters = 0;
 
   function drop(): void {
-    const oldest = changes[dropped];
+    const oldest = changes.shift();
     if (oldest === undefined) return;
     dropped += 1;
     characters -= charactersOf(oldest);
     first = oldest.sequence + 1;
-    if (dropped < bounds.changes) return;
-    changes = changes.slice(dropped);
-    forgotten += dropped;
-    dropped = 0;
   }
 
-  const held = () => changes.length - dropped;
   return {
     /** All changes that are stored from there on are held. */
     get first() {
@@ -49,33 +43,32 @@ export function createRecentChanges(start: number, bounds: Bounds) {
     },
     /** The number of the first that is held. */
     get firstNumber() {
-      return forgotten + dropped;
+      return dropped;
     },
     add(change: RunChange): void {
       changes.push(change);
       characters += charactersOf(change);
-      while (held() > bounds.changes || (characters > bounds.characters && held() > 1)) drop();
+      while (changes.length > bounds.changes || (characters > bounds.characters && changes.length > 1)) drop();
     },
     /** What is stored there cannot be had: whoever has not read as far is told a gap up to it. */
     passOver(sequence: number): void {
-      forgotten += changes.length + 1; // who has read all there was is behind it, too
+      dropped += changes.length + 1; // who has read all there was is behind it, too
       changes = [];
-      dropped = 0;
       characters = 0;
       first = sequence + 1;
     },
     /** The number of the first that is stored there or behind it. */
     numberAt(sequence: number): number {
-      let [low, high] = [dropped, changes.length];
+      let [low, high] = [0, changes.length];
       while (low < high) {
         const middle = (low + high) >>> 1;
         if ((changes[middle]?.sequence ?? 0) < sequence) low = middle + 1;
         else high = middle;
       }
-      return forgotten + low;
+      return dropped + low;
     },
     /** Some of those from a number on; none when there are none yet. */
-    since: (number: number): readonly RunChange[] => changes.slice(number - forgotten, number - forgotten + mostAtOnce),
+    since: (number: number): readonly RunChange[] => changes.slice(number - dropped, number - dropped + mostAtOnce),
   };
 }
 
