@@ -154,9 +154,8 @@ async function drain(
   { handover, abandon, drainMs }: { handover: AbortController; abandon: AbortController; drainMs: number },
 ): Promise<void> {
   handover.abort(new Error("this process hands its runs over"));
-  if (!(await comesWithin(drainMs, working))) abandon.abort(stops("another one goes on"));
+  const message = "this orchestrator stops: another one goes on";
+  const stops = new Failure("unavailable", message, { reason: "INSTANCE_STOPPING" });
+  if (!(await comesWithin(drainMs, working))) abandon.abort(stops);
   await working;
 }
-
-const stops = (then: string) =>
-  new Failure("unavailable", `this orchestrator stops: ${then}`, { reason: "INSTANCE_STOPPING" });

@@ -84,9 +84,7 @@ export async function openWorkers(
   logger: Pick<Logger, "info" | "warn">,
   stopping: AbortSignal,
   host: Host,
-): Promise<
-  AsyncDisposable & { routes: WorkerPoolRoutes & { calls: ToolCalls }; pool: Pool; hasFile: (file: string) => boolean }
-> {
+) {
   await using stack = new AsyncDisposableStack();
   const finding = config.uv ?? findUv({ signal: stopping });
   const [uv, confinement] = await Promise.all([finding, openConfinement(config.confinement, logger)]);

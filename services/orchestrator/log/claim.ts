@@ -47,7 +47,7 @@ export interface ClaimedRun {
   /** Stores what a model has used, also for a run whose cancellation was asked for (claim-1); throws `Superseded`. */
   spend(body: Extract<EventBody, { case: "answerDropped" }>): Promise<void>;
   /** Ends the run, also one whose cancellation was asked for; with the text that watchers saw of its turn (claim-3). */
-  end(body: RunEnd | ((state: FoldedRun) => RunEnd), lastText?: RunTextReplaced): Promise<void>;
+  end(decide: (state: FoldedRun) => RunEnd, lastText?: RunTextReplaced): Promise<void>;
 }
 
 /** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
@@ -108,10 +108,10 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
       else writes.last.then(act, () => {}); // the next append, or whoever awaits `pending`, gets the error
     },
     spend: (body) => append((state) => ours(state) && body),
-    end: async (body, lastText) => {
+    end: async (decide, lastText) => {
       if (lastText !== undefined) await storeText(lastText);
       await append((state) => {
-        const value = typeof body === "function" ? body(ours(state)) : ours(state) && body;
+        const value = decide(ours(state));
         return { case: "ended", value: { ...value, error: value.error?.slice(0, maxErrorCharacters) ?? "" } };
       });
     },

@@ -36,8 +36,7 @@ import { callsToCancel, cancelOpenCalls } from "./calls/cancel-calls.ts";
 import { decideClientCalls } from "./calls/refusal.ts";
 import type { LoopContext } from "./context.ts";
 import { AgentSwitched } from "./errors/agent-switched.ts";
-import { isTransient } from "./errors/is-transient.ts";
-import { retryWhileUnavailable } from "./errors/retry-while-unavailable.ts";
+import { isTransient, retryWhileUnavailable } from "./errors/retry-while-unavailable.ts";
 import { RunFailed } from "./errors/run-failed.ts";
 import { takeEvents } from "./inbox/take-events.ts";
 import { decideStop, hasSkipped, type Stop } from "./limits/stop-condition.ts";
@@ -209,12 +208,9 @@ async function cancelCallsPatiently(run: ClaimedRun, { router, clock, signal }: 
   await retryWhileUnavailable({ clock, signal, patienceMs: cancelingMs }, cancel).catch(() => signal.throwIfAborted());
 }
 
-interface LastText {
+interface RunningContext extends LoopContext {
   /** The text that watchers got of the last turn. */
   lastText(): RunTextReplaced | undefined;
-}
-
-interface RunningContext extends LoopContext, LastText {
   /** Lists the tools; the first time, those that were listed when the run was claimed. */
   list(state: FoldedRun, signal: AbortSignal): Promise<ToolTable>;
 }
@@ -235,7 +231,7 @@ function runningContext(context: LoopContext): RunningContext {
 }
 
 type PartsOfEnd = "router" | "clock" | "signal" | "toolMessages" | "onNotShown";
-type EndingParts = Pick<LoopContext, PartsOfEnd> & Partial<LastText>;
+type EndingParts = Pick<LoopContext, PartsOfEnd> & Partial<Pick<RunningContext, "lastText">>;
 
 /** A process before this one may have calls of it in flight. */
 export function failRun(run: ClaimedRun, parts: EndingParts, { endReason, message }: RunFailed): Promise<LoopOutcome> {

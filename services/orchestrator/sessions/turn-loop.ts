@@ -16,7 +16,7 @@ import type { RunLog } from "../log/journal.ts";
 import { routerCallId } from "../log/state/call-ids.ts";
 import type { FoldedRun } from "../log/state/fold.ts";
 import type { LoopContext } from "../loop/context.ts";
-import { isTransient } from "../loop/errors/is-transient.ts";
+import { isTransient } from "../loop/errors/retry-while-unavailable.ts";
 import { RunFailed } from "../loop/errors/run-failed.ts";
 import { waitFor } from "../loop/errors/wait-for.ts";
 import { type ReadInboxOptions, readInbox } from "../loop/inbox/read-inbox.ts";

@@ -30,11 +30,6 @@ export function createPermits(limit: number, what: string, line: Line) {
     };
   }
 
-  function refuseWaiting(): void {
-    const words = line.overflow === "refuse" ? "" : `, and ${line.waiting} calls wait already`;
-    refuse("resource_exhausted", `all ${limit} ${what} are taken${words}`, { reason: "WORKER_POOL_FULL" });
-  }
-
   return {
     get hasWaiting() {
       return waiting.size > 0;
@@ -52,7 +47,10 @@ export function createPermits(limit: number, what: string, line: Line) {
         taken += 1;
         return place();
       }
-      if (line.overflow === "refuse" || line.waiting >= line.limit) refuseWaiting();
+      if (line.overflow === "refuse" || line.waiting >= line.limit) {
+        const words = line.overflow === "refuse" ? "" : `, and ${line.waiting} calls wait already`;
+        refuse("resource_exhausted", `all ${limit} ${what} are taken${words}`, { reason: "WORKER_POOL_FULL" });
+      }
       const turn = Promise.withResolvers<() => void>();
       const next = () => turn.resolve(place());
       line.waiting += 1;

@@ -58,6 +58,7 @@ export class Worker {
   /** Resolves when the process is gone. */
   readonly ended: Promise<WorkerEnd>;
   readonly #ready = Promise.withResolvers<void>();
+  readonly ready = this.#ready.promise;
   readonly #options: WorkerOptions;
   readonly #child: ChildProcess;
   readonly #calls = new Map<number, CallInFlight>();
@@ -76,10 +77,6 @@ export class Worker {
     this.pid = options.child.pid;
     this.ready.catch(() => {}); // whoever starts a worker waits for it; without a waiter nobody misses it
     this.ended = this.#run();
-  }
-
-  get ready(): Promise<void> {
-    return this.#ready.promise;
   }
 
   get accepts(): boolean {

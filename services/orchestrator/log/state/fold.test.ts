@@ -128,7 +128,7 @@ function createProcess(log: ReturnType<typeof createMemoryRunLog>, instance: str
       if (deed === "finish") await run?.append((state) => openCalls(state).map(({ callId }) => finished(callId))[0]);
       if (deed === "park")
         await run?.append((state) => (openCalls(state).length > 0 ? { case: "parked", value: {} } : undefined));
-      if (deed === "end") await run?.end({ state: RunState.COMPLETED });
+      if (deed === "end") await run?.end(() => ({ state: RunState.COMPLETED }));
     } catch (error) {
       if (!(error instanceof Superseded)) throw error;
       run = undefined;

@@ -146,7 +146,7 @@ function changeFromRecord(state: FoldedRun, { event: envelope, ...claim }: LogRe
     case "claimed": {
       const { epoch } = claim;
       if (epoch <= (state.claim?.epoch ?? 0)) broken(envelope, `epoch ${epoch} is claimed a second time`); // fold-3
-      const lost = lostDraft(state) ?? state.lost;
+      const lost = lostDraft(state.draft, state.counted) ?? state.lost;
       return { claim, claimsInTurn: state.claimsInTurn + 1, phase: { kind: "working" }, draft: undefined, lost };
     }
     case "turnCommitted": {

@@ -12,7 +12,6 @@ import {
   RunSchema,
   RunState,
 } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { type Usage, UsageSchema } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { shortened } from "#runtime/content/shortened.ts";
 import { textContent, textOfContent } from "#runtime/content/text.ts";
@@ -91,7 +90,7 @@ export function itemsCutOff({ phase, draft }: Pick<FoldedRun, "phase" | "draft">
 
 /** What the run was given. Outputs that answer calls of an earlier run stand next to them, before events of the inbox. */
 export function openingItems({ accepted: { input }, inbox }: Pick<FoldedRun, "accepted" | "inbox">): Item[] {
-  const ownCallIds = new Set(input.flatMap(({ item }) => (item.case === "functionCall" ? [item.value.callId] : [])));
+  const ownCallIds = new Set(callIdsOf("functionCall", input));
   const answersEarlier = ({ item }: Item) => item.case === "functionCallOutput" && !ownCallIds.has(item.value.callId);
   const own = input.filter((item) => !answersEarlier(item));
   return [...input.filter(answersEarlier), ...(inbox?.items ?? []), ...own];
@@ -105,12 +104,9 @@ export function itemsFromTurns(turns: readonly Turn[]): Item[] {
 function outputsFromTurn({ calls, resultsByCallId }: Turn): Item[] {
   return calls.flatMap(({ callId }) => {
     const result = resultsByCallId.get(callId);
-    return result === undefined ? [] : [itemFromResult(callId, result)];
+    if (result === undefined) return [];
+    return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result } } });
   });
-}
-
-function itemFromResult(callId: string, result: ToolResult): Item {
-  return create(ItemSchema, { item: { case: "functionCallOutput", value: { callId, result } } });
 }
 
 /** What a user says, or what is told in its place. */

@@ -20,3 +20,8 @@ const codesOfAbsence: ReadonlySet<string> = new Set(["unavailable", "deadline_ex
 export function isUnavailable(error: unknown): boolean {
   return error instanceof Failure && codesOfAbsence.has(error.code);
 }
+
+/** Whether a run that met this error is put back, to be taken up again. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof Failure && (error.code === "unavailable" || error.code === "resource_exhausted");
+}

@@ -21,11 +21,8 @@ export interface RunLimits {
 
 /** LOOP-12: the agent's limits, and the run's where they are lower; what neither has is the default. Tools to stop at are those of both. */
 export function limitsFrom(agent: Limits | undefined, run: Limits | undefined): RunLimits {
-  type NumberLimit = Exclude<
-    keyof RunLimits,
-    "deadlineMs" | "maxTokens" | "maxCost" | "modelStallMs" | "modelRetries" | "maxDepth" | "stopAtTools"
-  >;
-  const lower = (name: NumberLimit, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
+  type Name = "maxTurns" | "maxToolCalls" | "maxParallelCalls";
+  const lower = (name: Name, otherwise: number) => lowest([agent?.[name], run?.[name]], otherwise);
   return {
     maxTurns: lower("maxTurns", 10),
     maxToolCalls: lower("maxToolCalls", Number.POSITIVE_INFINITY),

@@ -13,18 +13,9 @@ import type { LoopContext } from "../context.ts";
 import { decideStop } from "../limits/stop-condition.ts";
 import { type AgentModel, pricedUsage } from "./models.ts";
 
-export interface BrokenAttempts {
-  /** An attempt broke off that had used something. */
-  note(place: Place, model: AgentModel, used: Used): void;
-  /** One of a process that was killed had said this: what it was asked with is what is asked again (draft-5). */
-  noteLost(lost: Draft, model: AgentModel, prompt: LanguageModelV4Prompt): void;
-  /** It was answered, with nothing that is of use. */
-  drop(place: Place, model: AgentModel, used: Used): void;
-  /** Stores what was noted; gives whether the run may go on. Throws what the log says. */
-  settle(): Promise<boolean>;
-}
+export type BrokenAttempts = ReturnType<typeof createBrokenAttempts>;
 
-export function createBrokenAttempts(run: ClaimedRun, { limits, clock }: LoopContext): BrokenAttempts {
+export function createBrokenAttempts(run: ClaimedRun, { limits, clock }: LoopContext) {
   let noted: Extract<EventBody, { case: "answerDropped" }> | undefined;
 
   function keep(place: Place, { config }: AgentModel, { usage, modelId }: Used, brokeOff: boolean): void {
@@ -32,13 +23,17 @@ export function createBrokenAttempts(run: ClaimedRun, { limits, clock }: LoopCon
   }
 
   return {
-    note: (place, model, used) => keep(place, model, used, true),
-    noteLost({ turn, attempt, text }, model, prompt) {
+    /** An attempt broke off that had used something. */
+    note: (place: Place, model: AgentModel, used: Used) => keep(place, model, used, true),
+    /** One of a process that was killed had said this: what it was asked with is what is asked again (draft-5). */
+    noteLost({ turn, attempt, text }: Draft, model: AgentModel, prompt: LanguageModelV4Prompt): void {
       const usage = usageFrom(undefined, { prompt, saidBytes: Buffer.byteLength(text) });
       keep({ turn, attempt }, model, { usage, modelId: model.language.modelId }, true);
     },
-    drop: (place, model, used) => keep(place, model, used, false),
-    async settle() {
+    /** It was answered, with nothing that is of use. */
+    drop: (place: Place, model: AgentModel, used: Used) => keep(place, model, used, false),
+    /** Stores what was noted; gives whether the run may go on. Throws what the log says. */
+    async settle(): Promise<boolean> {
       const body = noted;
       noted = undefined;
       if (body !== undefined) await run.spend(body);

@@ -16,18 +16,10 @@ export interface AgentModel {
   readonly config: Model;
 }
 
-/** The models of an agent in the order in which they are asked; after a failover, the run stays with the next model while this process has it. */
-export interface ModelRow {
-  readonly current: AgentModel;
-  /** How many were given up. */
-  readonly failovers: number;
-  /** Whether there is another one to ask. */
-  readonly hasNext: boolean;
-  /** Goes on to the next one. */
-  failOver(): void;
-}
+export type ModelRow = ReturnType<typeof createModelRow>;
 
-export function createModelRow(first: AgentModel, ...others: readonly AgentModel[]): ModelRow {
+/** The models of an agent in the order in which they are asked; after a failover, the run stays with the next model while this process has it. */
+export function createModelRow(first: AgentModel, ...others: readonly AgentModel[]) {
   let current = first;
   const rest = [...others];
   let failovers = 0;
@@ -35,13 +27,16 @@ export function createModelRow(first: AgentModel, ...others: readonly AgentModel
     get current() {
       return current;
     },
+    /** How many were given up. */
     get failovers() {
       return failovers;
     },
+    /** Whether there is another one to ask. */
     get hasNext() {
       return rest.length > 0;
     },
-    failOver() {
+    /** Goes on to the next one. */
+    failOver(): void {
       current = rest.shift() ?? current;
       failovers += 1;
     },

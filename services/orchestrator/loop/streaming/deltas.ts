@@ -15,23 +15,11 @@ import { scheduleFlush, unscheduleFlush } from "./flush-timer.ts";
 
 type DeltaBody = NonNullable<MessageInitShape<typeof RunDeltaSchema>["delta"]>;
 
-export interface DeltaWriter {
-  /** A piece of what the model says. */
-  write(piece: Piece): void;
-  /** Sends something at once: progress and logs of calls. */
-  tell(body: DeltaBody): void;
-  /** Sends what still waits. */
-  flush(): void;
-  /** The text so far, for a watcher that missed some of it. */
-  snapshot(): RunTextReplaced;
-}
+export type DeltaWriter = ReturnType<typeof createDeltaWriter>;
 
 const batchCharacters = 1_024;
 
-export function createDeltaWriter(
-  place: { turn: number; attempt: number },
-  publish: (delta: RunDelta) => void,
-): DeltaWriter {
+export function createDeltaWriter(place: { turn: number; attempt: number }, publish: (delta: RunDelta) => void) {
   let index = 0;
   let sentText = "";
   let isTextOnly = true;
@@ -39,6 +27,7 @@ export function createDeltaWriter(
   let waiting: Piece | undefined;
   let waitingText = "";
 
+  /** Sends something at once: progress and logs of calls. */
   function tell(delta: DeltaBody): void {
     flush();
     send(delta);
@@ -49,6 +38,7 @@ export function createDeltaWriter(
     index += 1;
   }
 
+  /** Sends what still waits. */
   function flush(): void {
     unscheduleFlush(flush);
     const piece = waiting;
@@ -59,6 +49,7 @@ export function createDeltaWriter(
     send(bodyFrom(piece, waitingText));
   }
 
+  /** A piece of what the model says. */
   function write(piece: Piece): void {
     if (waiting !== undefined && !isContinued(waiting, piece)) flush();
     waitingText = waiting === undefined ? piece.text : waitingText + piece.text;
@@ -71,7 +62,8 @@ export function createDeltaWriter(
     write,
     tell,
     flush,
-    snapshot: () =>
+    /** The text so far, for a watcher that missed some of it. */
+    snapshot: (): RunTextReplaced =>
       create(RunTextReplacedSchema, { ...place, text: sentText, deltaCount: index, textOnly: isTextOnly }),
   };
 }

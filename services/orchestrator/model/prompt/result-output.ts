@@ -1,13 +1,11 @@
-import type { JSONValue, LanguageModelV4ToolResultOutput } from "@ai-sdk/provider";
+import type { JSONValue } from "@ai-sdk/provider";
 import type { ResultContent, ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { jsonOfBlock, jsonOfBlocks } from "#runtime/results/content.ts";
 import { losesDigits } from "#runtime/schema/json/exact-json.ts";
 import { isTooDeep } from "#runtime/schema/json/json-size.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
-
-type Output = LanguageModelV4ToolResultOutput;
-export type OutputPart = Extract<Output, { type: "content" }>["value"][number];
+import type { Output, OutputPart } from "../providers/tool-outputs.ts";
 
 /** Under which a file's reference stands that is a stored one of ours. */
 export const STORED = "toolbus";

@@ -1,7 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { streamingModel } from "../providers/late-model.ts";
-import { type OutputPart, STORED, textOfParts, wordsOfFile } from "./result-output.ts";
+import { type Output, type OutputPart, withOutputs } from "../providers/tool-outputs.ts";
+import { STORED, textOfParts, wordsOfFile } from "./result-output.ts";
 
 /** The bytes that are stored under a reference; undefined for what is larger, or not kept any more. */
 export type ReadStored = (
@@ -37,7 +38,8 @@ export function showingImages(language: LanguageModelV4, config: Model, read: Re
   return streamingModel(language, async (options) => {
     const limits = { maxBytes: MAX_IMAGE_BYTES, signal: options.abortSignal };
     const images = isTaken ? await imagesIn(options.prompt, (reference) => read(reference, limits)) : new Map();
-    return language.doStream({ ...options, prompt: options.prompt.map((message) => shown(message, images)) });
+    const shown = (message: LanguageModelV4Message) => withOutputs(message, (parts) => shownOutput(parts, images));
+    return language.doStream({ ...options, prompt: options.prompt.map(shown) });
   });
 }
 
@@ -70,16 +72,10 @@ function referenceOf(part: OutputPart): string | undefined {
   return part.type === "file" && part.data.type === "reference" ? part.data.reference[STORED] : undefined;
 }
 
-function shown(message: LanguageModelV4Message, images: ReadonlyMap<string, Uint8Array>): LanguageModelV4Message {
-  if (message.role !== "tool") return message;
-  const content = message.content.map((part) => {
-    if (part.type !== "tool-result" || part.output.type !== "content") return part;
-    const value = part.output.value.map((one) => shownPart(one, images));
-    const isText = value.every(({ type }) => type === "text");
-    const output = isText ? { type: "text" as const, value: textOfParts(value) } : { type: "content" as const, value };
-    return { ...part, output };
-  });
-  return { ...message, content };
+function shownOutput(parts: readonly OutputPart[], images: ReadonlyMap<string, Uint8Array>): Output {
+  const value = parts.map((one) => shownPart(one, images));
+  const isText = value.every(({ type }) => type === "text");
+  return isText ? { type: "text", value: textOfParts(value) } : { type: "content", value };
 }
 
 function shownPart(part: OutputPart, images: ReadonlyMap<string, Uint8Array>): OutputPart {

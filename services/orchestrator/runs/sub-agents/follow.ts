@@ -16,6 +16,7 @@ import { SELF } from "#runtime/rpc/identity.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { callsFrom } from "../../log/state/fold.ts";
 import { usageFromSpent } from "../../log/state/view.ts";
 import type { CancelOptions } from "../cancellation.ts";
 import { openExisting } from "../existing-run.ts";
@@ -107,15 +108,12 @@ function textOfEnd({ state, endReason, error, outputText }: RunEnded): string {
 function messageFrom({ event }: RunEvent): string {
   if (event.case === "accepted") return "accepted";
   if (event.case !== "turnCommitted") return "";
-  const calls = event.value.items.flatMap(({ item }) => (item.case === "functionCall" ? [item.value.name] : []));
+  const calls = callsFrom(event.value.items).map(({ name }) => name);
   return calls.length === 0 ? "answers" : `calls ${calls.join(", ")}`;
 }
 
-type ResponseEvent = Exclude<
-  NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>,
-  { case?: undefined }
->;
-
-function response(event: ResponseEvent): ExecuteToolResponse {
-  return create(ExecuteToolResponseSchema, { event } as MessageInitShape<typeof ExecuteToolResponseSchema>);
+function response(
+  event: NonNullable<MessageInitShape<typeof ExecuteToolResponseSchema>["event"]>,
+): ExecuteToolResponse {
+  return create(ExecuteToolResponseSchema, { event });
 }

@@ -76,7 +76,7 @@ function openWorker({ told = "gone", slots = new Slots(8), acceptedHere, turn, .
       if (turn !== undefined) return turn(run, ...about);
       started.push(run.state.runId);
       await finish.promise;
-      await run.end({ state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER });
+      await run.end(() => ({ state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER }));
       return "ended";
     },
     startFromInbox: startFromInbox ?? (async () => false),
@@ -351,7 +351,7 @@ test("SEC-6 a run that waits for its principal's turn ends at once when it is ca
   const handover = new AbortController();
   const ends: WorkerOptions["turnLoop"] = async (run) => {
     started.push(run.state.runId);
-    await run.end({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED });
+    await run.end(() => ({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED }));
     return "ended";
   };
   const started: string[] = [];

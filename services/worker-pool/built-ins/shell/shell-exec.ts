@@ -25,7 +25,7 @@ import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-pr
 import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import { openAllowed } from "../allowed.ts";
+import { type HeldPlace, openAllowed } from "../allowed.ts";
 import { type BuiltInCall, defineBuiltIn } from "../built-in.ts";
 import { type Captured, createCaptured } from "./captured.ts";
 
@@ -147,9 +147,7 @@ function allowedCommand(argv: readonly string[], allowed: readonly string[]): st
   return command;
 }
 
-interface WorkingDirectory extends AsyncDisposable {
-  readonly link: string;
-}
+type WorkingDirectory = Pick<HeldPlace, "link"> & AsyncDisposable;
 
 /** A confined command writes below the allowed directories, or into the one of its own. */
 function writableFor(place: WorkingDirectory, { policy }: BuiltInCall): readonly string[] {

@@ -43,13 +43,7 @@ export interface Place {
 }
 
 /** draft-5: the draft of a process that was killed, as another claims the run; unless what it used was counted. */
-export function lostDraft({
-  draft,
-  counted,
-}: {
-  draft: Draft | undefined;
-  counted: Place | undefined;
-}): Draft | undefined {
+export function lostDraft(draft: Draft | undefined, counted: Place | undefined): Draft | undefined {
   return counted !== undefined && isOf(draft, counted) ? undefined : draft;
 }
 

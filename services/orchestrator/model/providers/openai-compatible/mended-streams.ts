@@ -42,15 +42,10 @@ function errorsOfJson(): TransformStream<Uint8Array, Uint8Array> {
       if (jsonBytes > maxLineBytes) sink.error(tooLong());
     },
     flush(sink) {
-      if (isJson) sink.enqueue(Buffer.from(errorIn(new TextDecoder().decode(Buffer.concat(json)))));
+      const told = isJson ? fieldsOf(jsonFrom(new TextDecoder().decode(Buffer.concat(json)))) : {};
+      if (told.error) sink.enqueue(Buffer.from(`data: ${JSON.stringify(told)}\n\n`)); // else it is a stream without an end
     },
   });
-}
-
-/** Nothing, which is a stream without an end, where there is no error. */
-function errorIn(json: string): string {
-  const told = fieldsOf(jsonFrom(json));
-  return told.error ? `data: ${JSON.stringify(told)}\n\n` : "";
 }
 
 const lineEnd = 0x0a;

@@ -17,6 +17,7 @@ import type {
 } from "@ai-sdk/provider";
 import { streamingModel } from "../late-model.ts";
 import { refuseModel } from "../refuse-model.ts";
+import { type Output, type OutputPart, withOutputs } from "../tool-outputs.ts";
 
 export type AnyLanguageModel = LanguageModelV2 | LanguageModelV3 | LanguageModelV4;
 
@@ -43,20 +44,13 @@ export function currentModelFrom(model: AnyLanguageModel): LanguageModelV4 {
 
 /** `reasoning` is an option of V4; older packages have options of their own for it. Images in results have other names there. */
 function olderCallFrom({ reasoning: _, ...call }: LanguageModelV4CallOptions, imageType: string): object {
-  const prompt = call.prompt.map((message) => {
-    if (message.role !== "tool") return message;
-    const content = message.content.map((part) => {
-      if (part.type !== "tool-result" || part.output.type !== "content") return part;
-      const value = part.output.value.map((one) => {
-        if (one.type !== "file" || one.data.type !== "data") return one;
-        const data = Buffer.from(one.data.data as Uint8Array).toString("base64");
-        return { type: imageType, data, mediaType: one.mediaType };
-      });
-      return { ...part, output: { ...part.output, value } };
-    });
-    return { ...message, content };
-  });
-  return { ...call, prompt };
+  const olderPart = (part: OutputPart) => {
+    if (part.type !== "file" || part.data.type !== "data") return part;
+    const data = Buffer.from(part.data.data as Uint8Array).toString("base64");
+    return { type: imageType, data, mediaType: part.mediaType };
+  };
+  const olderOutput = (parts: readonly OutputPart[]) => ({ type: "content", value: parts.map(olderPart) }) as Output;
+  return { ...call, prompt: call.prompt.map((message) => withOutputs(message, olderOutput)) };
 }
 
 function partFromV2(part: LanguageModelV2StreamPart): LanguageModelV4StreamPart {

@@ -5,7 +5,7 @@
  */
 
 import { Failure } from "#runtime/failure/failure.ts";
-import { isTransient } from "../../../loop/errors/is-transient.ts";
+import { isTransient } from "../../../loop/errors/retry-while-unavailable.ts";
 import type { WorkerOptions } from "../worker-options.ts";
 
 /** A time: nobody answered, or another look is under way to find out whether somebody does. */
