@@ -6,7 +6,6 @@ import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 /** What each setting means is said where it is read. */
 export type WorkerPoolConfig = ReturnType<typeof readConfig>;
 export type WorkerLimits = WorkerPoolConfig["worker"];
-export type PoolLimits = WorkerPoolConfig["pool"];
 export type PoolTimes = WorkerPoolConfig["times"];
 
 const WORKER_VARIABLES =

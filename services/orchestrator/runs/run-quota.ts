@@ -6,12 +6,7 @@ import type { RunLog } from "../log/journal.ts";
  * SEC-6: how many runs of a principal, accepted by this process, have not ended. They are counted when they are accepted; whether one has
  * ended is asked of its log, only once a principal seems to have its share.
  */
-export interface RunQuota {
-  /** In the place that is held for it, if there is one. */
-  add(principal: string, runId: string, place?: Disposable | undefined): void;
-  /** The place of a run that is being created, until it is disposed. Refuses a principal that has its share. */
-  requireRoom(principal: string): Promise<Disposable>;
-}
+export type RunQuota = ReturnType<typeof createRunQuota>;
 
 /** So many at most are asked for each new run, so that no refusal costs much. */
 const ASKED = 32;
@@ -22,7 +17,7 @@ export function createRunQuota(
   log: Pick<RunLog, "last">,
   limit: number,
   stored: Pick<Quota, "requireRoom"> = { requireRoom: () => {} },
-): RunQuota {
+) {
   const runsByPrincipal = new Map<string, Set<string>>();
   const placesByPrincipal = new Map<string, Set<Disposable>>();
 
@@ -49,12 +44,14 @@ export function createRunQuota(
   }
 
   return {
-    add(principal, runId, place) {
+    /** In the place that is held for it, if there is one. */
+    add(principal: string, runId: string, place?: Disposable): void {
       const runs = runsByPrincipal.get(principal) ?? new Set();
       runsByPrincipal.set(principal, runs.add(runId));
       place?.[Symbol.dispose]();
     },
-    async requireRoom(principal) {
+    /** The place of a run that is being created, until it is disposed. Refuses a principal that has its share. */
+    async requireRoom(principal: string): Promise<Disposable> {
       stored.requireRoom(principal);
       if (hasRoom(principal)) return takePlace(principal);
       await forgetEnded(runsByPrincipal.get(principal) ?? new Set());

@@ -1,12 +1,12 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { PoolLimits } from "../config.ts";
+import type { WorkerPoolConfig } from "../config.ts";
 
 /** How many wait in line in the whole pool, whatever they wait for. */
 export interface Line {
   waiting: number;
   readonly limit: number;
-  readonly overflow: PoolLimits["overflow"];
+  readonly overflow: WorkerPoolConfig["pool"]["overflow"];
 }
 
 export type Permits = ReturnType<typeof createPermits>;

@@ -13,20 +13,16 @@ import type { ActiveRun } from "../queue.ts";
 
 export type FreshRun = Omit<ActiveRun, "state">;
 
-export interface AcceptedHere {
-  /** Call it before the run's wake-up is sent. Disposing without `resolve` passes nothing on. */
-  open(runId: string): Disposable & { resolve(run: FreshRun): void };
-  /** The run once its creator is done; undefined if it was not accepted here. */
-  take(runId: string): Promise<FreshRun | undefined>;
-}
+export type AcceptedHere = ReturnType<typeof createAcceptedHere>;
 
 /** accepted-here-2. */
 const keptMs = 2_000;
 
-export function createAcceptedHere(): AcceptedHere {
+export function createAcceptedHere() {
   const kept = new Map<string, Promise<FreshRun | undefined>>();
   return {
-    open(runId) {
+    /** Call it before the run's wake-up is sent. Disposing without `resolve` passes nothing on. */
+    open(runId: string): Disposable & { resolve(run: FreshRun): void } {
       const { promise, resolve } = Promise.withResolvers<FreshRun | undefined>();
       kept.set(runId, promise);
       const close = () => {
@@ -35,7 +31,8 @@ export function createAcceptedHere(): AcceptedHere {
       };
       return { resolve, [Symbol.dispose]: close };
     },
-    async take(runId) {
+    /** The run once its creator is done; undefined if it was not accepted here. */
+    async take(runId: string): Promise<FreshRun | undefined> {
       const run = kept.get(runId);
       kept.delete(runId);
       return run;

@@ -14,13 +14,6 @@ export interface Part {
   watchLogs(filter: LogFilter, signal: AbortSignal): AsyncIterable<LogUpdate>;
 }
 
-export interface Elsewhere {
-  /** Workers that take calls. */
-  warm: readonly Worker[];
-  /** Instances that have none. */
-  cold: readonly string[];
-}
-
 /** How long it counts what another instance has told of its workers. */
 const VIEW_MS = 1_000;
 
@@ -64,8 +57,11 @@ export class Fleet implements Part {
     }
   }
 
-  /** What other instances have for a file of a source: as told a moment ago at most, or by all that are there now. */
-  async elsewhere(source: string, file: string, signal?: AbortSignal): Promise<Elsewhere> {
+  /**
+   * What other instances have for a file of a source, as told a moment ago at most, or by all that are there now: workers that take
+   * calls, and instances that have no worker.
+   */
+  async elsewhere(source: string, file: string, signal?: AbortSignal) {
     const others = await this.#others.names(signal);
     if (signal || this.#view.untilMs <= Date.now()) {
       const asked = this.#others.ask(others, (other) => other.list(AbortSignal.timeout(VIEW_MS)));
