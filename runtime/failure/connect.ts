@@ -48,6 +48,13 @@ function informed(error: ConnectError): ConnectError {
   return error;
 }
 
+/** The same, with metadata of its own. */
+export function copiedError({ rawMessage, code, metadata, details, cause }: ConnectError): ConnectError {
+  const copy = new ConnectError(rawMessage, code, metadata, undefined, cause);
+  copy.details = details;
+  return copy;
+}
+
 /** For a wire that takes no more of it: so many characters of its message, and its reason. */
 export function shortenedError(error: ConnectError, characters: number): ConnectError {
   const message = `${error.rawMessage.slice(0, characters).toWellFormed()} (the rest of this error was too big to send)`;

@@ -1,5 +1,5 @@
-import type { ConnectError } from "@connectrpc/connect";
-import { connectError } from "../../failure/connect.ts";
+import { ConnectError } from "@connectrpc/connect";
+import { connectError, copiedError } from "../../failure/connect.ts";
 import { startTimer } from "../../time/timer.ts";
 
 /** Whether and why a call is given up by its caller. */
@@ -22,7 +22,7 @@ export class CallSignal implements CallAbort {
 
   constructor(outer?: AbortSignal, timeoutMs?: number) {
     if (timeoutMs !== undefined) this.#stopTimer = startTimer(Math.max(timeoutMs, 0), () => this.abort(timedOut()));
-    if (outer?.aborted) this.abort(outer.reason);
+    if (outer?.aborted) this.abort(ownOf(outer.reason));
     else if (outer) {
       this.#outer = outer;
       outer.addEventListener("abort", this, { once: true });
@@ -48,7 +48,7 @@ export class CallSignal implements CallAbort {
   }
 
   handleEvent(): void {
-    this.abort(this.#outer?.reason);
+    this.abort(ownOf(this.#outer?.reason));
   }
 
   abort(reason: unknown): void {
@@ -91,6 +91,11 @@ export class ForeignAbort implements CallAbort {
 
 /** Made once: an error with a stack for each call that ends well would cost more than the rest of its ending. */
 const CALL_OVER = connectError("canceled", "the call is over", { reason: "CANCELED" });
+
+/** A signal may end many calls with one error, and what is known of the delivery of each is written on its own. */
+function ownOf(reason: unknown): unknown {
+  return reason instanceof ConnectError ? copiedError(reason) : reason;
+}
 
 function timedOut(): ConnectError {
   return connectError("deadline_exceeded", "the operation timed out", { reason: "DEADLINE_EXCEEDED" });

@@ -221,4 +221,22 @@ describe("a unary call over NATS", () => {
     expect(error.code).toBe(Code.Canceled);
     expect(deliveryOf(error)).toBe("NOT_SENT");
   });
+
+  test("BUS-2 calls that one reason aborts are told each of its own delivery", async () => {
+    let running: HandlerContext | undefined;
+    await using echoing = await openUnary(async (request, context) => {
+      running = context;
+      await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+      return request;
+    });
+    const controller = new AbortController();
+    const failure = failureOf(echoing.client.unary({}, { signal: controller.signal }));
+    await until(() => running);
+    const reason = new ConnectError("it stops", Code.Unavailable);
+    const unsent = await failureOf(echoing.client.unary({}, { signal: AbortSignal.abort(reason) }));
+    controller.abort(reason);
+    const sent = await failure;
+    expect([unsent, sent].map(deliveryOf)).toEqual(["NOT_SENT", "UNKNOWN"]);
+    expect([sent.code, sent.rawMessage]).toEqual([Code.Unavailable, "it stops"]);
+  });
 });
