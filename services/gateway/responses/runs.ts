@@ -11,6 +11,7 @@ import { placeInRun, resumedWatch } from "../resumed-watches.ts";
 import type { StreamEvent } from "./rendering/event-writer.ts";
 import { type ResponseResource, responseIdOf } from "./rendering/resource.ts";
 import { ResponseRenderer } from "./rendering/response-renderer.ts";
+import { notesOf } from "./request/notes.ts";
 import type { ResponsesExchange } from "./responses-exchange.ts";
 
 /** On whose behalf runs are asked for. */
@@ -73,11 +74,17 @@ async function* watched(
 ): AsyncGenerator<WatchRunResponse> {
   const place = placeInRun(create(WatchRunRequestSchema, { runId, fromSequence: 0n, includeDeltas }));
   const open = (request: WatchRunRequest) => parts.runs.watchRun(request, options);
+  let isStored = false;
   try {
-    yield* resumedWatch({ place, open, signal: options.signal, stopping: parts.stopping });
+    for await (const message of resumedWatch({ place, open, signal: options.signal, stopping: parts.stopping })) {
+      const { update } = message;
+      if (update.case === "event" && update.value.event.case === "accepted")
+        isStored = notesOf(update.value.event.value.options).store !== false;
+      yield message;
+    }
   } catch (error) {
     const { reason, message } = failureFromConnectError(error);
-    if (reason !== "INSTANCE_STOPPING") throw error;
+    if (reason !== "INSTANCE_STOPPING" || !isStored) throw error;
     refuse("unavailable", `${message}: ask again, by GET /v1/responses/${responseIdOf(runId)}`, {
       reason,
       cause: error,

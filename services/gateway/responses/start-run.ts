@@ -1,6 +1,7 @@
 import { RunMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { withReferredItems } from "./references/referred-items.ts";
 import type { CreateBody } from "./request/body.ts";
 import { inputFrom } from "./request/input.ts";
@@ -30,7 +31,8 @@ export async function startAskedRun(exchange: ResponsesExchange, body: CreateBod
   const idempotencyKey = String(request.headers["idempotency-key"] ?? "");
   const forbidRepeating = () => void (idempotencyKey === "" && response.setHeader("x-should-retry", "false"));
   const onLost = (error: unknown) => {
-    if (failureFromConnectError(error).reason === "OUTCOME_UNKNOWN") forbidRepeating();
+    const isUnknown = failureFromConnectError(error).reason === "OUTCOME_UNKNOWN" || deliveryOf(error) === "UNKNOWN";
+    if (isUnknown) forbidRepeating(); // a gateway that stops gives up what it has sent, and has a reason of its own
     throw error;
   };
   const runId = await startRun(exchange, body, { idempotencyKey, onLost });
