@@ -17,7 +17,7 @@ import { DoorServer } from "../http/door-server.ts";
 import { JSON_RPC, tellFault } from "../http/refusals.ts";
 import { type McpExchange, type McpParts, optionsFor } from "../revisions/mcp-exchange.ts";
 
-/** A call of a tool, on behalf of the client's principal. Its signal aborts when the client has left. */
+/** A call of a tool, on behalf of the client's principal. Its signal aborts when the client has left, or this process stops. */
 export interface OwnCall {
   readonly caller: Caller;
   readonly options: CallOptions & { readonly signal: AbortSignal };

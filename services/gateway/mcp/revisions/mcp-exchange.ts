@@ -38,7 +38,7 @@ export interface McpParts {
 /** A request to the door. */
 export interface McpExchange {
   readonly caller: Caller;
-  /** The head; its signal aborts when the client has left. */
+  /** The head; its signal aborts when the client has left, or this process waits no longer. */
   readonly request: Request;
   readonly agent: string;
   /** The body, parsed and as it was written; none but of a POST of JSON. */

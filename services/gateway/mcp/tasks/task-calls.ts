@@ -23,7 +23,7 @@ export interface TasksOptions extends Omit<AgentServerOptions, "asking"> {
   readonly asking: Asking;
   /** Calls a tool in any session of the principal. */
   readonly callIn: (sessionId: string) => CallInSession;
-  /** Aborts when the client has left. */
+  /** Aborts when the client has left, or this process waits no longer. */
   readonly left: AbortSignal;
   /** Aborts when this process stops. */
   readonly stopping: AbortSignal;
