@@ -64,9 +64,14 @@ async function sendEach(
   { signal, lastWord }: Pick<Exchange, "signal" | "lastWord">,
 ): Promise<void> {
   const reader = body?.getReader();
+  let hasEnded = false;
   let isCut = false;
+  const onEnded = () => {
+    hasEnded = true;
+  };
+  reader?.closed.then(onEnded, onEnded);
   const cut = () => {
-    isCut = true;
+    isCut = !hasEnded; // a slow client may still be sent the end
     reader?.cancel().catch(() => {}); // it has nobody to tell
   };
   signal.addEventListener("abort", cut, { once: true });
