@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { callerOf, principalOf } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -11,6 +10,7 @@ import type { Acknowledgements } from "../calls/requests/acknowledgements.ts";
 import type { Answerers } from "../calls/requests/answerers.ts";
 import type { CallKeys } from "../calls/requests/call-keys.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
+import { refuseUnknown } from "../calls/requests/open.ts";
 import { listRecorded } from "../calls/requests/recorded-list.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
@@ -79,8 +79,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       return { call: await submissions.submit(request, by) };
     },
     async getToolCall({ callId }, context) {
-      const missing = `there is no call ${callId}`;
-      const call = (await store.read(callId)) ?? refuse("not_found", missing, { reason: "CALL_NOT_FOUND" });
+      const call = (await store.read(callId)) ?? refuseUnknown(callId);
       await answerers.requireReader(call, callerOf(context));
       return { call };
     },

@@ -15,7 +15,7 @@ import type { CallControl } from "../in-flight.ts";
 import type { Messages } from "../messages.ts";
 import { type CallIdentity, differencesOf, isSameArguments, refuseForeign } from "./call-identity.ts";
 import { type CallRecord, type CallRecordInit, callRecord } from "./record/call-record.ts";
-import { isCanceledFor, isCanceledForAll, isTombstone } from "./record/states.ts";
+import { isCanceledFor, isTombstone } from "./record/states.ts";
 import { toldAnswer } from "./record/told-answer.ts";
 import type { RunningCalls } from "./running.ts";
 import type { CallStore } from "./store.ts";
@@ -120,7 +120,7 @@ export class Records {
   async recall(call: CallIdentity & { callId: string }, signal: AbortSignal): Promise<Answer | undefined> {
     const standing = await this.#parts.store.read(call.callId);
     if (standing === undefined) return undefined;
-    if (isCanceledForAll(standing)) return standing.result;
+    if (isCanceledFor(standing, "")) return standing.result;
     if (!isCallOf(standing, call)) return undefined;
     return standing.state === State.STARTED ? this.#follow(call.callId, { signal }) : toldAnswer(standing);
   }

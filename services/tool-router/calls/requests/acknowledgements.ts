@@ -1,11 +1,10 @@
 import type { AcknowledgeToolCallRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { hasExpired, isOpen } from "../records/record/states.ts";
 import type { CallStore } from "../records/store.ts";
 import type { DeliveryIds } from "../watchers/delivery-id.ts";
-import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
+import { refuseCall, refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
 export type Acknowledgements = ReturnType<typeof createAcknowledgements>;
 
@@ -30,16 +29,8 @@ export function createAcknowledgements({ store, deliveryIds, clock }: Acknowledg
       if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // dispatcher-6: its watcher may not know
       if (isOwn) return record;
       refuseUnlessOpen(record, clock.now());
-      if (!record.taken) {
-        refuse("failed_precondition", `call ${callId} was not handed over by this delivery`, {
-          reason: "DELIVERY_NOT_FOUND",
-          metadata: { call_id: callId },
-        });
-      }
-      return refuse("failed_precondition", `call ${callId} has been handed to another watcher`, {
-        reason: "CALL_TAKEN",
-        metadata: { call_id: callId },
-      });
+      if (!record.taken) refuseCall(callId, "DELIVERY_NOT_FOUND", "was not handed over by this delivery");
+      return refuseCall(callId, "CALL_TAKEN", "has been handed to another watcher");
     },
   };
 }

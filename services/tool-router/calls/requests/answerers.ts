@@ -1,12 +1,11 @@
 import { isForPeople } from "#runtime/content/questions.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, requireOwner } from "#runtime/failure/session-owner.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { IsForPrincipal } from "../../sessions/spaces.ts";
 import { requireAnswerable, requireShown } from "../records/owners.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
-import { refuseUnlessOpen } from "./open.ts";
+import { refuseCall, refuseUnlessOpen } from "./open.ts";
 
 /** Who answers calls that wait for people: their owner, and those for whom the space is that shows them. */
 export interface Answerers {
@@ -33,8 +32,7 @@ export function createAnswerers({ spaces, clock }: AnswerersParts): Answerers {
     const { callId } = record;
     if (!isForPeople(record) || !(await mayAnswer(record, caller))) requireOwner(record, caller, `call ${callId}`);
     if (isForPeople(record)) return;
-    const text = `call ${callId} does not wait for a person: whoever answers it has a key`;
-    refuse("failed_precondition", text, { reason: "CALL_NOT_AWAITED", metadata: { call_id: callId } });
+    refuseCall(callId, "CALL_NOT_AWAITED", "does not wait for a person: whoever answers it has a key");
   }
 
   return {

@@ -7,7 +7,7 @@ import { type ResultStore, sessionOfReference } from "#runtime/results/store/sto
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { CallStore } from "../records/store.ts";
-import { refuseUnknown } from "./open.ts";
+import { refuseCall, refuseUnknown } from "./open.ts";
 
 export type Results = ReturnType<typeof createResults>;
 
@@ -35,7 +35,7 @@ export function createResults({ calls, store, ownership }: ResultsParts) {
   async function ofCall(callId: string, caller: Caller): Promise<Whole> {
     const record = (await calls.read(callId)) ?? refuseUnknown(callId);
     if (!caller.isOperator) requireOwner(record, caller, `call ${callId}`);
-    const result = record.result ?? refuseOpen(callId);
+    const result = record.result ?? refuseCall(callId, "CALL_IN_PROGRESS", "has no result yet");
     return result.storedReference === "" ? wholeOf(result) : stored(result.storedReference);
   }
 
@@ -86,13 +86,6 @@ function wholeOf({ outputJson }: ToolResult): Whole {
       for (let at = offset; at < text.length; at += chunkBytes) yield text.subarray(at, at + chunkBytes);
     },
   };
-}
-
-function refuseOpen(callId: string): never {
-  return refuse("failed_precondition", `call ${callId} has no result yet`, {
-    reason: "CALL_IN_PROGRESS",
-    metadata: { call_id: callId },
-  });
 }
 
 function refuseGone(reference: string): never {

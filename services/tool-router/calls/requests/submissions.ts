@@ -15,7 +15,7 @@ import type { RecordingParts } from "../records/store.ts";
 import type { Presence } from "../watchers/ports.ts";
 import type { Answerers } from "./answerers.ts";
 import { ruleOf } from "./call-keys.ts";
-import { refuseUnknown, refuseUnlessOpen } from "./open.ts";
+import { refuseCall, refuseUnknown, refuseUnlessOpen } from "./open.ts";
 
 export type Submissions = ReturnType<typeof createSubmissions>;
 
@@ -128,13 +128,10 @@ function isStranger({ taken, watcherPrincipal, principal: owner }: CallRecord, p
 }
 
 function refuseStranger({ callId }: CallRecord): never {
-  return refuse("permission_denied", `call ${callId} has been taken by a watcher of somebody else`, {
-    reason: "CALL_TAKEN",
-    metadata: { call_id: callId },
-  });
+  return refuseCall(callId, "CALL_TAKEN", "has been taken by a watcher of somebody else", "permission_denied");
 }
 
 function refuseUntaken({ callId, tool }: CallRecord): never {
-  const message = `call ${callId} was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
-  return refuse("permission_denied", message, { reason: "CALL_NOT_TAKEN", metadata: { call_id: callId } });
+  const why = `was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
+  return refuseCall(callId, "CALL_NOT_TAKEN", why, "permission_denied");
 }

@@ -32,14 +32,9 @@ export function isTombstone({ state, tool }: Pick<CallRecord, "state" | "tool">)
   return state === State.CANCELED && tool === "";
 }
 
-/** cancellation-5 there: whether the call of a principal was canceled by it. */
+/** cancellation-5 there: whether the call of a principal was canceled by it; for an empty one, everybody's. */
 export function isCanceledFor(record: CallRecord, principal: string): boolean {
   return isTombstone(record) && cancelersOf(record).some((by) => by === "" || by === principal);
-}
-
-/** Whether one of the suite's own services canceled it; then it holds for everybody's call. */
-export function isCanceledForAll(record: CallRecord): boolean {
-  return isTombstone(record) && cancelersOf(record).includes("");
 }
 
 /** On whose behalf it was; empty for one of the suite's own services. */
