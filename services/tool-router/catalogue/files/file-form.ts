@@ -13,11 +13,22 @@ export type Parsed<T> = ({ kind: "parsed"; value: T } | { kind: "faulty"; faults
   placed?: (fault: string) => string;
 };
 
-/** Reads JSON text of a form that is given as a compiled JSON Schema, and reports all faults at once. Patterns may be put in words. */
-export function createFileForm<T>(
-  validate: ValidateFunction<T>,
-  wordsByPattern: Readonly<Record<string, string>> = {},
+interface FormOptions<F> {
+  /** In place of patterns. */
+  wordsByPattern?: Readonly<Record<string, string>>;
+  placed?: (file: F, fault: string) => string;
+}
+
+/**
+ * Reads JSON text of a form that is given as a compiled JSON Schema, and reports all faults at once. `read` gives what it means, and throws
+ * for what is none of the contract's, such as a duration that is longer than it can say.
+ */
+export function createFileForm<F, T>(
+  validate: ValidateFunction<F>,
+  read: (file: F, ofFaulty?: { ignoreUnknownFields: true }) => T,
+  { wordsByPattern = {}, placed }: FormOptions<F> = {},
 ): (text: string) => Parsed<T> {
+  const placedIn = (file: F) => placed && { placed: (fault: string) => placed(file, fault) };
   return (text) => {
     let value: unknown;
     try {
@@ -25,22 +36,23 @@ export function createFileForm<T>(
     } catch (error) {
       return { kind: "faulty", faults: [`is no JSON: ${messageFromUnknown(error)}`] };
     }
-    if (validate(value)) return { kind: "parsed", value };
-    const faults = (validate.errors ?? []).map((error) => {
+    try {
+      if (validate(value)) return { kind: "parsed", value: read(value), ...placedIn(value) };
+    } catch (error) {
+      return { kind: "faulty", faults: [messageFromUnknown(error)] };
+    }
+    const errors = validate.errors ?? [];
+    const faults = errors.map((error) => {
       const words = error.keyword === "pattern" ? wordsByPattern[String(error.params.pattern)] : undefined;
       return messageFromError(words === undefined ? error : { ...error, message: words }, "");
     });
-    return { kind: "faulty", faults, readable: withoutFaulty(value, validate.errors ?? []) as T };
+    const rest = withoutFaulty(value, errors) as F;
+    try {
+      return { kind: "faulty", faults, readable: read(rest, { ignoreUnknownFields: true }), ...placedIn(rest) };
+    } catch {
+      return { kind: "faulty", faults }; // of a form that nothing can be read from
+    }
   };
-}
-
-/** What fits the form of files may still be none of the contract's, such as a duration that is longer than it can say. */
-export function readContract<T>(read: () => T): Parsed<T> {
-  try {
-    return { kind: "parsed", value: read() };
-  } catch (error) {
-    return { kind: "faulty", faults: [messageFromUnknown(error)] };
-  }
 }
 
 /** Faults of an object that are no fault of its values. */

@@ -5,21 +5,16 @@ import { POLICY_BUILT_IN_NAMES } from "#runtime/agent-file/built-in-name.ts";
 import { contractJson } from "#runtime/agent-file/spelling.ts";
 import { NAME_WORDS, TOOL_NAME, toolSpelling } from "#runtime/agent-file/tool-spelling.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { createFileForm, type Parsed, readContract } from "./file-form.ts";
-
-const form = createFileForm(toolForm, { [TOOL_NAME.source]: NAME_WORDS });
+import { createFileForm } from "./file-form.ts";
 
 /** TOOL-1: a tool's file. */
-export function parseToolFile(text: string): Parsed<Tool> {
-  const parsed = form(text);
-  if (parsed.kind === "parsed") return readContract(() => toolFromFile(parsed.value));
-  const { faults, readable } = parsed;
-  const hasKind = (readable?.executionType ?? readable?.kind) !== undefined; // by which the rest is judged
-  return {
-    kind: "faulty",
-    faults,
-    ...(readable && hasKind && { readable: toolFromFile(withoutOmitted(readable), { ignoreUnknownFields: true }) }),
-  };
+export const parseToolFile = createFileForm(toolForm, readTool, { wordsByPattern: { [TOOL_NAME.source]: NAME_WORDS } });
+
+function readTool(file: JsonObject, ofFaulty?: { ignoreUnknownFields: true }): Tool {
+  if (ofFaulty === undefined) return toolFromFile(file);
+  if ((file.executionType ?? file.kind) === undefined)
+    throw new TypeError("it has no kind, by which the rest is judged");
+  return toolFromFile(withoutOmitted(file), ofFaulty);
 }
 
 /** Fields of the contract that no file has are as unknown as any other: what they hold says nothing. */
