@@ -1,33 +1,13 @@
 import { Code } from "@connectrpc/connect";
+import { codeFromString, codeToString } from "@connectrpc/connect/protocol-connect";
 import type { FailureCode } from "./failure.ts";
 
-const CODE_BY_FAILURE_CODE: Record<FailureCode, Code> = {
-  canceled: Code.Canceled,
-  unknown: Code.Unknown,
-  invalid_argument: Code.InvalidArgument,
-  deadline_exceeded: Code.DeadlineExceeded,
-  not_found: Code.NotFound,
-  already_exists: Code.AlreadyExists,
-  permission_denied: Code.PermissionDenied,
-  resource_exhausted: Code.ResourceExhausted,
-  failed_precondition: Code.FailedPrecondition,
-  aborted: Code.Aborted,
-  out_of_range: Code.OutOfRange,
-  unimplemented: Code.Unimplemented,
-  internal: Code.Internal,
-  unavailable: Code.Unavailable,
-  data_loss: Code.DataLoss,
-  unauthenticated: Code.Unauthenticated,
-};
-
-const FAILURE_CODE_BY_CODE = new Map(
-  Object.entries(CODE_BY_FAILURE_CODE).map(([failureCode, code]) => [code, failureCode as FailureCode]),
-);
+/* The sixteen words are those of the Connect protocol. */
 
 export function codeFromFailureCode(failureCode: FailureCode): Code {
-  return CODE_BY_FAILURE_CODE[failureCode];
+  return codeFromString(failureCode) ?? Code.Unknown;
 }
 
 export function failureCodeFromCode(code: Code): FailureCode {
-  return FAILURE_CODE_BY_CODE.get(code) ?? "unknown";
+  return code in Code ? (codeToString(code) as FailureCode) : "unknown";
 }

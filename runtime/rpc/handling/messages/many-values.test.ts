@@ -3,9 +3,10 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { maxValues } from "../../../schema/json/json-size.ts";
-import { EnvelopeFlag, envelopeOf } from "../../http/connect/envelope.ts";
+import { EnvelopeFlag } from "../../http/connect/envelope.ts";
 import { openServer } from "../../http/testing/echo-server.ts";
 
 /** The same field again and again, of which the last counts. */
@@ -13,8 +14,8 @@ const binary = (values: number) => Buffer.alloc(2 * values, Buffer.from([0x0a, 0
 const json = (values: number) => Buffer.from(`[${"{},".repeat(values - 1)}0]`);
 
 const { none, compressed } = EnvelopeFlag;
-const enveloped = (bytes: Uint8Array) => envelopeOf(none, bytes);
-const packed = (bytes: Uint8Array) => envelopeOf(compressed, gzipSync(bytes));
+const enveloped = (bytes: Uint8Array) => encodeEnvelope(none, bytes);
+const packed = (bytes: Uint8Array) => encodeEnvelope(compressed, gzipSync(bytes));
 
 interface Form {
   readonly type: string;

@@ -9,11 +9,3 @@ export function onlyMessage(body: Uint8Array): Uint8Array | undefined {
   const length = new DataView(body.buffer, body.byteOffset, ENVELOPE_HEAD_BYTES).getUint32(1);
   return length === body.length - ENVELOPE_HEAD_BYTES ? body.subarray(ENVELOPE_HEAD_BYTES) : undefined;
 }
-
-export function envelopeOf(flags: number, message: Uint8Array): Uint8Array {
-  const envelope = Buffer.allocUnsafe(ENVELOPE_HEAD_BYTES + message.length);
-  envelope[0] = flags;
-  envelope.writeUInt32BE(message.length, 1);
-  envelope.set(message, ENVELOPE_HEAD_BYTES);
-  return envelope;
-}

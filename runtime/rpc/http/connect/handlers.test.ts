@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip, connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
@@ -12,7 +13,6 @@ import { createFailureInterceptor } from "../../../failure/connect.ts";
 import { createRequestGate } from "../request-gate.ts";
 import { type HttpServer, serveOnHttp } from "../server.ts";
 import { bytes, textOf } from "../testing/echo-server.ts";
-import { envelopeOf } from "./envelope.ts";
 
 /* connect-1: whatever is asked, the answer is the one that Connect's own handlers give. */
 
@@ -91,13 +91,13 @@ test.each(["1.1", "2"])("the head of a stream that is silent comes over HTTP/%s 
     const session = connect(`http://127.0.0.1:${port}`);
     sessions.push(session);
     const stream = session.request({ ":method": "POST", ":path": path, ...headers });
-    stream.end(envelopeOf(0, binaryOf("silent")));
+    stream.end(encodeEnvelope(0, binaryOf("silent")));
     const [{ ":status": status }] = await once(stream, "response");
     expect(status).toBe(200);
     stream.close();
   } else {
     const request = openRequest({ port, method: "POST", path, headers });
-    request.end(envelopeOf(0, binaryOf("silent")));
+    request.end(encodeEnvelope(0, binaryOf("silent")));
     const [response] = await once(request, "response");
     expect(response.statusCode).toBe(200);
     request.destroy();
@@ -155,14 +155,14 @@ const unary = ["plain", "refused", "broken", "long"].flatMap((text): [string, As
   [`unary, compressed, ${text}`, { headers: { ...proto, "accept-encoding": zip }, body: binaryOf(text) }],
 ]);
 const streams = ["plain", "refused", "broken", "long", "empty"].flatMap((text): [string, Asked][] => [
-  [`stream, binary, ${text}`, { path: "ServerStream", headers: protoStream, body: envelopeOf(0, binaryOf(text)) }],
-  [`stream, JSON, ${text}`, { path: "ServerStream", headers: jsonStream, body: envelopeOf(0, jsonOf(text)) }],
+  [`stream, binary, ${text}`, { path: "ServerStream", headers: protoStream, body: encodeEnvelope(0, binaryOf(text)) }],
+  [`stream, JSON, ${text}`, { path: "ServerStream", headers: jsonStream, body: encodeEnvelope(0, jsonOf(text)) }],
   [
     `stream, compressed, ${text}`,
     {
       path: "ServerStream",
       headers: { ...protoStream, "connect-accept-encoding": "br" },
-      body: envelopeOf(0, binaryOf(text)),
+      body: encodeEnvelope(0, binaryOf(text)),
     },
   ],
 ]);
@@ -179,10 +179,10 @@ const odd: [string, Asked][] = [
   ["an unknown compression", { headers: { ...proto, "content-encoding": "lzw" }, body: binaryOf("plain") }],
   ["more than may be read", { headers: proto, body: Buffer.alloc(10_001) }],
   ["exactly what may be read", { headers: json, body: Buffer.from(JSON.stringify("A".repeat(9_996))) }],
-  ["two requests", { path: "ServerStream", headers: protoStream, body: twice(envelopeOf(0, binaryOf("plain"))) }],
+  ["two requests", { path: "ServerStream", headers: protoStream, body: twice(encodeEnvelope(0, binaryOf("plain"))) }],
   [
     "half a request",
-    { path: "ServerStream", headers: protoStream, body: envelopeOf(0, binaryOf("plain")).subarray(0, 8) },
+    { path: "ServerStream", headers: protoStream, body: encodeEnvelope(0, binaryOf("plain")).subarray(0, 8) },
   ],
   ["no request", { path: "ServerStream", headers: protoStream, body: Buffer.alloc(0) }],
   [
@@ -190,7 +190,7 @@ const odd: [string, Asked][] = [
     {
       path: "ServerStream",
       headers: { ...protoStream, "connect-content-encoding": "gzip" },
-      body: envelopeOf(1, gzipSync(binaryOf("plain"))),
+      body: encodeEnvelope(1, gzipSync(binaryOf("plain"))),
     },
   ],
 ];

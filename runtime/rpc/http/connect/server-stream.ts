@@ -1,4 +1,5 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { refusalFromUnknown } from "../../../failure/connect.ts";
 import { startTimer } from "../../../time/timer.ts";
@@ -6,7 +7,7 @@ import { invokeServerStream, leavingAtFailure } from "../../handling/invoke-serv
 import type { RecordedMethod } from "../../handling/recording-router.ts";
 import { HEAD_MS } from "../head-in-time.ts";
 import { inputOf, type ReadCall, type Writing } from "./call.ts";
-import { EnvelopeFlag, envelopeOf } from "./envelope.ts";
+import { EnvelopeFlag } from "./envelope.ts";
 import { addFields } from "./exchange.ts";
 import { type NodeHeaders, Reply, type ReplyHead } from "./reply.ts";
 
@@ -47,8 +48,8 @@ async function envelope(
   { writing, call }: { writing: Writing; call: ReadCall },
 ): Promise<Uint8Array> {
   const { compression } = call.head;
-  if (!compression || bytes.length < writing.compressMinBytes) return envelopeOf(flags, bytes);
-  return envelopeOf(flags | EnvelopeFlag.compressed, await compression.compress(bytes));
+  if (!compression || bytes.length < writing.compressMinBytes) return encodeEnvelope(flags, bytes);
+  return encodeEnvelope(flags | EnvelopeFlag.compressed, await compression.compress(bytes));
 }
 
 /** The head goes with the first message, or after a second, so that an implementation can add to it until then. */
