@@ -1,7 +1,5 @@
 import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
-import { placeFromToken } from "#runtime/rpc/paging/page-token.ts";
 import { isShownTo } from "../records/owners.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { isOpen, isTombstone } from "../records/record/states.ts";
@@ -14,21 +12,19 @@ export async function listRecorded(
   request: ListToolCallsRequest,
   { caller, session, signal }: { caller: Caller; session: CallsPart["session"]; signal: AbortSignal },
 ) {
-  const { sessionId, states } = request;
   const { principal } = caller;
-  const name = ["calls", principal ?? "", sessionId, states.toSorted()];
-  const after = placeFromToken(name, request.pageToken);
-  const limit = sizeOfPage(request.pageSize);
+  const { states } = request;
   const areOpen = states.length > 0 && states.every((state) => isOpen({ state }));
-  const isShown = (call: OpenCall) => !isTombstone(call) && isAskedFor(call, request) && isShownTo(call, caller);
+  const isShown = (call: OpenCall) => !isTombstone(call) && isShownTo(call, caller);
   const all = async () => (await Array.fromAsync(list(signal, { session, principal }))).map(({ value }) => value);
-  const calls: Iterable<OpenCall | CallRecord> = areOpen ? await listOpen(signal) : await all();
-  const entries = Array.from(calls)
-    .filter((call) => call.callId > after && isShown(call))
-    .sort((one, other) => (one.callId < other.callId ? -1 : 1));
-  return readPage(name, {
-    entries: entries.slice(0, limit + 1),
-    limit,
+  return readPage(["calls", principal ?? ""], request, {
+    async entries(after, limit) {
+      const calls: Iterable<OpenCall | CallRecord> = areOpen ? await listOpen(signal) : await all();
+      return Array.from(calls)
+        .filter((call) => call.callId > after && isAskedFor(call, request) && isShown(call))
+        .sort((one, other) => (one.callId < other.callId ? -1 : 1))
+        .slice(0, limit);
+    },
     placeOf: ({ callId }) => callId,
     async read(entry) {
       const call = "argumentsJson" in entry ? entry : await read(entry.callId);

@@ -1,12 +1,11 @@
 import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
-import { placeOfNumber, sizeOfPage } from "#runtime/rpc/paging/page.ts";
-import { placeFromToken } from "#runtime/rpc/paging/page-token.ts";
+import { placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import type { CallStore } from "../records/store.ts";
 import type { TaskEntry, TaskIndex } from "../records/task-index.ts";
-import { isAskedFor, readPage } from "./read-page.ts";
+import { readPage } from "./read-page.ts";
 
 export interface TasksParts {
   store: Pick<CallStore, "read">;
@@ -28,20 +27,12 @@ export function createTasks({ store, tasks, clock }: TasksParts) {
   }
 
   return {
-    async list(request: ListToolCallsRequest, caller: Caller, signal: AbortSignal) {
-      const { sessionId, states, pageToken } = request;
+    list(request: ListToolCallsRequest, caller: Caller, signal: AbortSignal) {
       const principal = principalOf(caller);
-      const list = ["tasks", principal, sessionId, states.toSorted()];
-      const limit = sizeOfPage(request.pageSize);
-      const after = Number(placeFromToken(list, pageToken) || 0);
-      const entries = await tasks.read(principal, { after, limit: limit + 1, signal });
-      return readPage(list, {
-        ...{ entries, limit },
+      return readPage(["tasks", principal], request, {
+        entries: (after, limit) => tasks.read(principal, { after: Number(after || 0), limit, signal }),
         placeOf: ({ place }) => placeOfNumber(BigInt(place)),
-        async read(entry) {
-          const call = await read(principal, entry);
-          return call && isAskedFor(call, request) ? call : undefined;
-        },
+        read: (entry) => read(principal, entry),
       });
     },
   };
