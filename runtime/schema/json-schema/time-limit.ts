@@ -36,15 +36,12 @@ export function createTimeLimit(limitMs: number): TimeLimit {
       try {
         return runOnce(work);
       } catch (error) {
-        const isStarved = msOf(process.threadCpuUsage(before)) < limitMs * LEAST_SHARE;
+        const { user, system } = process.threadCpuUsage(before);
+        const isStarved = (user + system) / 1_000 < limitMs * LEAST_SHARE;
         if (!(error instanceof OutOfTime && isStarved && beforeAgain)) throw error;
         beforeAgain();
         return runOnce(work, limitMs / LEAST_SHARE);
       }
     },
   };
-}
-
-function msOf({ user, system }: NodeJS.CpuUsage): number {
-  return (user + system) / 1_000;
 }

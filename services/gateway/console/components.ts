@@ -56,7 +56,8 @@ export function createComponents(folder: string, onMissing: () => void = () => {
 
   /** component-4 */
   async function read(path: string): Promise<ServedFile> {
-    const { real, stamp, size } = (await find(path)) ?? refuseMissing(path);
+    const missing = `there is no script or style ${path} in TOOLBUS_UI`;
+    const { real, stamp, size } = (await find(path)) ?? refuse("not_found", missing, { reason: "PATH_NOT_FOUND" });
     if (size > MAX_BYTES) refuseLarge(path);
     const known = kept.get(real);
     if (known?.stamp === stamp) return known.file;
@@ -98,10 +99,6 @@ async function readBounded(real: string, path: string): Promise<ServedFile> {
   const { bytesRead, buffer } = await handle.read(Buffer.alloc(MAX_BYTES + 1));
   if (bytesRead > MAX_BYTES) refuseLarge(path);
   return servedFile(contentTypes[extname(path)] ?? "", buffer.subarray(0, bytesRead));
-}
-
-function refuseMissing(path: string): never {
-  return refuse("not_found", `there is no script or style ${path} in TOOLBUS_UI`, { reason: "PATH_NOT_FOUND" });
 }
 
 function refuseLarge(path: string): never {

@@ -1,4 +1,4 @@
-import { Failure } from "#runtime/failure/failure.ts";
+import { isFailure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Grant, LoginRecord } from "./record.ts";
@@ -72,13 +72,13 @@ export class Renewals {
       throw error;
     });
     // the grant before it is of no use any more
-    const { hasChanged } = await retryWhile(isStoreAway, () => store(obtained), STORING);
+    const { hasChanged } = await retryWhile(
+      (error) => isFailure(error, "unavailable"),
+      () => store(obtained),
+      STORING,
+    );
     return hasChanged ? obtained.grant : "overtaken";
   }
-}
-
-function isStoreAway(error: unknown): boolean {
-  return error instanceof Failure && error.code === "unavailable";
 }
 
 export interface RenewalWork {

@@ -1,5 +1,5 @@
 import { equals } from "@bufbuild/protobuf";
-import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { AppliedServers } from "../servers/servers.ts";
 import type { Connections } from "./connections.ts";
@@ -23,13 +23,11 @@ export async function closeDeleted({ applied, connections, signal, onError }: De
     using change = applied.changes.next();
     const now = standing();
     for (const [name, server] of known) {
-      if (!isSame(server, now.get(name))) await connections.releaseServer(server).catch(onError);
+      const next = now.get(name);
+      const isSame = next !== undefined && equals(McpServerSchema, server, next);
+      if (!isSame) await connections.releaseServer(server).catch(onError);
     }
     known = now;
     await orAborted(change.happened, signal).catch(() => {}); // the loop looks at the signal itself
   }
-}
-
-function isSame(server: McpServer, other: McpServer | undefined): boolean {
-  return other !== undefined && equals(McpServerSchema, server, other);
 }

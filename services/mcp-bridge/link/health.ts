@@ -44,8 +44,9 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
     misses = failure === undefined ? 0 : misses + 1;
     if (failure === undefined) latencyMs = clock.now() - startedAt;
     const health = decideHealth(misses, latencyMs);
-    const reason = failure === undefined ? reasonOfLatency(latencyMs) : reasonOfMisses(misses, failure);
-    options.onFinding({ health, latencyMs, reason, checkedAtMs: clock.now() });
+    const slow = latencyMs > GREEN_MS ? `answered after ${Math.round(latencyMs)} ms` : "";
+    const missed = misses > 1 ? `${misses} checks missed: ${failure}` : failure;
+    options.onFinding({ health, latencyMs, reason: missed ?? slow, checkedAtMs: clock.now() });
     await clock.delay(msFromDuration(healthCheck.interval) ?? DEFAULT_INTERVAL_MS, signal).catch(() => {}); // the loop looks at the signal
   }
 }
@@ -67,12 +68,4 @@ async function checkOnce(options: HealthWatchOptions, timeoutMs: number, clock: 
   } finally {
     over.abort();
   }
-}
-
-function reasonOfMisses(misses: number, failure: string): string {
-  return misses > 1 ? `${misses} checks missed: ${failure}` : failure;
-}
-
-function reasonOfLatency(latencyMs: number): string {
-  return latencyMs > GREEN_MS ? `answered after ${Math.round(latencyMs)} ms` : "";
 }

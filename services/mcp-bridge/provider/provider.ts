@@ -110,7 +110,8 @@ export class Provider {
   /** The connection that a source means in a scope. */
   askedOf(source: AskedSource, scope: Scope | undefined): AskedConnection {
     const server = serverOfSource(source, this.#parts.applied, this.#parts.runServers);
-    return { server, holder: holderOf(server, scope, source.fromRun), principal: principalIn(scope) };
+    const principal = scope?.sessionId ? scope.principal : ""; // what is listed outside of a session is nobody's
+    return { server, holder: holderOf(server, scope, source.fromRun), principal };
   }
 
   /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
@@ -194,11 +195,6 @@ export class Provider {
       await delay(backoff.next(), signal);
     };
   }
-}
-
-/** What is listed outside of a session is nobody's. */
-function principalIn(scope: Scope | undefined): string {
-  return scope?.sessionId ? scope.principal : "";
 }
 
 async function* settledOffer(connection: Connection, signal: AbortSignal): AsyncGenerator<SourceOffer> {

@@ -37,15 +37,12 @@ export function createAskContent(sources: SessionSources, provider: Pick<Provide
       if (event.case !== "result") continue;
       const answer: unknown = JSON.parse(event.value.outputJson);
       if (isObject(answer) && !event.value.isError) return answer;
-      const text = `${source} refuses ${method}: ${textOf(answer)}`;
+      const told = isObject(answer) && typeof answer.error === "string" ? answer.error : "its answer is no object";
+      const text = `${source} refuses ${method}: ${told}`;
       if (event.value.reason === Reason.INVALID_REQUEST)
         refuse("invalid_argument", text, { reason: "INVALID_REQUEST" });
       return refuse("failed_precondition", text, { reason: "MCP_REQUEST_REFUSED", metadata: { source } });
     }
     return refuse("data_loss", `${method} of ${source} ended without an answer`, { reason: "OUTCOME_UNKNOWN" });
   };
-}
-
-function textOf(answer: unknown): string {
-  return isObject(answer) && typeof answer.error === "string" ? answer.error : "its answer is no object";
 }

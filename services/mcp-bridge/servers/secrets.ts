@@ -7,15 +7,13 @@ import { withTransportMap } from "./key.ts";
  * which names what is missing. The result must reach neither a log nor a key.
  */
 export function withSecrets(server: McpServer, secrets: ReadonlyMap<string, string>): McpServer {
-  const resolved = withTransportMap(server, (map) => resolveAll(map, secrets));
+  const resolved = withTransportMap(server, (values) =>
+    Object.fromEntries(Object.entries(values).map(([name, value]) => [name, resolve(value, secrets)])),
+  );
   const { auth } = resolved;
   if (auth) auth.clientSecret = resolve(auth.clientSecret, secrets);
   if (auth) auth.privateKey = resolve(auth.privateKey, secrets);
   return resolved;
-}
-
-function resolveAll(values: Record<string, string>, secrets: ReadonlyMap<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, resolve(value, secrets)]));
 }
 
 function resolve(value: string, secrets: ReadonlyMap<string, string>): string {

@@ -85,7 +85,10 @@ export function serveTasks(server: Server, options: TasksOptions): void {
       const isWaitedFor = !ended.aborted;
       const { call, questions } = await readPatiently(() => standing(taskId), ending.signal);
       await notifyStatus(taskFrom(call, questions.length > 0));
-      if (isOver(call)) return related(taskId, await resultOf(call));
+      if (isOver(call)) {
+        const answer = await resultOf(call);
+        return { ...answer, _meta: { ...answer._meta, [RELATED_TASK_META_KEY]: { taskId } } };
+      }
       await asking.ask(questions, { callId: taskId, context, isTask: true });
       using next = openEnding(ending.signal, isWaitedFor ? ended : undefined);
       await delay(POLL_MS, next.signal).catch(() => ending.signal.throwIfAborted());
@@ -129,8 +132,4 @@ function refuseEnded(taskId: string): never {
 
 function refuseTool(name: string): never {
   throw new ProtocolError(JSON_RPC.methodNotFound, `calls of ${name} are not recorded: call it without a task`);
-}
-
-function related(taskId: string, result: CallToolResult): CallToolResult {
-  return { ...result, _meta: { ...result._meta, [RELATED_TASK_META_KEY]: { taskId } } };
 }

@@ -72,7 +72,8 @@ async function begin(paths: Given & { redirectUri: string }, exchange: Exchange)
   const { origin } = request.headers;
   if (origin !== undefined && origin !== publicUrl.origin)
     refuse("invalid_argument", "the form of another page is not taken", { reason: "INVALID_REQUEST" });
-  const form = await readForm(exchange);
+  const text = await textOfBody(exchange.body, MAX_FORM_BYTES, `the form is over ${MAX_FORM_BYTES} bytes`);
+  const form = new URLSearchParams(text);
   const key = form.get("key");
   if (key) request.headers.authorization = `Bearer ${key}`;
   const caller = await enter(request, response, "calls");
@@ -121,10 +122,6 @@ function cookieText(publicUrl: URL, state: string, value: string, maxAgeS: numbe
   const secure = publicUrl.protocol === "https:" ? "; Secure" : "";
   const path = new URL(urlBelow(publicUrl, CALLBACK_PATH)).pathname;
   return `${nameOfCookie(state)}=${value}; Path=${path}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Lax${secure}`;
-}
-
-async function readForm({ body }: Pick<Exchange, "body">): Promise<URLSearchParams> {
-  return new URLSearchParams(await textOfBody(body, MAX_FORM_BYTES, `the form is over ${MAX_FORM_BYTES} bytes`));
 }
 
 function reply(response: HttpResponse, answer: Promise<Answer>): void {

@@ -27,9 +27,8 @@ export function boundedResponse(
       if (end >= 0) hasMore = createValueCount(maxToolValues);
       const isOver = hasMore(end < 0 ? bytes : bytes.subarray(end));
       if (isOver || length > maxBytes) {
-        const error = isOver
-          ? new Error(`the server's answer has ${tooMany(maxToolValues)}`)
-          : tooLarge(maxBytes, limitName);
+        const large = `is larger than ${maxBytes} bytes${limitName && ` (${limitName})`}`;
+        const error = new Error(`the server's answer ${isOver ? `has ${tooMany(maxToolValues)}` : large}`);
         onTooLarge(error);
         throw error;
       }
@@ -76,8 +75,4 @@ function firstEnd(bytes: Buffer): number {
 function endOfEvent(bytes: Buffer): number {
   const found = Math.max(...ENDS.map((ends) => bytes.lastIndexOf(ends)));
   return found < 0 ? -1 : found + 2;
-}
-
-function tooLarge(maxBytes: number, limitName: string): Error {
-  return new Error(`the server's answer is larger than ${maxBytes} bytes${limitName && ` (${limitName})`}`);
 }

@@ -52,7 +52,7 @@ export function decideByTally(
 ): Decision | undefined {
   const { sessionId, runId, callId } = request;
   const { bounds } = request.context;
-  const most = lowest(bounds?.maxToolCalls, limits?.maxToolCalls);
+  const most = Math.min(...[bounds, limits].map((one) => one?.maxToolCalls ?? Number.POSITIVE_INFINITY));
   if (runId === "" || most === Number.POSITIVE_INFINITY) return undefined;
   const isCounted = tally.count(`${sessionId} ${runId}`, callId, most);
   return isCounted ? undefined : blockedAsOffered(tools.agent, entry.reference, CALLS_USED_UP);
@@ -75,9 +75,4 @@ function ruleOfRun(
   if (rule !== undefined) return rule;
   const mayHaveBegun = recovering && (isResumable(entry.executor) || entry.effect !== Effect.AT_MOST_ONCE); // run-bounds-3
   return mayHaveBegun ? undefined : ruleOfBudget(bounds);
-}
-
-/** Absent is no limit. */
-function lowest(one: number | undefined, other: number | undefined): number {
-  return Math.min(one ?? Number.POSITIVE_INFINITY, other ?? Number.POSITIVE_INFINITY);
 }

@@ -97,10 +97,11 @@ export async function openCatalogueFiles(
     await catalogue.caughtUp();
     lacksRoom = false;
     const refusedTools = await applyFiles(tools, toolFiles);
-    if (areNews(refusedTools.map(fileOf), refusedByKind.tools))
+    const foundTools = refusedTools.map(({ refused }) => refused);
+    if (areNews(foundTools, refusedByKind.tools))
       catalogue.setRefusedTools(new Map(refusedTools.map(({ name, refused: file }) => [name, file])));
     const refusedAgents = await applyFiles(agents, agentFiles);
-    const foundByKind = { tools: refusedTools.map(fileOf), agents: refusedAgents.map(fileOf) };
+    const foundByKind = { tools: foundTools, agents: refusedAgents.map(({ refused }) => refused) };
     const found = [...foundByKind.tools, ...foundByKind.agents];
     await removeOrphans(agents, agentFiles);
     await removeOrphans(tools, toolFiles);
@@ -222,10 +223,6 @@ async function applyFiles<T extends { name: string }>(
     const refused = create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults });
     return faults.length === 0 ? [] : [{ name: nameOf(parsed) || parse(file).name, refused }];
   });
-}
-
-function fileOf({ refused }: Refusal): RefusedFile {
-  return refused;
 }
 
 function nameOf<T extends { name: string }>(parsed: Parsed<T>): string {

@@ -42,7 +42,8 @@ export function createSessionDrain({ calls, contexts, clock, audit, logger, anno
     const draining = { session, revision, callIds: calls.callIds(session.id), isDrained: false };
     drainingById.set(session.id, draining);
     const isOver = () => drainingById.get(session.id) !== draining; // the session has moved on
-    if (!(await emptiedBefore(session))) {
+    const untilMs = session.drainExpireTime ? timestampMs(session.drainExpireTime) : 0;
+    if (!(await emptiedWithin(session.id, untilMs - clock.now()))) {
       if (isOver()) return;
       cancel(session, calls.callIds(session.id));
       if (!(await emptiedWithin(session.id, ENDING_MS))) {
@@ -61,11 +62,6 @@ export function createSessionDrain({ calls, contexts, clock, audit, logger, anno
     const left = calls.callIds(session.id).filter((callId) => callIds.includes(callId));
     if (left.length > 0) cancel(session, left);
     contexts.closeContext(session);
-  }
-
-  function emptiedBefore({ id, drainExpireTime: drainUntil }: Session): Promise<boolean> {
-    const until = drainUntil === undefined ? 0 : timestampMs(drainUntil);
-    return emptiedWithin(id, until - clock.now());
   }
 
   async function emptiedWithin(sessionId: string, ms: number): Promise<boolean> {

@@ -69,11 +69,6 @@ export function createKeepalive(
     probeUntilIdle(idle.signal).catch(() => {}); // its one failure is that nothing is open any more
   }
 
-  function leave(ending: Ending): void {
-    open.delete(ending);
-    if (open.size === 0) idle.abort();
-  }
-
   return {
     async *during(start, signal) {
       using ending = openEnding(signal);
@@ -87,7 +82,8 @@ export function createKeepalive(
         const { reason } = ending.signal;
         throw reason instanceof PeerSilent ? reason : error;
       } finally {
-        leave(ending);
+        open.delete(ending);
+        if (open.size === 0) idle.abort();
       }
     },
   };

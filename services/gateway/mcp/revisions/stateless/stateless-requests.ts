@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import type { Failure } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
 import { createAgentServer } from "../../agent/agent-server.ts";
@@ -96,7 +95,7 @@ function callInStanding({ tools, sessions }: McpParts, { agent, caller }: McpExc
     try {
       yield* tools.callTool({ ...call, agent, sessionId: sessions.believed(agent, caller) }, options);
     } catch (error) {
-      if (!isElsewhere(failureFromConnectError(error))) throw error;
+      if (!ELSEWHERE.includes(failureFromConnectError(error).reason)) throw error;
       yield* tools.callTool({ ...call, agent, sessionId: await sessions.standing(agent, caller) }, options);
     }
   };
@@ -104,7 +103,3 @@ function callInStanding({ tools, sessions }: McpParts, { agent, caller }: McpExc
 
 /** The refusals of a session that is not there, or has ended, or has gone on to another agent, or is somebody else's. */
 const ELSEWHERE = ["SESSION_NOT_FOUND", "SESSION_CLOSED", "AGENT_SWITCHED", "PRINCIPAL_NOT_OWNER"];
-
-function isElsewhere({ reason }: Failure): boolean {
-  return ELSEWHERE.includes(reason);
-}

@@ -32,7 +32,9 @@ export function holdToPins(set: ToolSet, agent: Pick<Agent, "sources" | "tools">
     ...set,
     byReference: new Map(entries.map((entry) => [entry.reference, entry])),
     byModelName: new Map(entries.map((entry) => [entry.modelName, entry])),
-    sources: statusesWith(set.sources, entries).map((status) => withoutInstructions(status, sources)),
+    sources: statusesWith(set.sources, entries).map(
+      (status) => (sources.has(status.source) ? { ...status, instructions: "" } : status), // PIN-2
+    ),
   };
 }
 
@@ -92,11 +94,6 @@ function statusesWith(sources: readonly SourceStatus[], entries: readonly ToolEn
   const known = new Set(others.map(({ source }) => source));
   const told = [...changed].filter(([source]) => !known.has(source));
   return [...others, ...told.map(([source, references]) => statusOf(source, references))];
-}
-
-/** PIN-2. */
-function withoutInstructions(status: SourceStatus, pinned: ReadonlySet<string>): SourceStatus {
-  return pinned.has(status.source) ? { ...status, instructions: "" } : status;
 }
 
 function statusOf(source: string, references: readonly string[]): SourceStatus {
