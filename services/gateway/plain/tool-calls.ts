@@ -109,7 +109,8 @@ async function* textsFrom(watching: AsyncIterable<WatchToolCallsResponse>): Asyn
   try {
     for await (const handed of watching) yield eventFrom(handed);
   } catch (error) {
-    yield refusalFrom(error); // whoever can comes back
+    const { code, message, reason } = failureFromConnectError(error);
+    yield eventText("refused", JSON.stringify({ code, message, reason })); // whoever can comes back
   }
 }
 
@@ -127,11 +128,6 @@ function watchFrom(query: URLSearchParams): WatchToolCallsRequest {
         fieldViolations: violationsFrom({ violations: violations ?? [] }),
         cause: error,
       });
-}
-
-function refusalFrom(error: unknown): string {
-  const { code, message, reason } = failureFromConnectError(error);
-  return eventText("refused", JSON.stringify({ code, message, reason }));
 }
 
 function eventFrom({ update }: WatchToolCallsResponse): string {

@@ -56,15 +56,11 @@ export interface Execution extends Call {
 export async function execute(execution: Execution): Promise<Executed> {
   const { server, tool, time, abandoned } = execution;
   const parsed = parseToolArguments(execution.argumentsJson);
-  if (methodOfTool(tool) === undefined && !isOffered(tool, server.allowedTools)) {
-    refuse("permission_denied", `${nameOf(execution)} is not among the server's allowed tools`, {
-      reason: "TOOL_NOT_ALLOWED",
-    });
-  }
+  const name = nameOf(execution);
+  if (methodOfTool(tool) === undefined && !isOffered(tool, server.allowedTools))
+    refuse("permission_denied", `${name} is not among the server's allowed tools`, { reason: "TOOL_NOT_ALLOWED" });
   if (time.timeoutMs <= 0)
-    refuse("deadline_exceeded", `the time of ${nameOf(execution)} was over before it started`, {
-      reason: "CALL_NOT_STARTED",
-    });
+    refuse("deadline_exceeded", `the time of ${name} was over before it started`, { reason: "CALL_NOT_STARTED" });
   using ending = openEnding(time.signal, abandoned);
   const { signal } = ending;
   for (let isFirst = true; ; isFirst = false) {

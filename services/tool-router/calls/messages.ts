@@ -76,16 +76,13 @@ export function openMessages(spaces: Spaces, clock: Clock, onFault: OnFault): Me
     return record(call, { state: answer.isError ? Status.ERROR : Status.COMPLETE, result: answer });
   }
 
-  function inBackground(what: string, action: () => Promise<void>): void {
-    const task = retry(what, action).finally(() => underWay.delete(task));
-    underWay.add(task);
-  }
-
   return {
     show: (call, status) => record(call, { state: STATUSES[status] }),
     showResult(call, answer) {
       if (call.spaceId === "") return;
-      inBackground(`the message of call ${call.callId}`, () => recordResult(call, answer));
+      const shown = retry(`the message of call ${call.callId}`, () => recordResult(call, answer));
+      const task = shown.finally(() => underWay.delete(task));
+      underWay.add(task);
     },
     async showResultOnce(call, answer) {
       if (call.spaceId !== "") await once(`the message of call ${call.callId}`, () => recordResult(call, answer));

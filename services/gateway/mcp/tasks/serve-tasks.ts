@@ -83,7 +83,10 @@ export function serveTasks(server: Server, options: TasksOptions): void {
     let ended = endOf(await tasks.require(taskId));
     for (;;) {
       const isWaitedFor = !ended.aborted;
-      const { call, questions } = await readPatiently(() => standing(taskId), ending.signal);
+      const { call, questions } = await readPatiently(async () => {
+        const call = await tasks.require(taskId);
+        return { call, questions: await tasks.questions(call) };
+      }, ending.signal);
       await notifyStatus(taskFrom(call, questions.length > 0));
       if (isOver(call)) {
         const answer = await resultOf(call);
@@ -94,11 +97,6 @@ export function serveTasks(server: Server, options: TasksOptions): void {
       await delay(POLL_MS, next.signal).catch(() => ending.signal.throwIfAborted());
       if (!isWaitedFor) ended = endOf(call);
     }
-  }
-
-  async function standing(taskId: string) {
-    const call = await tasks.require(taskId);
-    return { call, questions: await tasks.questions(call) };
   }
 
   /** Aborts when the waiting for the call has ended: then its record has its end, as a rule. */

@@ -68,6 +68,8 @@ export function parseChat(value: unknown): ChatRequest {
   if (chat.stream_options && !chat.stream) refuseField("stream_options", "is for streams: set stream to true");
   const { stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, stop } = chat;
   const { input, places } = spokenFrom(chat.messages);
+  const { response_format: form } = chat;
+  const format = form?.type === "json_schema" ? { ...form.json_schema, type: form.type } : form;
   const body: CreateBody = {
     ...{ model: chat.model, stream, metadata, parallel_tool_calls, input },
     ...{ temperature, top_p, presence_penalty, frequency_penalty, stop },
@@ -75,7 +77,7 @@ export function parseChat(value: unknown): ChatRequest {
     tools: chat.tools?.map((tool) => ({ type: "function", ...tool.function })),
     tool_choice: choiceFrom(chat.tool_choice),
     ...(chat.reasoning_effort && { reasoning: { effort: chat.reasoning_effort } }),
-    text: { format: formatFrom(chat.response_format) },
+    text: { format },
     store: false, // there is no door to what was told once
   };
   return { body, places, includesUsage: chat.stream_options?.include_usage ?? false };
@@ -90,8 +92,4 @@ function choiceFrom(choice: ChatBody["tool_choice"]): CreateBody["tool_choice"] 
 
 function functionNamed(tool: z.infer<typeof toolNamed>) {
   return { type: "function", name: tool.function.name };
-}
-
-function formatFrom(format: ChatBody["response_format"]) {
-  return format?.type === "json_schema" ? { ...format.json_schema, type: "json_schema" } : format;
 }

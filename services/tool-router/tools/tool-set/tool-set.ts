@@ -70,7 +70,10 @@ export function createToolSet(
   const declaredNames = new Set(offers.flatMap((offer) => [...offer.declared.keys()]));
   const offered = offers.flatMap((offer) => candidatesOfOffer(offer, declaredNames));
   for (const one of offered.filter(({ standing }) => standing === "built-in")) add(one);
-  for (const tool of catalogue.values()) if (!BUILT_IN_NAMES.has(tool.name)) add(candidateOfCatalogue(tool, describe));
+  for (const tool of [...catalogue.values()].filter(({ name }) => !BUILT_IN_NAMES.has(name))) {
+    const executor = executorOfCatalogueTool(tool);
+    add({ reference: tool.name, ...describe(tool, executor), executor, standing: "in use", isDeclared: false });
+  }
   for (const one of offered.filter(({ isDeclared }) => isDeclared)) add(one);
   for (const one of offered.filter(({ standing }) => standing === "caller")) add(one);
   for (const one of offered) add(one);
@@ -104,11 +107,6 @@ export function createToolSet(
 interface Candidate extends DescribedTool, Pick<ToolEntry, "reference" | "executor" | "standing"> {
   isDeclared: boolean;
   fault?: string | undefined;
-}
-
-function candidateOfCatalogue(entry: Tool, describe: ReturnType<typeof createDescriptions>): Candidate {
-  const executor = executorOfCatalogueTool(entry);
-  return { reference: entry.name, ...describe(entry, executor), executor, standing: "in use", isDeclared: false };
 }
 
 function candidatesOfOffer(offer: Offer, declaredNames: ReadonlySet<string>): Candidate[] {

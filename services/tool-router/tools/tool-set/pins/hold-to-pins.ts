@@ -44,8 +44,10 @@ function heldEntry(agent: string, entry: ToolEntry, wanted: string, stored: Stor
   const approved = wanted || stored?.approvedDigest;
   if (approved === digest) return { ...entry, pin: { state: "held", offered, digest, wanted } };
   const state = approved === undefined ? "unrecorded" : "changed";
-  const fault =
-    entry.unavailable === "" ? faultOf({ agent, digest, wanted, approved }) : unknownFault(entry.unavailable);
+  // a provider that is away does not say what its tool is: that is no change
+  const fault = entry.unavailable
+    ? `it is pinned, and cannot be compared with what was approved: ${entry.unavailable}`
+    : faultOf({ agent, digest, wanted, approved });
   const shown = stored?.approvedDigest === approved ? stored?.approved : undefined;
   return {
     ...entry,
@@ -53,11 +55,6 @@ function heldEntry(agent: string, entry: ToolEntry, wanted: string, stored: Stor
     tool: withDefinition(offered, shown),
     decision: decision.kind === "blocked" ? decision : blockedAsOffered(agent, reference, fault),
   };
-}
-
-/** A provider that is away does not say what its tool is: that is no change. */
-function unknownFault(unavailable: string): string {
-  return `it is pinned, and cannot be compared with what was approved: ${unavailable}`;
 }
 
 interface Deviation {
