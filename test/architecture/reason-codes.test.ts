@@ -77,7 +77,7 @@ function sourceFiles(): SourceFile[] {
 
 /** `REASON code` of each error that is made with both. */
 function raisedPairs({ text }: SourceFile): string[] {
-  const calls = [...text.matchAll(/\b(?:refuse|connectError|new [A-Z]\w*)\(/g)];
+  const calls = [...text.matchAll(/\b(?:refuse|refuseCall|connectError|new [A-Z]\w*)\(/g)];
   return calls.flatMap(({ index, 0: { length } }) => {
     const [first = "", ...rest] = argumentsAt(text, index + length);
     const options = rest.join(",");

@@ -29,8 +29,9 @@ export function createAcknowledgements({ store, deliveryIds, clock }: Acknowledg
       if (hasChanged || (!isOwn && (record.taken || !isOpen(record)))) store.announce(callId); // dispatcher-6: its watcher may not know
       if (isOwn) return record;
       refuseUnlessOpen(record, clock.now());
-      if (!record.taken) refuseCall(callId, "DELIVERY_NOT_FOUND", "was not handed over by this delivery");
-      return refuseCall(callId, "CALL_TAKEN", "has been handed to another watcher");
+      const why = record.taken ? "has been handed to another watcher" : "was not handed over by this delivery";
+      if (record.taken) return refuseCall("failed_precondition", callId, { reason: "CALL_TAKEN", why });
+      return refuseCall("failed_precondition", callId, { reason: "DELIVERY_NOT_FOUND", why });
     },
   };
 }

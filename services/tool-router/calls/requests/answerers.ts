@@ -32,7 +32,8 @@ export function createAnswerers({ spaces, clock }: AnswerersParts): Answerers {
     const { callId } = record;
     if (!isForPeople(record) || !(await mayAnswer(record, caller))) requireOwner(record, caller, `call ${callId}`);
     if (isForPeople(record)) return;
-    refuseCall(callId, "CALL_NOT_AWAITED", "does not wait for a person: whoever answers it has a key");
+    const why = "does not wait for a person: whoever answers it has a key";
+    refuseCall("failed_precondition", callId, { reason: "CALL_NOT_AWAITED", why });
   }
 
   return {

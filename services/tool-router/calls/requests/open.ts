@@ -6,18 +6,23 @@ import { hasExpired, isOpen } from "../records/record/states.ts";
 /** Refuses a call that takes no results, and says why. */
 export function refuseUnlessOpen(record: CallRecord, now: number): void {
   const { callId, state } = record;
-  if (state === State.RESOLVED) refuseCall(callId, "CALL_ALREADY_RESOLVED", "is already resolved");
-  if (state === State.CANCELED) refuseCall(callId, "CALL_ALREADY_RESOLVED", "is already resolved: it was canceled");
-  if (state === State.EXPIRED || hasExpired(record, now)) refuseCall(callId, "CALL_EXPIRED", "has expired");
-  if (!isOpen(record)) refuseCall(callId, "CALL_NOT_AWAITED", "is not answered from outside");
+  if (state === State.RESOLVED || state === State.CANCELED) {
+    const why = `is already resolved${state === State.CANCELED ? ": it was canceled" : ""}`;
+    refuseCall("failed_precondition", callId, { reason: "CALL_ALREADY_RESOLVED", why });
+  }
+  if (state === State.EXPIRED || hasExpired(record, now))
+    refuseCall("failed_precondition", callId, { reason: "CALL_EXPIRED", why: "has expired" });
+  if (!isOpen(record))
+    refuseCall("failed_precondition", callId, { reason: "CALL_NOT_AWAITED", why: "is not answered from outside" });
 }
 
-export function refuseCall(
-  callId: string,
-  reason: ReasonName,
-  why: string,
-  code: FailureCode = "failed_precondition",
-): never {
+interface CallRefusal {
+  reason: ReasonName;
+  /** Goes on behind the call's name. */
+  why: string;
+}
+
+export function refuseCall(code: FailureCode, callId: string, { reason, why }: CallRefusal): never {
   return refuse(code, `call ${callId} ${why}`, { reason, metadata: { call_id: callId } });
 }
 

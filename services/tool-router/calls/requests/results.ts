@@ -35,7 +35,9 @@ export function createResults({ calls, store, ownership }: ResultsParts) {
   async function ofCall(callId: string, caller: Caller): Promise<Whole> {
     const record = (await calls.read(callId)) ?? refuseUnknown(callId);
     if (!caller.isOperator) requireOwner(record, caller, `call ${callId}`);
-    const result = record.result ?? refuseCall(callId, "CALL_IN_PROGRESS", "has no result yet");
+    const { result } = record;
+    if (result === undefined)
+      return refuseCall("failed_precondition", callId, { reason: "CALL_IN_PROGRESS", why: "has no result yet" });
     return result.storedReference === "" ? wholeOf(result) : stored(result.storedReference);
   }
 

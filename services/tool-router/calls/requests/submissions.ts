@@ -128,10 +128,11 @@ function isStranger({ taken, watcherPrincipal, principal: owner }: CallRecord, p
 }
 
 function refuseStranger({ callId }: CallRecord): never {
-  return refuseCall(callId, "CALL_TAKEN", "has been taken by a watcher of somebody else", "permission_denied");
+  const why = "has been taken by a watcher of somebody else";
+  return refuseCall("permission_denied", callId, { reason: "CALL_TAKEN", why });
 }
 
 function refuseUntaken({ callId, tool }: CallRecord): never {
   const why = `was not taken: acknowledge its delivery first, or answer while you watch for calls of ${tool}`;
-  return refuseCall(callId, "CALL_NOT_TAKEN", why, "permission_denied");
+  return refuseCall("permission_denied", callId, { reason: "CALL_NOT_TAKEN", why });
 }
