@@ -5,13 +5,11 @@ export interface Changes<Told extends unknown[] = []> {
   listen(listener: (...told: Told) => void): Disposable;
   /** Whether anybody waits or listens. */
   readonly isFollowed: boolean;
-  /** Take it before looking, so that no change falls between. */
-  next(): NextChange;
-}
-
-/** Disposing ends the waiting: a promise that many wait for would hold each of them until it is resolved. */
-interface NextChange extends Disposable {
-  readonly happened: Promise<void>;
+  /**
+   * Take it before looking, so that no change falls between. Disposing ends the waiting: a promise that many wait for would hold each of
+   * them until it is resolved.
+   */
+  next(): Disposable & { readonly happened: Promise<void> };
 }
 
 export function createChanges<Told extends unknown[] = []>(): Changes<Told> {

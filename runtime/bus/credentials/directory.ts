@@ -21,17 +21,11 @@ import { pathOfTrustList, textOfTrustList } from "./trust/trust-list.ts";
 const usersFile = "users.conf";
 const suffix = ".nk";
 
-export interface CredentialsDirectory {
-  readonly path: string;
-  /** For `authorization { include … }`. */
-  readonly usersFile: string;
-}
-
 /** Who may sign in beside `admin`, given the logins whose keys are in the directory. */
 export type UsersOf = (logins: readonly string[]) => readonly BusUser[] | Promise<readonly BusUser[]>;
 
-/** Makes the keys that are missing, and writes the users file anew. */
-export async function writeCredentials(directory: string, usersOf: UsersOf): Promise<CredentialsDirectory> {
+/** Makes the keys that are missing, and writes the users file anew, which is for `authorization { include … }`. */
+export async function writeCredentials(directory: string, usersOf: UsersOf) {
   const path = resolve(directory);
   await mkdir(path, { recursive: true, mode: 0o700 });
   const users: BusUser[] = [{ name: ADMIN, speaksFor: "everybody" }, ...(await usersOf(await listLogins(path)))];

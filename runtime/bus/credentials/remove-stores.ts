@@ -3,13 +3,8 @@ import { configsFromDeclarations } from "../declarations/declared-config.ts";
 import { connectOnce } from "./connect.ts";
 import type { BusLogin } from "./login.ts";
 
-export interface RemoveStoresOptions {
-  url: string;
-  login: BusLogin;
-}
-
 /** Deletes all that the suite has stored on a server, of whatever format; gives the names of what was there. */
-export async function removeStores({ url, login }: RemoveStoresOptions): Promise<string[]> {
+export async function removeStores({ url, login }: { url: string; login: BusLogin }): Promise<string[]> {
   const connection = await connectOnce({ url, login, name: "reset" });
   try {
     const manager = await jetstreamManager(connection);

@@ -46,11 +46,10 @@ export interface ValidatorOptions {
   maxCharacters?: number;
 }
 
-type Kept = (Extract<Compiled, { kind: "compiled" }> & { cost: Cost }) | { kind: "faulty"; fault: string } | Costly;
-interface Costly {
-  readonly kind: "costly";
-}
-
+type Kept =
+  | (Extract<Compiled, { kind: "compiled" }> & { cost: Cost })
+  | { kind: "faulty"; fault: string }
+  | { kind: "costly" };
 /** Each schema is compiled once and kept under its text, within bounds. */
 export function createValidator(options: ValidatorOptions = {}): Validator {
   const { isLenient = false, maxSchemas = 2_000, maxCharacters = 8 * 1_024 * 1_024 } = options;

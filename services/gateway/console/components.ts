@@ -30,15 +30,10 @@ const served: ReadonlySet<string> = new Set([".js", ".mjs", ".css"]);
 
 export type Components = ReturnType<typeof createComponents>;
 
-interface Kept {
-  readonly stamp: string;
-  readonly file: Promise<ServedFile>;
-}
-
 export function createComponents(folder: string, onMissing: () => void = () => {}) {
   const wasThere = existsSync(folder); // component-5
   if (!wasThere) onMissing();
-  const kept = new BoundedMap<string, Kept>(KEPT_FILES);
+  const kept = new BoundedMap<string, { readonly stamp: string; readonly file: Promise<ServedFile> }>(KEPT_FILES);
 
   /** component-1, component-2: where the file lies; undefined where there is none to serve. */
   async function find(path: string): Promise<{ real: string; stamp: string; size: number } | undefined> {

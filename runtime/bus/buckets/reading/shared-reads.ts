@@ -1,14 +1,9 @@
 import type { Bucket, Found } from "../bucket.ts";
 import { sharedReading } from "./shared-reading.ts";
 
-interface Reading<T> {
-  readonly read: () => Promise<Found<T> | undefined>;
-  waiting: number;
-}
-
 /** The bucket, in which all who ask for one key at the same time share its readings; BUCKET-3 holds for each of them. */
 export function withSharedReads<T>(bucket: Bucket<T>): Bucket<T> {
-  const readings = new Map<string, Reading<T>>();
+  const readings = new Map<string, { readonly read: () => Promise<Found<T> | undefined>; waiting: number }>();
 
   async function read(key: string): Promise<Found<T> | undefined> {
     const reading = readings.get(key) ?? { read: sharedReading(() => bucket.read(key)), waiting: 0 };

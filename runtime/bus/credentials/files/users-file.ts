@@ -1,11 +1,7 @@
 import type { BusUser, Permissions } from "../permissions.ts";
 
-export interface KnownUser extends BusUser {
-  readonly publicKey: string;
-}
-
 /** What goes between the brackets of nats-server's `authorization { include … }`: each key, and what it may do. */
-export function textOfUsers(users: readonly KnownUser[]): string {
+export function textOfUsers(users: readonly (BusUser & { readonly publicKey: string })[]): string {
   const lines = users.map(({ name, publicKey, permissions }) => {
     const allowed = permissions === undefined ? {} : { permissions: serverPermissions(permissions) };
     return `  # ${name}\n  ${JSON.stringify({ nkey: publicKey, ...allowed })}`;

@@ -27,13 +27,11 @@ export interface CallUse {
   endsRun?: boolean;
 }
 
-/** What a provider gave beside the result's text: its bytes are not stored yet. */
-interface Beside {
-  provided?: readonly ProvidedContent[];
-}
-
-/** What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). */
-export type Answer = ToolResult & CallUse & Beside;
+/**
+ * What a call answered; a failure is `{"error":"<text>"}` with `isError`, whatever the kind (KIND-4). The bytes of what a provider gave
+ * beside the result's text (`provided`) are not stored yet.
+ */
+export type Answer = ToolResult & CallUse & { provided?: readonly ProvidedContent[] };
 
 export function success(output: unknown): Answer {
   return successJson(JSON.stringify(output ?? null));

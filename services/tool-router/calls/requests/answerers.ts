@@ -17,12 +17,7 @@ export interface Answerers {
   requireSubmitter(record: CallRecord, caller: Caller): Promise<void>;
 }
 
-export interface AnswerersParts {
-  readonly spaces: { readonly isFor: IsForPrincipal };
-  readonly clock: Clock;
-}
-
-export function createAnswerers({ spaces, clock }: AnswerersParts): Answerers {
+export function createAnswerers({ spaces, clock }: { spaces: { isFor: IsForPrincipal }; clock: Clock }): Answerers {
   async function mayAnswer({ principal, spaceId }: CallRecord, caller: Caller): Promise<boolean> {
     if (isOwner(principal, caller)) return true;
     return spaceId !== "" && caller.principal !== undefined && (await spaces.isFor(spaceId, caller.principal));

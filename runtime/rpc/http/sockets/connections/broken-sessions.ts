@@ -8,18 +8,13 @@ const STEP_MS = 250;
 const MOST_MS = 5_000;
 const LATELY_MS = 10_000;
 
-interface Broken {
-  lately: number;
-  nextAtMs: number;
-}
-
 /**
  * SEC-5: a connection is closed once its peer breaks the rules of HTTP/2, such as the one of how many streams may be reset at once. What
  * has been read of it by then has cost this process some 75 ms; who connects anew each time would pay nothing, and keep everybody
  * waiting. So the next sessions of its address begin one after another. Those that have begun, and HTTP/1.1, go on.
  */
 export class BrokenSessions {
-  readonly #byAddress = new Map<string, Broken>();
+  readonly #byAddress = new Map<string, { lately: number; nextAtMs: number }>();
 
   watch(session: ServerHttp2Session): void {
     const address = addressOf(session.socket);

@@ -47,14 +47,8 @@ function tasksIn(notifications: unknown): string[] {
   return [...new Set(ids)];
 }
 
-interface ListeningAnyway {
-  readonly body: unknown;
-  readonly subscriptionId: unknown;
-  readonly hidesTools: boolean;
-}
-
 /** The SDK ends the stream of a request that it is to tell nothing: so it is asked for something, which the client is not told. */
-export function listeningAnyway(body: unknown): ListeningAnyway {
+export function listeningAnyway(body: unknown) {
   const { id: subscriptionId, params: given } = fieldsOf(body);
   const params = fieldsOf(given);
   const notifications = fieldsOf(params.notifications);
