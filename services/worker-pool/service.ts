@@ -35,8 +35,8 @@ import { idOfWorker, refusedFilesFrom, workersFrom } from "./provider/workers-li
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createHost } from "./subscriptions/host.ts";
 import { createPeers, hasNotBegun } from "./subscriptions/peers.ts";
-import { installEnvironment } from "./worker/environment.ts";
-import { Installations } from "./worker/installations.ts";
+import { installEnvironment } from "./worker/environment/environment.ts";
+import { Installations } from "./worker/environment/installations.ts";
 import { openWorker } from "./worker/open-worker.ts";
 
 const NAME = "worker-pool";

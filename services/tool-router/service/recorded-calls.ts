@@ -24,7 +24,7 @@ import type { CallQueue } from "../calls/watchers/ports.ts";
 import type { Audit } from "../catalogue/audit/audit.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
-import { callPlace, openCallStore } from "../subscriptions/calls/store.ts";
+import { callPlace, openCallStore } from "../subscriptions/calls/store/store.ts";
 import { createTaskIndex, TASK_EVICTION } from "../subscriptions/calls/task-index.ts";
 import { openCallQueue } from "../subscriptions/watchers/call-queue.ts";
 import { createWatchPresence } from "../subscriptions/watchers/watch-presence.ts";

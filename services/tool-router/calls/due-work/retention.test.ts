@@ -12,7 +12,7 @@ import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
-import { callPlace, openCallStore } from "../../subscriptions/calls/store.ts";
+import { callPlace, openCallStore } from "../../subscriptions/calls/store/store.ts";
 import { MemoryOffers } from "../../testing/fakes/memory-watchers.ts";
 import { entryOf, tool } from "../../testing/fakes/tools.ts";
 import { type CallRecordInit, callRecord } from "../records/record/call-record.ts";

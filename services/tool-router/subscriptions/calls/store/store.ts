@@ -6,12 +6,12 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { decideDueWork } from "../../calls/due-work/due.ts";
-import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
-import type { CallStore, CallsPart } from "../../calls/records/store.ts";
+import { decideDueWork } from "../../../calls/due-work/due.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../../calls/records/record/call-record.ts";
+import type { CallStore, CallsPart } from "../../../calls/records/store.ts";
+import { dueHeader } from "../due-work.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";
 import { type CallChange, openCallChanges } from "./changes.ts";
-import { dueHeader } from "./due-work.ts";
 import { createOpenCalls } from "./open-calls.ts";
 
 export interface CallStoreOptions {

@@ -2,8 +2,8 @@ import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import type { PoolTimes } from "../config.ts";
-import type { OfferedFile } from "../files/tool-file.ts";
+import type { PoolTimes } from "../../config.ts";
+import type { OfferedFile } from "../../files/tool-file.ts";
 import { isThere } from "./environment.ts";
 
 type Install = (file: OfferedFile, onLine: (line: string) => void, signal: AbortSignal) => Promise<string>;

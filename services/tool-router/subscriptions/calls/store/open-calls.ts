@@ -5,9 +5,9 @@ import { changeFrom } from "#runtime/bus/buckets/values.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { withoutPrincipal } from "#runtime/rpc/identity.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { CallRecord } from "../../calls/records/record/call-record.ts";
-import { isOpen } from "../../calls/records/record/states.ts";
-import type { OpenCall } from "../../calls/records/store.ts";
+import type { CallRecord } from "../../../calls/records/record/call-record.ts";
+import { isOpen } from "../../../calls/records/record/states.ts";
+import type { OpenCall } from "../../../calls/records/store.ts";
 
 /** A removal leaves a message for a minute alone (BUCKET-6). What was known so long ago may have ended and left without a trace. */
 const KNOWN_MS = 30_000;

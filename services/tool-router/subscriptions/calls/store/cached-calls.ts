@@ -1,5 +1,5 @@
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
-import type { CallRecord } from "../../calls/records/record/call-record.ts";
+import type { CallRecord } from "../../../calls/records/record/call-record.ts";
 
 export interface CachedCall {
   record: CallRecord;

@@ -1,8 +1,8 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
 import { PlainHeaders } from "#runtime/bus/nats-patches/plain-headers.ts";
-import { type CallRecord, decodeCall, encodeCall } from "../../calls/records/record/call-record.ts";
-import { watcherOf } from "../../calls/watchers/delivery-id.ts";
+import { type CallRecord, decodeCall, encodeCall } from "../../../calls/records/record/call-record.ts";
+import { watcherOf } from "../../../calls/watchers/delivery-id.ts";
 import type { CachedCall } from "./cached-calls.ts";
 
 const CHANGED = "toolbus.call.changed";

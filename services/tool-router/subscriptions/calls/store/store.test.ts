@@ -4,8 +4,8 @@ import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { currentPrincipal, withPrincipal } from "#runtime/rpc/identity.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestBus } from "../../../../test/harness/bus.ts";
-import { callRecord } from "../../calls/records/record/call-record.ts";
+import { openTestBus } from "../../../../../test/harness/bus.ts";
+import { callRecord } from "../../../calls/records/record/call-record.ts";
 import { openCallStore } from "./store.ts";
 
 test("those that name a principal are listed without the others: its own, and those that it has taken", async () => {

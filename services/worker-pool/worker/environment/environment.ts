@@ -8,7 +8,7 @@ import type { Confinement } from "#runtime/lifecycle/child-process/confinement.t
 import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import type { OfferedFile } from "../files/tool-file.ts";
+import type { OfferedFile } from "../../files/tool-file.ts";
 
 export interface InstallOptions {
   uv: string;

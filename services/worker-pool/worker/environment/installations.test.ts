@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { OfferedFile } from "../files/tool-file.ts";
+import type { OfferedFile } from "../../files/tool-file.ts";
 import { Installations } from "./installations.ts";
 
 const file: OfferedFile = {
