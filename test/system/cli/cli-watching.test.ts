@@ -188,7 +188,7 @@ describe("what happens, as it happens", () => {
     ["dumb", false],
     ["xterm", true],
   ])("a terminal whose TERM is %s gets colours: %s", async (TERM, gets) => {
-    const options = { terminal: true, env: { TERM, NO_COLOR: "" } };
+    const options = { terminal: true, env: { TERM, NO_COLOR: "", CI: "" } };
     await using agents = startCommand(["--url", suite.url, "agents"], options);
     expect((await agents.ended).stdout.includes("\x1b[")).toBe(gets);
   });
