@@ -51,6 +51,19 @@ async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
   return error as ConnectError;
 }
 
+/** With an empty call that runs until its signal aborts; every other one is echoed. */
+async function openRunning(signal: AbortSignal) {
+  let running: HandlerContext | undefined;
+  const echoing = await openUnary(async (request, context) => {
+    if (request.value.length > 0) return request;
+    running = context;
+    await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+    return request;
+  });
+  const failure = failureOf(echoing.client.unary({}, { signal }));
+  return { ...echoing, failure, running: await until(() => running) };
+}
+
 describe("a unary call over NATS", () => {
   test("BUS-2 the generated client reaches the generated handler and gets its answer", async () => {
     await using echoing = await openUnary(echo);
@@ -196,22 +209,15 @@ describe("a unary call over NATS", () => {
   });
 
   test("BUS-2 a caller that aborts aborts the handler's signal at once, and other calls go on", async () => {
-    let running: HandlerContext | undefined;
-    await using echoing = await openUnary(async (request, context) => {
-      if (request.value.length > 0) return request;
-      running = context;
-      await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
-      return request;
-    });
     const controller = new AbortController();
-    const failure = failureOf(echoing.client.unary({}, { signal: controller.signal }));
-    await until(() => running);
+    await using echoing = await openRunning(controller.signal);
     controller.abort();
-    const error = await failure;
+    const error = await echoing.failure;
     expect(error.code).toBe(Code.Canceled);
     expect(deliveryOf(error)).toBe("UNKNOWN");
-    await until(() => running?.signal.aborted);
-    expect(String(running?.signal.reason)).toContain("canceled");
+    const { signal } = echoing.running;
+    await until(() => signal.aborted);
+    expect(String(signal.reason)).toContain("canceled");
     expect((await echoing.client.unary({ value })).value).toHaveLength(3);
   });
 
@@ -223,19 +229,12 @@ describe("a unary call over NATS", () => {
   });
 
   test("BUS-2 calls that one reason aborts are told each of its own delivery", async () => {
-    let running: HandlerContext | undefined;
-    await using echoing = await openUnary(async (request, context) => {
-      running = context;
-      await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
-      return request;
-    });
     const controller = new AbortController();
-    const failure = failureOf(echoing.client.unary({}, { signal: controller.signal }));
-    await until(() => running);
+    await using echoing = await openRunning(controller.signal);
     const reason = new ConnectError("it stops", Code.Unavailable);
     const unsent = await failureOf(echoing.client.unary({}, { signal: AbortSignal.abort(reason) }));
     controller.abort(reason);
-    const sent = await failure;
+    const sent = await echoing.failure;
     expect([unsent, sent].map(deliveryOf)).toEqual(["NOT_SENT", "UNKNOWN"]);
     expect([sent.code, sent.rawMessage]).toEqual([Code.Unavailable, "it stops"]);
   });
