@@ -16,7 +16,7 @@ import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { AssemblyRoom, ROOM_PATIENCE_MS } from "../handling/messages/assembly.ts";
 import { type BodyLimits, createSenderBytes } from "./body/request-body.ts";
-import { endsWith } from "./connect/reply.ts";
+import { noteShutdown } from "./connect/reply.ts";
 import type { RequestListener } from "./messages.ts";
 import { type ConnectOptions, createRequestListener, type RequestListenerOptions } from "./request-listener.ts";
 import { ConnectionShares } from "./sockets/connections/connection-shares.ts";
@@ -69,7 +69,7 @@ export async function serveOnHttp(options: HttpServerOptions): Promise<HttpServe
   const serve = createRequestListener({ ...options, connect, body });
   const listener: RequestListener = (request, response) => {
     toOriginForm(request);
-    endsWith(response, shutdown.signal);
+    noteShutdown(response, shutdown.signal);
     connections.trackAnswer(request, response);
     if (!shares.refuses(request, response)) serve(request, response);
   };

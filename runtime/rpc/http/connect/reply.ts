@@ -108,7 +108,7 @@ function respond(stream: ServerHttp2Stream, head: Parameters<ServerHttp2Stream["
 const shutdowns = new WeakMap<HttpResponse, AbortSignal>();
 
 /** When the signal aborts, its server waits for the answer no longer. */
-export function endsWith(response: HttpResponse, shutdown: AbortSignal): void {
+export function noteShutdown(response: HttpResponse, shutdown: AbortSignal): void {
   shutdowns.set(response, shutdown);
 }
 

@@ -11,7 +11,7 @@ import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { endsWith } from "#runtime/rpc/http/connect/reply.ts";
+import { noteShutdown } from "#runtime/rpc/http/connect/reply.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
 import { createHealth } from "../../../health.ts";
@@ -85,7 +85,7 @@ export async function openTestDoor(options: TestDoorOptions): Promise<TestDoor> 
     ...given,
   });
   const server = createServer((request, response) => {
-    endsWith(response, shutdown.signal);
+    noteShutdown(response, shutdown.signal);
     const isTaken = [...before, door.takes].some((takes) => takes(request, response, request));
     if (!isTaken) response.writeHead(404).end("nothing takes it");
   }).listen(0, "127.0.0.1");
