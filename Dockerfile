@@ -48,6 +48,7 @@ RUN chmod +x cli/toolbus.ts \
 # `node`, as a number: Kubernetes cannot know otherwise that it is not root.
 USER 1000:1000
 ENV NODE_ENV=production \
+    MALLOC_ARENA_MAX=2 \
     NODE_COMPILE_CACHE=/home/node/.cache/toolbus/compile-cache
 ENTRYPOINT ["tini", "--", "node", "/toolbus/cli/toolbus.ts"]
 CMD ["--help"]

@@ -59,6 +59,8 @@ export interface ServicesProcessOptions {
 
 /** In MB. The start of several leaves much garbage, and a young heap that grows step by step is collected many times meanwhile. */
 const youngHeapTogether = "--min-semi-space-size=16";
+/** glibc gives each thread an arena of its own, which keeps what the start's compilers freed: 6 MB a process. */
+const FEW_ARENAS = { MALLOC_ARENA_MAX: "2" };
 const ownProgram = fileURLToPath(moduleBeside(import.meta, "services-program"));
 const tailLines = 20;
 const stopTimeoutMs = 35_000;
@@ -123,7 +125,7 @@ export class ServicesProcess implements AsyncDisposable {
       this.#options.program ?? ownProgram,
       services.map(({ service, instance }) => `${service}=${instance}`),
       {
-        env: platformEnvironment(this.#options.env), // S4
+        env: { ...platformEnvironment(this.#options.env), ...FEW_ARENAS }, // S4
         execArgv: [...process.execArgv, ...(services.length > 1 ? [youngHeapTogether] : [])],
         stdio: stdioFor(services),
         detached: true, // S5

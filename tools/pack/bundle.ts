@@ -61,6 +61,7 @@ async function bundle(
   const { output } = await build.write({
     dir: directory,
     format: "esm",
+    charset: "ascii", // V8 keeps a file with one character beyond Latin-1 in two bytes a character
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
     comments: { legal: true, jsdoc: false, annotation: false },
