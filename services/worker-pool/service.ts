@@ -20,7 +20,6 @@ import { createInspect } from "./files/inspector.ts";
 import { openToolDirectory } from "./files/tool-directory.ts";
 import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-file.ts";
 import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.ts";
-import type { Host } from "./hosted/process/host.ts";
 import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
 import { createPermits, type Permits } from "./pool/permits.ts";
@@ -37,6 +36,7 @@ import { createHost } from "./subscriptions/host.ts";
 import { createPeers, hasNotBegun } from "./subscriptions/peers.ts";
 import { installEnvironment } from "./worker/environment/environment.ts";
 import { Installations } from "./worker/environment/installations.ts";
+import type { Host } from "./worker/host.ts";
 import { openWorker } from "./worker/open-worker.ts";
 
 const NAME = "worker-pool";
@@ -95,7 +95,7 @@ export async function openWorkers(
   // Side by side, as each starts a process to read its files.
   const reading = openToolDirectory({ directory: config.directory, inspect, logger }).then((it) => stack.use(it));
   const parts = { config, confinement, logs, redact, logger };
-  const loading = openModules(host, parts).then((it) => stack.use(it));
+  const loading = openModules(parts).then((it) => stack.use(it));
   await Promise.allSettled([reading, loading]);
   const [directory, hosted] = await Promise.all([reading, loading]);
   const files = () => directory.files();
@@ -182,19 +182,18 @@ interface Parts {
   logger: Pick<Logger, "info" | "warn">;
 }
 
-function openModules(host: Host, { config, confinement, logs, redact, logger }: Parts): Promise<HostedModules> {
+function openModules({ config, confinement, logs, redact, logger }: Parts): Promise<HostedModules> {
   const { startMs, cancelGraceMs, backoffMs, maxBackoffMs } = config.times;
   return openHostedModules({
     ...config.hosted,
     permits: permitsFor(config, "places of hosted modules"),
     startMs,
-    graceMs: cancelGraceMs,
+    cancelGraceMs,
     backoffMs,
     maxBackoffMs,
     environment: config.workerEnvironment,
     confinement,
-    maxLineBytes: 2 * config.worker.maxLineBytes, // a message is a little more than arguments or result, and quotes them
-    host,
+    maxLineBytes: config.worker.maxLineBytes,
     redact,
     onLine: (source, line) => writeUnlabelled(logs, source, line),
     logger,

@@ -11,7 +11,7 @@
 //     like one that keeps ending.
 // HOSTED2  A module that changes, or that imports a file of the directory that changes, is loaded again: the old process finishes its
 //     calls, then `shutdown` runs. `StopWorker` does the same; with force, it fails the calls. The next call starts the module again.
-// HOSTED3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `module-process.ts`, MODULE2.
+// HOSTED3  If a call's time is over, or its caller has left, its `signal` aborts. What then happens to the process: `worker.ts`, WORKER2.
 // HOSTED4  `call.registry` lists and calls the agent's tools of every kind through the router, under the agent's policy, within what the
 //     run allows (`allowed_tools`) and has left (`max_tool_calls`, tokens, cost, deadline). `call.model.generate` is a run of one turn
 //     without tools, in a session of its own that is closed afterwards, by the agent's own model or another agent's. Both act for
@@ -32,6 +32,9 @@ import { openDirectoryWatch } from "../files/directory-watch.ts";
 import { isModuleFileName, sourceFromFile } from "../files/tool-file.ts";
 import { type BackoffTimes, refuseBackedOff } from "../pool/crash-backoff.ts";
 import type { Permits } from "../pool/permits.ts";
+import type { CallListener } from "../worker/call-in-flight.ts";
+import type { CallRequest } from "../worker/frames.ts";
+import type { Worker } from "../worker/worker.ts";
 import {
   createModuleSlot,
   fileFromSlot,
@@ -40,17 +43,23 @@ import {
   reasonWithWayOut,
   startOfModule,
 } from "./module-slot.ts";
-import type { HostedCall } from "./process/host.ts";
-import { ModuleProcess } from "./process/module-process.ts";
-import type { ProcessOptions } from "./process/start-process.ts";
+import { type ModuleOptions, type ModuleProcess, openModule } from "./process/open-module.ts";
 import { HostedRegistry } from "./registry.ts";
 
-interface HostedModulesOptions extends Omit<ProcessOptions, "file" | "path" | "onLine">, BackoffTimes {
+interface HostedModulesOptions extends Omit<ModuleOptions, "file" | "path" | "onLine">, BackoffTimes {
   directory: string;
   /** One for each call. */
   permits: Permits;
-  onLine: (source: string, line: Parameters<ProcessOptions["onLine"]>[0]) => void;
+  onLine: (source: string, line: Parameters<ModuleOptions["onLine"]>[0]) => void;
   logger: Pick<Logger, "info" | "warn">;
+}
+
+/** What goes with the request of a call. */
+interface HostedCall {
+  listener: CallListener;
+  signal: AbortSignal;
+  /** Called when the module gets it. */
+  onBegin: () => void;
 }
 
 /** How long the service's start waits for modules; those that take longer are offered when they are there. */
@@ -100,17 +109,17 @@ export class HostedModules implements AsyncDisposable {
    * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition`, and `unavailable` with reason
    * WORKER_BACKED_OFF mean that nothing was started, reason DEADLINE_EXCEEDED or WORKER_CRASHED that the outcome is unknown.
    */
-  async call(file: string, call: HostedCall): Promise<Answer> {
+  async call(file: string, request: CallRequest, { listener, signal, onBegin }: HostedCall): Promise<Answer> {
     this.#slotOf(file);
-    const release = await this.#options.permits.acquire(call.signal);
-    let running: ReturnType<ModuleProcess["call"]> | undefined;
+    const release = await this.#options.permits.acquire(signal);
+    let running: ReturnType<Worker["call"]> | undefined;
     try {
       const slot = this.#slotOf(file); // it may have been removed while the call waited
-      const process = await this.#processFor(slot, call.signal);
-      if (!process.tools.some(({ name }) => name === call.tool))
-        refuse("not_found", `${file} offers no tool ${call.tool}`, { reason: "TOOL_NOT_FOUND" });
-      running = process.call(call);
-      call.onBegin();
+      const { tools, worker } = await this.#processFor(slot, signal);
+      if (!tools.some(({ name }) => name === request.function))
+        refuse("not_found", `${file} offers no tool ${request.function}`, { reason: "TOOL_NOT_FOUND" });
+      running = worker.call(request, listener, signal);
+      onBegin();
       void running.ended.then(release);
       slot.callsTotal += 1;
       const answer = await running.answer;
@@ -127,7 +136,7 @@ export class HostedModules implements AsyncDisposable {
       .values()
       .find((slot) => isWanted({ file: slot.file, start: startOfModule(fileFromSlot(slot)) }));
     await slot?.loading;
-    if (slot?.state.kind !== "ready" || !slot.state.process.accepts) return false;
+    if (slot?.state.kind !== "ready" || !slot.state.process.worker.accepts) return false;
     if (force) await slot.state.process.close();
     else this.#letGo(slot.state.process);
     return true;
@@ -165,8 +174,8 @@ export class HostedModules implements AsyncDisposable {
       const { state } = slot;
       if (state.kind === "refused")
         refuse("failed_precondition", `${slot.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
-      if (state.kind === "ready" && state.process.accepts) return state.process;
-      if (state.kind === "ready" && state.process.isLost) await state.process.ended;
+      if (state.kind === "ready" && state.process.worker.accepts) return state.process;
+      if (state.kind === "ready" && state.process.worker.isLost) await state.process.worker.ended;
       const standing = this.#slotOf(slot.file);
       if (standing !== slot) return this.#processOf(standing); // removed, and there again
       refuseBackedOff(`the module ${slot.file}`, slot.retryAtMs);
@@ -248,21 +257,21 @@ export class HostedModules implements AsyncDisposable {
     if (!target.startsWith(root + sep))
       refuse("failed_precondition", "it is a link that leads out of the directory", { reason: "WORKER_INVALID" });
     const source = sourceFromFile(slot.file);
-    const process = await ModuleProcess.open({
+    const process = await openModule({
       ...this.#options,
       file: slot.file,
       path: target,
       onLine: (line) => onLine(source, line),
     });
-    void process.ended.then(({ reason, wasExpected }) => {
-      if (!wasExpected) this.#noteCrash(slot, reason);
+    void process.worker.ended.then(({ detail, wasExpected }) => {
+      if (!wasExpected) this.#noteCrash(slot, detail);
     });
     return process;
   }
 
   #noteCrash(slot: ModuleSlot, reason: string): void {
     slot.retryAtMs = slot.crashes.noteCrash() ?? 0;
-    this.#options.logger.warn({ file: slot.file }, `the module ${slot.file} was ended: ${reason}`);
+    this.#options.logger.warn({ file: slot.file }, `${slot.file} failed: ${reason}`);
   }
 
   #leave(slot: ModuleSlot): void {
@@ -272,7 +281,7 @@ export class HostedModules implements AsyncDisposable {
   }
 
   #letGo(process: ModuleProcess): void {
-    const left = process.retire();
+    const left = process.worker.retire();
     this.#leaving.add(left);
     void left.finally(() => this.#leaving.delete(left));
   }

@@ -1,7 +1,8 @@
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { type BackoffTimes, CrashBackoff } from "../pool/crash-backoff.ts";
-import type { DescribedTool } from "./process/messages.ts";
-import type { ModuleProcess } from "./process/module-process.ts";
+import type { Worker } from "../worker/worker.ts";
+import type { DescribedTool } from "./process/module-form.ts";
+import type { ModuleProcess } from "./process/open-module.ts";
 
 /** A file of the directory as it stands. */
 export type ModuleFile =
@@ -9,7 +10,7 @@ export type ModuleFile =
       kind: "offered";
       file: string;
       tools: readonly DescribedTool[];
-      process: ModuleProcess | undefined;
+      worker: Worker | undefined;
       callsTotal: number;
     }
   | { kind: "loading"; file: string }
@@ -48,15 +49,15 @@ export function createModuleSlot(file: string, times: BackoffTimes): ModuleSlot 
 
 export function fileFromSlot({ file, state, callsTotal }: ModuleSlot): ModuleFile {
   if (state.kind === "ready") {
-    const { process } = state;
-    return { kind: "offered", file, tools: process.tools, process: process.accepts ? process : undefined, callsTotal };
+    const { worker, tools } = state.process;
+    return { kind: "offered", file, tools, worker: worker.accepts ? worker : undefined, callsTotal };
   }
   return state.kind === "refused" ? { kind: "refused", file, reason: state.reason } : { kind: "loading", file };
 }
 
 /** Which start of the module it is: when its process was started, 0 without one. */
 export function startOfModule(module: ModuleFile): number {
-  return module.kind === "offered" ? (module.process?.startedAtMs ?? 0) : 0;
+  return module.kind === "offered" ? (module.worker?.startedAtMs ?? 0) : 0;
 }
 
 /** A module that Node took for CommonJS fails at its first `import` or `export`, and not by its author's fault. */

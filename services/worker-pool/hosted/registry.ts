@@ -1,5 +1,5 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import type { DescribedTool } from "./process/messages.ts";
+import type { DescribedTool } from "./process/module-form.ts";
 
 /** A module as the registry holds it, which is its process: its tools, and the two ends of its life. */
 export interface RegisteredModule {

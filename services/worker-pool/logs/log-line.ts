@@ -32,10 +32,12 @@ export const LEVELS: ReadonlyMap<unknown, LogLevel> = new Map([
 ]);
 const SDK_LINE = '{"toolbus":"log"';
 
+export const isLogLine = (text: string) => text.startsWith(SDK_LINE);
+
 /** The SDK writes JSON lines; everything else that reaches stderr is a message of its own. */
 export function writtenLineFromText(text: string, nowMs: number): WrittenLine {
   const plain: WrittenLine = { timeMs: nowMs, level: LogLevel.INFO, message: text, fieldsJson: "" };
-  if (!text.startsWith(SDK_LINE)) return plain;
+  if (!isLogLine(text)) return plain;
   const entry = fieldsOf(jsonFrom(text));
   if (typeof entry.message !== "string") return plain; // a subprocess may have written into the middle of the line
   return {

@@ -7,7 +7,7 @@ import type { Answer } from "../calls/answer.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import type { WorkerCallListener } from "../worker/call-in-flight.ts";
+import type { CallListener } from "../worker/call-in-flight.ts";
 import type { CallRequest } from "../worker/frames.ts";
 import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
@@ -21,7 +21,7 @@ export interface PoolCall extends CallRequest {
   /** How long it may take; undefined for the pool's own time. Installing and starting do not count. */
   timeoutMs: number | undefined;
   signal: AbortSignal;
-  listener: WorkerCallListener;
+  listener: CallListener;
 }
 
 interface PoolOptions extends Pick<WorkerPoolConfig, "worker" | "pool" | "times"> {

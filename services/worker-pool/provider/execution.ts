@@ -36,12 +36,12 @@ import type { BuiltIns } from "../built-ins/built-ins.ts";
 import type { Answer } from "../calls/answer.ts";
 import { isToolFileName } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
-import type { Host } from "../hosted/process/host.ts";
 import type { LogHub } from "../logs/log-hub.ts";
 import { startCallTime } from "../pool/call-time.ts";
 import type { Pool } from "../pool/pool.ts";
 import type { CallListener } from "../worker/call-in-flight.ts";
-import type { ToolAsk } from "../worker/frames.ts";
+import type { Ask } from "../worker/frames.ts";
+import type { Host } from "../worker/host.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
@@ -76,7 +76,8 @@ export interface ExecutionParts {
 export function createExecution(parts: ExecutionParts): Execute {
   const { pool, builtIns, hosted, secrets, logs } = parts;
 
-  function createListener({ tool, callId, scope }: ExecuteToolRequest, { source, traceId, tell }: Given): CallListener {
+  function createListener(request: ExecuteToolRequest, { source, traceId, tell }: Given): Omit<CallListener, "onAsk"> {
+    const { tool, callId, scope } = request;
     const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
     return {
       onProgress({ done, total, message }) {
@@ -97,24 +98,21 @@ export function createExecution(parts: ExecutionParts): Execute {
     const [python = ""] = files;
     const module = parts.hasFile(python) ? undefined : files.find((file) => hosted.find(file));
     const given = { ...context, configJson, secretsJson, source: source.name };
-    if (module !== undefined || !isToolFileName(python)) return callModule(request, module ?? python, given);
-    const { argumentsJson, timeoutMs, signal } = context;
-    const call = { source: source.name, file: python, function: request.tool, argumentsJson, configJson, secretsJson };
-    const asking = createAsking(parts, request, timeoutMs);
-    const listener = { ...createListener(request, given), onAsk: asking.onAsk };
-    const answer = await pool.call({ ...call, idempotencyKey: request.callId, timeoutMs, signal, listener });
-    return asking.told(answer);
+    const isModule = module !== undefined || !isToolFileName(python);
+    return call(request, given, { file: module ?? python, isModule });
   }
 
-  async function callModule(request: ExecuteToolRequest, file: string, given: Given): Promise<Answer> {
-    const { tool } = request;
-    const { timeoutMs = parts.callMs, argumentsJson, configJson, secretsJson } = given;
-    const time = startCallTime(tool, timeoutMs, given.signal);
-    const listener = createListener(request, given);
-    const { run, told } = openShare(request);
-    const call = { tool, ...run, argumentsJson, configJson, secretsJson, signal: time.signal, listener };
+  async function call(request: ExecuteToolRequest, given: Given, { file, isModule }: Place): Promise<Answer> {
+    const { tool, callId: idempotencyKey } = request;
+    const { argumentsJson, configJson, secretsJson, timeoutMs, signal } = given;
+    const asking = createAsking(parts, request, timeoutMs);
+    const listener = { ...createListener(request, given), onAsk: asking.onAsk };
+    const asked = { function: tool, argumentsJson, configJson, secretsJson, idempotencyKey };
+    if (!isModule)
+      return asking.told(await pool.call({ ...asked, source: given.source, file, timeoutMs, signal, listener }));
+    const time = startCallTime(tool, timeoutMs ?? parts.callMs, signal);
     try {
-      return told(await hosted.call(file, { ...call, onBegin: time.begin, deadlineMs: Date.now() + timeoutMs }));
+      return asking.told(await hosted.call(file, asked, { listener, signal: time.signal, onBegin: time.begin }));
     } finally {
       time.end();
     }
@@ -129,34 +127,32 @@ export function createExecution(parts: ExecutionParts): Execute {
     const module = hosted.registry.get(tool)?.module;
     if (policy || !module) return builtIns.call({ tool, policy, argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
-    return callModule(request, module.file, { ...context, configJson, secretsJson: "{}", source: "" });
+    const given = { ...context, configJson, secretsJson: "{}", source: "" };
+    return call(request, given, { file: module.file, isModule: true });
   };
 }
 
 /** What is done on a call's behalf: inside what its run leaves to it, and counted there. */
-function openShare({ callId, scope, runContext }: ExecuteToolRequest) {
+function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeoutMs = parts.callMs) {
+  const { callId, scope, runContext } = request;
   const { bounds, allowedTools } = decodeRunContext(runContext);
   const used = nothingUsed();
-  return {
-    run: { callId, scope, bounds, allowedTools, used },
-    told: (answer: Answer): Answer => ({ ...answer, used: toldUse({ bounds }, used) }),
-  };
-}
-
-/** Other tools, called on behalf of a call on a worker. */
-function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeoutMs = parts.callMs) {
-  const { run, told } = openShare(request);
   let asks = 0;
   return {
-    onAsk(ask: ToolAsk, signal: AbortSignal): Promise<Answer> {
-      const call = { ...run, deadlineMs: Date.now() + timeoutMs, signal };
-      return parts.host.answer({ kind: "call tool", ...ask }, `${request.callId}_${++asks}`, call);
+    onAsk(ask: Ask, signal: AbortSignal): Promise<Answer> {
+      const call = { callId, scope, bounds, allowedTools, used, deadlineMs: Date.now() + timeoutMs, signal };
+      return parts.host.answer(ask, `${callId}_${++asks}`, call);
     },
-    told: (answer: Answer): Answer => (asks === 0 ? answer : told(answer)),
+    told: (answer: Answer): Answer => (asks === 0 ? answer : { ...answer, used: toldUse({ bounds }, used) }),
   };
 }
 
 type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
+/** The file of a function, or of a module. */
+interface Place {
+  file: string;
+  isModule: boolean;
+}
 type Given = Context & { configJson: string; secretsJson: string; source: string };
 
 function checkedArguments(text: string): string {

@@ -13,7 +13,7 @@ import type { ToolDirectory } from "../files/tool-directory.ts";
 import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
 import type { ModuleFile } from "../hosted/module-slot.ts";
-import type { DescribedTool } from "../hosted/process/messages.ts";
+import type { DescribedTool } from "../hosted/process/module-form.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 

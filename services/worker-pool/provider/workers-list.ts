@@ -54,14 +54,14 @@ function moduleFrom(module: Exclude<ModuleFile, { kind: "refused" }>, instance: 
   const id = idOfWorker({ instance, file, start: startOfModule(module) });
   const known = { source: sourceFromFile(file), file, id, instance };
   if (module.kind === "loading") return { ...known, state: WorkerState.STARTING };
-  const { tools, process, callsTotal } = module;
+  const { tools, worker, callsTotal } = module;
   return {
     ...known,
     state: WorkerState.READY,
     functions: tools.map(({ name }) => name),
     callsTotal: BigInt(callsTotal),
-    callsInFlight: process?.callsInFlight ?? 0,
-    ...(process && { processId: process.pid, startTime: timestampFromMs(process.startedAtMs) }),
+    callsInFlight: worker?.callsInFlight ?? 0,
+    ...(worker && { processId: worker.pid, startTime: timestampFromMs(worker.startedAtMs) }),
   };
 }
 

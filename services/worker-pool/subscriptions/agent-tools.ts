@@ -7,8 +7,8 @@ import { addUsage, shareOfCall } from "#runtime/money/run-share.ts";
 import { errorTextOf } from "#runtime/results/error-result.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import type { Answer } from "../calls/answer.ts";
-import type { AskingCall } from "../hosted/process/host.ts";
-import type { Ask } from "../hosted/process/messages.ts";
+import type { Ask } from "../worker/frames.ts";
+import type { AskingCall } from "../worker/host.ts";
 
 /** The agent's tools by way of the router, under the agent's policy. */
 export function createAgentTools(router: Client<typeof ToolService>) {

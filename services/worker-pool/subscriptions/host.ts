@@ -12,8 +12,8 @@ import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { clientFor } from "../../clients.ts";
 import type { Answer } from "../calls/answer.ts";
-import type { AskingCall, Host } from "../hosted/process/host.ts";
-import type { Ask } from "../hosted/process/messages.ts";
+import type { Ask } from "../worker/frames.ts";
+import type { AskingCall, Host } from "../worker/host.ts";
 import { createAgentTools } from "./agent-tools.ts";
 
 /** The tools and models of the agent, on behalf of the principal whose session called. */

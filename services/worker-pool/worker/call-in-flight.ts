@@ -1,19 +1,15 @@
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import type { Frame, Progress, ToolAsk } from "./frames.ts";
+import type { Ask, Frame, Progress } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
 
 /** Who is told what happens in a call. */
 export interface CallListener {
   onProgress(progress: Progress): void;
   onLine(line: WrittenLine): void;
-}
-
-/** Of a call on a worker, which may ask for other tools. */
-export interface WorkerCallListener extends CallListener {
   /** The signal aborts when nobody waits for the call any more. */
-  onAsk(ask: ToolAsk, signal: AbortSignal): Promise<Answer>;
+  onAsk(ask: Ask, signal: AbortSignal): Promise<Answer>;
 }
 
 type AnswerFrame = Extract<Frame, { logLines: number }>;
@@ -29,13 +25,15 @@ export class CallInFlight {
   /** When the function's place on the worker is free again. */
   readonly ended = this.#ended.promise;
   readonly lastWords = createLastWords();
+  readonly function: string;
   isGivenUp = false;
-  readonly #listener: WorkerCallListener;
+  readonly #listener: CallListener;
   readonly #over = new AbortController();
   #linesSeen = 0;
   #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
 
-  constructor(listener: WorkerCallListener) {
+  constructor(name: string, listener: CallListener) {
+    this.function = name;
     this.#listener = listener;
   }
 
@@ -44,7 +42,7 @@ export class CallInFlight {
   }
 
   /** What is asked in it, and not answered by its end, is canceled. */
-  ask(ask: ToolAsk): Promise<Answer> {
+  ask(ask: Ask): Promise<Answer> {
     return this.#listener.onAsk(ask, this.#over.signal);
   }
 

@@ -79,12 +79,19 @@ test("WORK-11 a question of a worker keeps the text of its arguments, whatever t
   const given = '{"n":12345678901234567890,"text":"\\",\\"tool\\":\\"x"}';
   for (const name of ["echo", '","tool":"other']) {
     const line = `{"id":7,"ask":3,"arguments":${given},"tool":${JSON.stringify(name)}}`;
-    expect(parseFrame(line)).toEqual({ kind: "ask", id: 7, askId: 3, ask: { name, argumentsJson: given } });
+    expect(parseFrame(line)).toEqual({
+      kind: "ask",
+      id: 7,
+      askId: 3,
+      ask: { kind: "call tool", name, argumentsJson: given },
+    });
   }
   const other = '{"ask":3,"tool":"echo","id":7,"arguments":{"a":1}}';
   expect(parseFrame(other)).toMatchObject({ kind: "ask", ask: { name: "echo", argumentsJson: '{"a":1}' } });
   expect(parseFrame('{"id":7,"ask":3,"arguments":[],"tool":"echo"}')).toBeUndefined();
   expect(parseFrame('{"id":7,"ask":3,"arguments":{}}')).toBeUndefined();
+  expect(parseFrame('{"id":7,"ask":3,"list":true}')).toMatchObject({ ask: { kind: "list tools" } });
+  expect(parseFrame('{"id":7,"ask":3,"generate":{"prompt":1}}')).toBeUndefined();
 });
 
 test("WORK-11 a reply is one line, with the result as it came", () => {

@@ -1,4 +1,4 @@
-// The lines between pool and worker; docs/worker-protocol.md describes them for those who write the other end.
+// The lines between pool and worker, or hosted module; docs/worker-protocol.md describes them for those who write the other end.
 
 import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
@@ -24,18 +24,19 @@ export interface Progress {
   message: string;
 }
 
-/** Another tool of the agent that called, as a call on a worker asks for it. */
-export interface ToolAsk {
-  name: string;
-  argumentsJson: string;
-}
+/** What a call asks of the agent on whose behalf it is made: another tool of it, what tools it has, or its model. */
+export type Ask =
+  | { kind: "call tool"; name: string; argumentsJson: string }
+  | { kind: "list tools" }
+  | { kind: "generate"; prompt: string; instructions: string; agent: string };
 
 export type Frame =
-  | { kind: "ready"; protocol: number; pid: number }
+  /** `tools` is what a module says of its own. */
+  | { kind: "ready"; protocol: number; pid: number; tools?: unknown; initializes?: boolean }
   | { kind: "fatal"; reason: string }
   | { kind: "progress"; id: number; progress: Progress }
   /** `askId` is the worker's own. */
-  | { kind: "ask"; id: number; askId: number; ask: ToolAsk }
+  | { kind: "ask"; id: number; askId: number; ask: Ask }
   /** `logLines` tells how many lines of the call went to stderr before. */
   | { kind: "result"; id: number; resultJson: string; logLines: number }
   | { kind: "error"; id: number; error: string; logLines: number };
@@ -66,7 +67,10 @@ export function parseFrame(line: string): Frame | undefined {
   if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };
   if (typeof frame.id !== "number") return undefined;
   if (isObject(frame.progress)) return { kind: "progress", id: frame.id, progress: progressFrom(frame.progress) };
-  if (typeof frame.ask === "number") return askFrom(line, frame);
+  if (typeof frame.ask === "number") {
+    const ask = askFrom(line, frame);
+    return ask && { kind: "ask", id: frame.id, askId: frame.ask, ask };
+  }
   const logLines = numberOr(frame.logs, 0);
   if (typeof frame.error === "string") return { kind: "error", id: frame.id, error: frame.error, logLines };
   if (!("result" in frame)) return undefined;
@@ -100,19 +104,27 @@ function unreadAnswer(line: string): Frame | undefined {
 /** The text of the arguments as the worker wrote it, for the same reason. */
 function askFrom(
   line: string,
-  { id, ask, tool, arguments: given = {}, ...more }: Record<string, unknown>,
-): Frame | undefined {
+  { id: _, ask: __, tool, arguments: given = {}, ...more }: Record<string, unknown>,
+): Ask | undefined {
+  if (more.list === true) return { kind: "list tools" };
+  if (isObject(more.generate)) return generateFrom(more.generate);
   if (typeof tool !== "string" || !isObject(given)) return undefined;
   const start = /^\{"id":\d+,"ask":\d+,"arguments":/.exec(line);
   const isWhole = start !== null && Object.keys(more).length === 0;
   const argumentsJson = isWhole ? line.slice(start[0].length, line.lastIndexOf(',"tool":')) : JSON.stringify(given);
-  return { kind: "ask", id: Number(id), askId: Number(ask), ask: { name: tool, argumentsJson } };
+  return { kind: "call tool", name: tool, argumentsJson };
+}
+
+function generateFrom({ prompt, instructions = "", agent = "" }: Record<string, unknown>): Ask | undefined {
+  if (typeof prompt !== "string" || typeof instructions !== "string" || typeof agent !== "string") return undefined;
+  return { kind: "generate", prompt, instructions, agent };
 }
 
 const numberOr = (value: unknown, otherwise: number) => (typeof value === "number" ? value : otherwise);
 
-function readyFrom({ pid, protocol = 1 }: Record<string, unknown>): Frame {
-  return { kind: "ready", protocol: numberOr(protocol, Number.NaN), pid: numberOr(pid, 0) }; // the first version told no number
+function readyFrom({ pid, protocol = 1, tools, initializes }: Record<string, unknown>): Frame {
+  const ready = { kind: "ready", protocol: numberOr(protocol, Number.NaN), pid: numberOr(pid, 0) } as const; // the first version told no number
+  return tools === undefined ? ready : { ...ready, tools, initializes: initializes === true };
 }
 
 function progressFrom({ done, total, message }: Record<string, unknown>): Progress {

@@ -39,7 +39,9 @@ export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
   });
   const { maxLineBytes } = limits;
   const hasOwnIds = options.confinement !== undefined;
-  const worker = new Worker({ ...options, hasOwnIds, child, file: file.file, digest: file.digest, maxLineBytes });
+  const name = `the worker of ${file.file}`;
+  const unloaded = `${file.file} cannot be imported: `;
+  const worker = new Worker({ ...options, hasOwnIds, child, name, unloaded, digest: file.digest, maxLineBytes });
   opened.worker = worker;
   try {
     const isReady = await unlessAborted(comesWithin(startTimeoutMs, worker.ready), options.signal);

@@ -1,20 +1,22 @@
-// One worker process, and the calls on it.
+// One process of a worker or of a hosted module, and the calls on it.
 //
 // WORKER1  A call is answered exactly once: by its own frame, by the abort of its caller, or by the end of the process.
 // WORKER2  A call that its caller gave up stays on the worker until its function has ended; one that does not end within the grace
-//     makes the worker retire, since nothing else can free its thread.
+//     makes the worker retire, since nothing else can free its thread, or stop the module. A module that meanwhile says nothing, not even
+//     that it heard of that, stands in a loop: it is ended, with the other calls in it.
 // WORKER3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
 // WORKER4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
 // WORKER5  Of a worker that broke the protocol nothing counts any more: a line that it spoiled may have been another call's answer.
 // WORKER6  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
 
+import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { Answer } from "../calls/answer.ts";
 import { requireFit } from "../calls/json-line.ts";
-import { type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
-import { CallInFlight, type WorkerCallListener } from "./call-in-flight.ts";
+import { isLogLine, type WrittenLine, writtenLineFromText } from "../logs/log-line.ts";
+import { CallInFlight, type CallListener } from "./call-in-flight.ts";
 import {
   type CallRequest,
   type Frame,
@@ -25,6 +27,8 @@ import {
   parseFrame,
 } from "./frames.ts";
 import { createLastWords, type LastWords } from "./last-words.ts";
+
+export type Ready = Extract<Frame, { kind: "ready" }>;
 
 interface WorkerEnd {
   /** For whoever calls. */
@@ -37,16 +41,22 @@ interface WorkerEnd {
 
 export interface WorkerOptions {
   child: ChildProcess;
-  file: string;
-  digest: string;
+  /** In words: `the worker of a.py`. */
+  name: string;
+  /** Of the file that it runs, where it may run an older version. */
+  digest?: string;
+  /** What is said before the reason of one that cannot be loaded. */
+  unloaded: string;
   /** Whether the process is in a namespace of processes, where its number is another one than here. */
   hasOwnIds: boolean;
+  /** Whether it has something to do before it ends, as a module has: then it is asked to go, and given time. */
+  endsByItself?: boolean;
   maxLineBytes: number;
   cancelGraceMs: number;
   redact: (text: string) => string;
   /** Lines that belong to no call in flight. */
   onLine: (line: WrittenLine) => void;
-  onIdle: () => void;
+  onIdle?: () => void;
 }
 
 export class Worker {
@@ -57,7 +67,7 @@ export class Worker {
   pid: number;
   /** Resolves when the process is gone. */
   readonly ended: Promise<WorkerEnd>;
-  readonly #ready = Promise.withResolvers<void>();
+  readonly #ready = Promise.withResolvers<Ready>();
   readonly ready = this.#ready.promise;
   readonly #options: WorkerOptions;
   readonly #child: ChildProcess;
@@ -68,12 +78,16 @@ export class Worker {
   #phase: "open" | "retiring" | "ended" = "open";
   #fault = "";
   #faultDetail = "";
+  /** What its runtime has said last of its end. */
+  #fatal = "";
   #brokeProtocol = false;
+  #isReady = false;
+  #heardLines = 0;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#child = options.child;
-    this.digest = options.digest;
+    this.digest = options.digest ?? "";
     this.pid = options.child.pid;
     this.ready.catch(() => {}); // whoever starts a worker waits for it; without a waiter nobody misses it
     this.ended = this.#run();
@@ -92,17 +106,13 @@ export class Worker {
     return this.#calls.size;
   }
 
-  call(
-    request: CallRequest,
-    listener: WorkerCallListener,
-    signal: AbortSignal,
-  ): Pick<CallInFlight, "answer" | "ended"> {
+  call(request: CallRequest, listener: CallListener, signal: AbortSignal): Pick<CallInFlight, "answer" | "ended"> {
     signal.throwIfAborted();
-    if (!this.accepts) refuse("unavailable", `the worker of ${this.#options.file} ends`, { reason: "WORKER_STOPPED" });
+    if (!this.accepts) refuse("unavailable", `${this.#options.name} ends`, { reason: "WORKER_STOPPED" });
     const id = ++this.#lastId;
     const line = lineFromRequest(id, request);
     requireFit(line, this.#options.maxLineBytes);
-    const call = new CallInFlight(listener);
+    const call = new CallInFlight(request.function, listener);
     const onAbort = () => this.#giveUp(id, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     void call.ended.then(() => signal.removeEventListener("abort", onAbort));
@@ -124,12 +134,18 @@ export class Worker {
   async stop(reason: string): Promise<void> {
     if (this.#phase === "open") this.#phase = "retiring";
     this.#fault ||= reason;
-    await this.#child.kill();
+    await this.#end();
     await this.ended;
+  }
+
+  #end(): Promise<unknown> {
+    return this.#options.endsByItself ? this.#child.close() : this.#child.kill();
   }
 
   /** To be given to the child as what reads its stderr. */
   readLogLine(text: string): void {
+    if (text.startsWith("FATAL ERROR: "))
+      this.#fatal = `${this.#options.name} was ended: ${this.#options.redact(text)}`; // as Node says that its heap is full, in the midst of much else
     const written = writtenLineFromText(text, Date.now());
     const line = { ...written, message: this.#options.redact(written.message) };
     line.fieldsJson &&= this.#options.redact(line.fieldsJson);
@@ -152,7 +168,8 @@ export class Worker {
     const exit = await this.#child.exited;
     const wasExpected = this.#phase === "retiring";
     this.#phase = "ended";
-    const told = (words: LastWords) => this.#fault || `the worker of ${this.#options.file} ${words.textFromExit(exit)}`;
+    const told = (words: LastWords) =>
+      this.#fault || this.#fatal || `${this.#options.name} ${words.textFromExit(exit)}`;
     const all = told(this.#lastWords);
     const detail = this.#fault ? `${all}${this.#faultDetail}\n${this.#lastWords.tail()}`.trimEnd() : all;
     this.#ready.reject(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED", cause: detail }));
@@ -163,19 +180,22 @@ export class Worker {
 
   #readFrame(line: string): void {
     if (this.#brokeProtocol) return; // WORKER5
-    const frame = parseFrame(line);
-    if (frame === undefined) {
+    this.#heardLines += 1;
+    const frame = isLogLine(line) ? undefined : parseFrame(line);
+    if (isLogLine(line)) this.readLogLine(line);
+    else if (frame === undefined) {
       const bytes = Buffer.byteLength(line);
       this.#failProtocol(`it wrote a line of ${bytes} bytes that is no frame`, `: ${line.slice(0, 200)}`);
     } else if (frame.kind === "ready" && frame.protocol !== PROTOCOL) {
       const words = `speaks version ${frame.protocol} of the protocol, and this pool version ${PROTOCOL}`;
-      this.#fault = `the worker of ${this.#options.file} ${words}: start it with the SDK of this release`;
-      void this.#child.kill();
+      this.#fail(`${this.#options.name} ${words}: start it with the SDK of this release`);
     } else if (frame.kind === "ready") {
       if (frame.pid > 0 && !this.#options.hasOwnIds) this.pid = frame.pid;
-      this.#ready.resolve();
+      this.#ready.resolve(frame);
+      this.#isReady = true;
     } else if (frame.kind === "fatal") {
-      this.#fault = `${this.#options.file} cannot be imported: ${this.#options.redact(frame.reason)}`;
+      const { unloaded, name, redact } = this.#options;
+      this.#fault ||= `${this.#isReady ? `${name} was ended: ` : unloaded}${redact(frame.reason)}`;
     } else this.#readCallFrame(frame);
   }
 
@@ -223,8 +243,14 @@ export class Worker {
     call.giveUp(reason);
     this.#write(lineFromCancel(id));
     this.#endIfDrained();
+    const heardBefore = this.#heardLines;
     const replace = () => {
       if (this.#calls.get(id) !== call) return;
+      const { name, endsByItself } = this.#options;
+      if (endsByItself && this.#heardLines === heardBefore)
+        return this.#fail(`${name} was ended: ${call.function} did not return`);
+      const message = `${call.function} goes on after its time: ${name} is started again`;
+      this.#options.onLine({ timeMs: Date.now(), level: LogLevel.WARN, message, fieldsJson: "" });
       call.end(); // it stays in the list: while its thread is taken, the process does not end by itself
       void this.retire();
     };
@@ -236,14 +262,14 @@ export class Worker {
     this.lastUsedAtMs = Date.now();
     call.end();
     this.#endIfDrained();
-    if (this.accepts && this.#calls.size === 0) this.#options.onIdle();
+    if (this.accepts && this.#calls.size === 0) this.#options.onIdle?.();
   }
 
   #endIfDrained(): void {
     if (this.#phase !== "retiring") return;
     const calls = [...this.#calls.values()];
     if (calls.length === 0) void this.#child.close();
-    else if (calls.every(({ isGivenUp }) => isGivenUp)) void this.#child.kill();
+    else if (calls.every(({ isGivenUp }) => isGivenUp)) void this.#end();
   }
 
   #failAll(reasonOf: (call: CallInFlight) => string): void {
@@ -257,7 +283,11 @@ export class Worker {
   #failProtocol(reason: string, detail = ""): void {
     this.#brokeProtocol = true;
     if (!this.#fault) this.#faultDetail = this.#options.redact(detail);
-    this.#fault ||= `the worker of ${this.#options.file} broke the protocol: ${reason}`;
+    this.#fail(`${this.#options.name} broke the protocol: ${reason}`);
+  }
+
+  #fail(reason: string): void {
+    this.#fault ||= reason;
     void this.#child.kill();
   }
 

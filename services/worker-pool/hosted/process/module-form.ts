@@ -1,14 +1,22 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { HostedModule, HostedTool } from "../../../../sdk/typescript/hosted.ts";
-import type { DescribedTool } from "./messages.ts";
+
+/** The function by which the program is asked for the module's `initialize`; no tool has such a name. */
+export const INITIALIZE = "*initialize";
+
+/** A tool as its module describes it. */
+export interface DescribedTool extends Pick<HostedTool, "effect" | "timeoutMs"> {
+  name: string;
+  description: string;
+  inputSchemaJson: string;
+  outputSchemaJson: string;
+}
 
 const EFFECTS: ReadonlySet<unknown> = new Set(["pure", "idempotent", "at_most_once"]);
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-export const isEffect = (value: unknown): value is NonNullable<HostedTool["effect"]> => EFFECTS.has(value);
-export const isToolName = (value: unknown): value is string => typeof value === "string" && NAME.test(value);
-export const isTimeout = (value: unknown): value is number =>
+const isTimeout = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 32;
 const FIELDS = new Set(["name", "description", "inputSchema", "outputSchema", "effect", "timeoutMs", "run"]);
 
@@ -30,7 +38,14 @@ export function parseModule(exported: unknown): HostedModule {
   return exported as unknown as HostedModule; // field by field, as far as it can be seen from outside
 }
 
-export function describedTool(tool: HostedTool): DescribedTool {
+/** What a process says of its module's tools, which is not believed. */
+export function toolsFrom(tools: unknown): DescribedTool[] {
+  if (!Array.isArray(tools)) fault("its process describes no tools");
+  const wrong = tools.map(faultOfDescription).find(Boolean);
+  return wrong ? fault(`tools[]${wrong}`) : tools.map(describedTool);
+}
+
+function describedTool(tool: HostedTool): DescribedTool {
   const { name, description = "", inputSchema = { type: "object" }, outputSchema, effect, timeoutMs } = tool;
   return {
     name,
@@ -43,17 +58,22 @@ export function describedTool(tool: HostedTool): DescribedTool {
 }
 
 function faultOfTool(tool: unknown): string {
+  const wrong = faultOfDescription(tool);
+  return wrong || typeof (tool as HostedTool).run === "function" ? wrong : ".run: must be a function";
+}
+
+function faultOfDescription(tool: unknown): string {
   if (!isObject(tool)) return ": must be an object";
   const unknown = Object.keys(tool).find((field) => !FIELDS.has(field));
   if (unknown !== undefined) return `.${unknown}: is no field of a tool; known are ${[...FIELDS].join(", ")}`;
-  const { name, description, inputSchema, outputSchema, effect, timeoutMs, run } = tool;
-  if (!isToolName(name)) return ".name: must be 1 to 64 letters, digits, _ and -";
+  const { name, description, inputSchema, outputSchema, effect, timeoutMs } = tool;
+  if (typeof name !== "string" || !NAME.test(name)) return ".name: must be 1 to 64 letters, digits, _ and -";
   if (description !== undefined && typeof description !== "string") return ".description: must be a text";
   if (inputSchema !== undefined && !isObject(inputSchema)) return ".inputSchema: must be a JSON Schema";
   if (outputSchema !== undefined && !isObject(outputSchema)) return ".outputSchema: must be a JSON Schema";
-  if (effect !== undefined && !isEffect(effect)) return `.effect: must be one of ${[...EFFECTS].join(", ")}`;
-  if (timeoutMs !== undefined && !isTimeout(timeoutMs)) return ".timeoutMs: must be a whole number of milliseconds";
-  return typeof run === "function" ? "" : ".run: must be a function";
+  if (effect !== undefined && !EFFECTS.has(effect)) return `.effect: must be one of ${[...EFFECTS].join(", ")}`;
+  const isTimed = timeoutMs === undefined || isTimeout(timeoutMs);
+  return isTimed ? "" : ".timeoutMs: must be a whole number of milliseconds";
 }
 
 function fault(words: string): never {

@@ -6,10 +6,22 @@ import { pathToFileURL } from "node:url";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
-import type { Ask, FromModule, ToModule } from "./messages.ts";
-import { describedTool, parseModule } from "./module-form.ts";
+import { INITIALIZE, parseModule } from "./module-form.ts";
 
 class ResultError extends Error {}
+
+/** From the pool. */
+type Received =
+  | { cancel: number }
+  | { reply: number; result: Json; error: string | null }
+  | {
+      id: number;
+      function: string;
+      kwargs: JsonObject;
+      config: JsonObject;
+      secrets: Record<string, string>;
+      idempotency_key: string;
+    };
 
 /** An error may be its own cause. */
 const MAX_TOLD_ERRORS = 5;
@@ -20,12 +32,13 @@ let lastAskId = 0;
 let module: HostedModule | undefined;
 
 const [input, output] = [new Socket({ fd: 3 }), new Socket({ fd: 4 })];
-const tell = (message: FromModule): void => void output.write(`${JSON.stringify(message)}\n`);
+const tell = (frame: object): void => void output.write(`${JSON.stringify(frame)}\n`);
 
-process.on("uncaughtExceptionMonitor", (error) => tell({ kind: "fault", reason: messageFromUnknown(error) }));
+process.on("uncaughtExceptionMonitor", (error) => tell({ fatal: messageFromUnknown(error) }));
 const [path = ""] = process.argv.splice(2);
 void load(pathToFileURL(path).href);
-for await (const line of readLines(input)) void take(JSON.parse(line) as ToModule);
+for await (const line of readLines(input)) void take(JSON.parse(line) as Received);
+await shutdown();
 process.exit(); // the service is gone, or has let go of it
 
 async function load(url: string): Promise<void> {
@@ -33,39 +46,23 @@ async function load(url: string): Promise<void> {
     const loaded: { default?: unknown } = await import(url);
     module = parseModule(loaded.default);
     const initializes = module.initialize !== undefined;
-    tell({ kind: "described", tools: module.tools.map(describedTool), initializes });
+    const tools = module.tools.map(({ run: _, ...described }) => described);
+    tell({ ready: true, protocol: 1, pid: process.pid, tools, initializes });
   } catch (error) {
-    tell({ kind: "refused", reason: textFromError(error), detail: detailFromError(error) });
+    console.error(detailFromError(error));
+    output.write(`${JSON.stringify({ fatal: textFromError(error) })}\n`, () => process.exit(1));
   }
 }
 
-async function take(message: ToModule): Promise<void> {
-  switch (message.kind) {
-    case "initialize":
-      return initialize();
-    case "call":
-      return run(message);
-    case "cancel":
-      return calls.get(message.id)?.abort(new Error(message.reason));
-    case "reply":
-      return asks.get(message.askId)?.resolve(JSON.parse(message.valueJson));
-    case "refusal":
-      return asks.get(message.askId)?.reject(new Error(message.error));
-    case "ping":
-      return tell({ kind: "pong" });
-    case "shutdown":
-      return shutdown();
+async function take(frame: Received): Promise<void> {
+  if ("id" in frame) return run(frame);
+  if ("cancel" in frame) {
+    tell({ id: frame.cancel, progress: {} }); // this process does not stand in a loop
+    return calls.get(frame.cancel)?.abort(new Error("nobody waits for the call any more"));
   }
-}
-
-async function initialize(): Promise<void> {
-  try {
-    await module?.initialize?.({ log: createLog() });
-    tell({ kind: "initialized" });
-  } catch (error) {
-    const reason = `initialize failed: ${textFromError(error)}`;
-    tell({ kind: "refused", reason, detail: detailFromError(error) });
-  }
+  const { reply, result, error } = frame;
+  if (error === null) asks.get(reply)?.resolve(result);
+  else asks.get(reply)?.reject(new Error(error));
 }
 
 async function shutdown(): Promise<void> {
@@ -74,55 +71,64 @@ async function shutdown(): Promise<void> {
   } catch (error) {
     createLog().error(`shutdown failed: ${textFromError(error)}`);
   }
-  tell({ kind: "shut down" });
 }
 
-async function run({ id, tool, callId, arguments: given, config, secrets }: Extract<ToModule, { kind: "call" }>) {
+async function run({ id, function: name, ...given }: Extract<Received, { id: number }>): Promise<void> {
   const abort = new AbortController();
   calls.set(id, abort);
   try {
-    const found = module?.tools.find(({ name }) => name === tool);
-    const value = await found?.run(given, {
-      callId,
-      signal: abort.signal,
-      config,
-      secrets,
-      log: createLog(id),
-      registry: createRegistry(id),
-      model: {
-        generate: async ({ prompt, instructions = "", agent = "" }) =>
-          (await ask(id, { kind: "generate", prompt, instructions, agent })) as { text: string },
-      },
-      progress: (done, total = 0, message = "") =>
-        tell({ kind: "progress", id, done: finite(done), total: finite(total), message: String(message) }),
-    });
-    tell({ kind: "answer", id, answer: { kind: "result", resultJson: jsonFromResult(value) } });
+    const value =
+      name === INITIALIZE ? module?.initialize?.({ log: createLog() }) : call(id, name, given, abort.signal);
+    output.write(`{"id":${id},"result":${jsonFromResult(await value)},"error":null}\n`);
   } catch (error) {
     createLog(id).error(detailFromError(error));
-    tell({ kind: "answer", id, answer: { kind: "error", error: textFromError(error) } });
+    tell({ id, result: null, error: textFromError(error) });
   } finally {
     calls.delete(id);
   }
 }
 
+type Given = Omit<Extract<Received, { id: number }>, "id" | "function">;
+
+async function call(id: number, name: string, given: Given, signal: AbortSignal): Promise<unknown> {
+  const { kwargs, config, secrets, idempotency_key: callId } = given;
+  return module?.tools
+    .find((tool) => tool.name === name)
+    ?.run(kwargs, {
+      ...{ callId, signal, config, secrets },
+      log: createLog(id),
+      registry: createRegistry(id),
+      model: {
+        generate: async ({ prompt, instructions = "", agent = "" }) =>
+          (await ask(id, { generate: texts({ prompt, instructions, agent }) })) as { text: string },
+      },
+      progress: (done, total = 0, message = "") =>
+        tell({ id, progress: { done: finite(done), total: finite(total), message: String(message) } }),
+    });
+}
+
 function createRegistry(id: number) {
   // JSON, in the form that `subscriptions/agent-tools.ts` gives it
-  const list = async () => (await ask(id, { kind: "list tools" })) as unknown as RegisteredTool[];
+  const list = async () => (await ask(id, { list: true })) as unknown as RegisteredTool[];
   return {
     list,
     get: async (name: string) => (await list()).find((tool) => tool.name === name || tool.reference === name),
-    call: (name: string, args: JsonObject = {}) =>
-      ask(id, { kind: "call tool", name, argumentsJson: JSON.stringify(args) }),
+    call: async (name: string, args: JsonObject = {}) => ask(id, { arguments: args, tool: texts({ name }).name }),
   };
 }
 
-async function ask(id: number, what: Ask): Promise<Json> {
-  for (const [name, value] of Object.entries(what))
+/** What a module gives in place of a text would be no frame. */
+function texts<T extends Record<string, string>>(given: T): T {
+  for (const [name, value] of Object.entries(given))
     if (typeof value !== "string") throw new TypeError(`${name} must be a text`);
+  return given;
+}
+
+async function ask(id: number, what: object): Promise<Json> {
   const askId = ++lastAskId;
   const reply = Promise.withResolvers<Json>();
   asks.set(askId, reply);
-  tell({ kind: "ask", askId, id, ask: what });
+  tell({ id, ask: askId, ...what });
   try {
     return await reply.promise;
   } finally {
@@ -130,17 +136,12 @@ async function ask(id: number, what: Ask): Promise<Json> {
   }
 }
 
+/** Among the frames, so that none comes after its call's answer. */
 function createLog(id?: number): HostedLog {
   const at =
     (level: keyof HostedLog) =>
     (message: string, fields?: JsonObject): void =>
-      tell({
-        kind: "log",
-        ...(id !== undefined && { id }),
-        level,
-        message: String(message),
-        fieldsJson: JSON.stringify(fields) ?? "",
-      });
+      tell({ toolbus: "log", time: Date.now() / 1_000, level, message: String(message), id, fields });
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
