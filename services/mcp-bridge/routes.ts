@@ -18,8 +18,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Logins } from "./auth/logins.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
-import { HOPS_HEADER, hopsFrom, OWN_PART_HEADER } from "./provider/peer-headers.ts";
-import type { Asker, Provider } from "./provider/provider.ts";
+import { type Asker, PEER_HEADER, type Provider } from "./provider/provider.ts";
 import type { AskContent } from "./provider/session-content.ts";
 import type { SessionResources } from "./provider/session-resources.ts";
 import { contentRoutes } from "./routes/content-routes.ts";
@@ -42,7 +41,7 @@ export interface Routes extends OfferWatchParts {
 
 export function createRoutes(parts: Routes) {
   const { provider, applied, logins, askContent, resources, own, fleet, owners } = parts;
-  const partFor = (context: HandlerContext) => (isForOwnPart(context) ? own : fleet);
+  const partFor = (context: HandlerContext) => (isPeer(context) ? own : fleet);
   const requireSession = async (sessionId: string, caller: Caller) => {
     if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
   };
@@ -63,12 +62,12 @@ export function createRoutes(parts: Routes) {
 
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
-      getProvidedTools: (request, context) => provider.listTools(request, hopOf(context)),
+      getProvidedTools: (request, context) => provider.listTools(request, askerOf(context)),
       async *watchProvidedTools(request, context) {
         using ending = lasting(context);
-        yield* watchTools(request, { ...hopOf(context), signal: ending.signal }, parts);
+        yield* watchTools(request, { ...askerOf(context), signal: ending.signal }, parts);
       },
-      executeTool: (request, context) => provider.callTool(byOwnClock(request), hopOf(context)),
+      executeTool: (request, context) => provider.callTool(byOwnClock(request), askerOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
         if (sessionId === "") return { closedCount: 0 };
@@ -81,7 +80,7 @@ export function createRoutes(parts: Routes) {
     });
     router.service(
       McpContentService,
-      contentRoutes({ askContent, resources, requireSession: requireStanding, askerOf: hopOf, lasting }),
+      contentRoutes({ askContent, resources, requireSession: requireStanding, askerOf, lasting }),
     );
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, { signal }) {
@@ -108,7 +107,7 @@ export function createRoutes(parts: Routes) {
         const caller = callerOf(context);
         await requireSession(sessionId, caller);
         const elements = await shownTo(caller, await partFor(context).list(sessionId, context.signal));
-        const list = ["connections", caller.principal ?? "", sessionId, isForOwnPart(context) ? "own" : "all"];
+        const list = ["connections", caller.principal ?? "", sessionId, isPeer(context) ? "own" : "all"];
         const { items, nextPageToken } = pageOf(list, { elements, placeOf: placeOfConnection }, request);
         return { connections: items, nextPageToken };
       },
@@ -139,8 +138,8 @@ export function createRoutes(parts: Routes) {
   };
 }
 
-function hopOf({ requestHeader, signal }: HandlerContext): Asker {
-  return { hops: hopsFrom(requestHeader.get(HOPS_HEADER)), signal };
+function askerOf(context: HandlerContext): Asker {
+  return { isPeer: isPeer(context), signal: context.signal };
 }
 
 function refuseMissing(name: string): never {
@@ -154,6 +153,6 @@ function placeOfConnection({ server, sessionId, agent, instance, id }: McpConnec
   return [server, sessionId, agent, instance, id].join("\0");
 }
 
-function isForOwnPart({ requestHeader }: HandlerContext): boolean {
-  return requestHeader.has(OWN_PART_HEADER);
+function isPeer({ requestHeader }: HandlerContext): boolean {
+  return requestHeader.has(PEER_HEADER);
 }

@@ -115,7 +115,18 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, connections, applied, logins, resources, own, fleet, owners, stopping: stopping.signal },
+      ...{
+        provider,
+        peerOf: peers.peer,
+        connections,
+        applied,
+        logins,
+        resources,
+        own,
+        fleet,
+        owners,
+        stopping: stopping.signal,
+      },
       askContent: createAskContent(sources, provider),
     }),
   };

@@ -21,7 +21,8 @@ test("a source that fails in the same way again and again is told once", async (
   const told: WatchProvidedToolsResponse[] = [];
   const request = create(WatchProvidedToolsRequestSchema, { sources: [{ name: "none" }] });
   const watching = (async () => {
-    for await (const snapshot of watchTools(request, { signal: over.signal, hops: 0 }, parts)) told.push(snapshot);
+    for await (const snapshot of watchTools(request, { signal: over.signal, isPeer: false }, parts))
+      told.push(snapshot);
   })().catch(() => {}); // left by its signal
   await until(() => attempts >= 5);
   over.abort();
@@ -34,7 +35,7 @@ test("ORCH-10 what a source offers holds while its instance stops, however long 
   const clock = performance.now.bind(performance);
   using later = vi.spyOn(performance, "now");
   let attempts = 0;
-  const peerAt = () => ({
+  const peerOf = () => ({
     async *watchTools() {
       attempts += 1;
       yield { tools: [], sources: [create(SourceStatusSchema, { source: "held" })] };
@@ -43,13 +44,13 @@ test("ORCH-10 what a source offers holds while its instance stops, however long 
       refuse("unavailable", "this instance stops: watch again", { reason: "INSTANCE_STOPPING" });
     },
   });
-  const provider = { peerAt, askedOf: () => ({ server: create(McpServerSchema) }) };
+  const provider = { askedOf: () => ({ server: create(McpServerSchema) }) };
   const connections = { locate: async () => ({ kind: "there", instance: "one" }) };
-  const parts = { connections, provider } as unknown as OfferWatchParts;
+  const parts = { connections, provider, peerOf } as unknown as OfferWatchParts;
   const request = create(WatchProvidedToolsRequestSchema, { sources: [{ name: "held" }] });
   const reasons: string[] = [];
   const watching = async () => {
-    for await (const { sources } of watchTools(request, { signal: over.signal, hops: 0 }, parts))
+    for await (const { sources } of watchTools(request, { signal: over.signal, isPeer: false }, parts))
       reasons.push(...sources.map(({ reason }) => reason));
   };
   await watching().catch(() => {}); // left by its signal

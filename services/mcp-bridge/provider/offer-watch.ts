@@ -16,8 +16,8 @@ import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer, startingOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";
 
-export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied"> {
-  provider: Pick<Provider, "peerAt" | "askedOf">;
+export interface OfferWatchParts extends Pick<ProviderParts, "connections" | "applied" | "peerOf"> {
+  provider: Pick<Provider, "askedOf">;
 }
 
 /** How long another instance may take to give a connection away, and this one to open it. */
@@ -119,7 +119,7 @@ async function followSource(
       tell(offer);
     });
     if (outcome === "released") return "done";
-    if (asker.hops === 0) return;
+    if (!asker.isPeer) return;
     // Whoever forwarded this watch looks for the owner again, or the watch would go from owner to owner.
     end(new Failure("unavailable", `${source.name} has another owner`, { reason: "OWNER_CHANGED" }));
     return "done";
@@ -140,12 +140,13 @@ async function followOnce(
   parts: OfferWatchParts,
   tell: (offer: SourceOffer) => void,
 ): Promise<"released" | "moved"> {
-  const { connections, provider } = parts;
+  const { connections, provider, peerOf } = parts;
   const asked = provider.askedOf(source, scope);
   const located = await connections.locate(asked, asker.signal);
   if (located.kind === "there") {
+    if (asker.isPeer) return "moved";
     const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
-    const told = provider.peerAt(located.instance, asker).watchTools(forwarded, asker.signal);
+    const told = peerOf(located.instance).watchTools(forwarded, asker.signal);
     for await (const response of told) tell(offerFromList(source.name, response));
     return "moved";
   }

@@ -26,6 +26,9 @@ import { type AppliedServers, serverOfSource, sourceOfServer, sourcesOf } from "
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer } from "./offer.ts";
 import type { FoundSource, ResourceOfSession } from "./session-sources.ts";
 
+/** Set by an instance that asks another one for what that has itself. */
+export const PEER_HEADER = "toolbus-bridge-own-part";
+
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {
   listTools(
@@ -40,16 +43,16 @@ export interface Peer {
   watchResource(resource: ResourceOfSession, signal: AbortSignal): AsyncIterable<WatchEvent>;
 }
 
-/** Who asks. A request that has been forwarded too often goes in circles. */
+/** Who asks. What another instance asks for is told of this one alone: it looks for the owner again itself. */
 export interface Asker {
   signal: AbortSignal;
-  hops: number;
+  isPeer: boolean;
 }
 
 export interface ProviderParts {
   connections: Connections;
   applied: AppliedServers;
-  peerOf: (instance: string, hops: number) => Peer;
+  peerOf: (instance: string) => Peer;
   /** Whether an error says that the other instance has not begun: it is gone, or gives its connections away. */
   hasNotBegun: (error: unknown) => boolean;
   callTimeoutMs: number;
@@ -57,7 +60,6 @@ export interface ProviderParts {
   runServers: RunServers;
 }
 
-const MAX_HOPS = 3;
 /** An instance that stops lets its calls end and closes its servers before another one may open them. */
 const HANDOVER_MS = 20_000;
 const HANDOVER_WAITS = { initialMs: 20, maxMs: 250 };
@@ -114,14 +116,7 @@ export class Provider {
     return { server, holder: holderOf(server, scope, source.fromRun), principal };
   }
 
-  /** Another instance, on behalf of who asks. Throws `unavailable` when the question has gone round too often. */
-  peerAt(instance: string, { hops }: Asker): Peer {
-    if (hops >= MAX_HOPS)
-      refuse("unavailable", "the owner of the connection keeps changing", { reason: "OWNER_CHANGED" });
-    return this.#parts.peerOf(instance, hops + 1);
-  }
-
-  /** Never rejects but for the signal: a source that fails is a status. */
+  /** Never rejects but for the signal, or for another instance: a source that fails is a status. */
   async #offerOf(source: AskedSource, scope: Scope | undefined, asker: Asker): Promise<SourceOffer> {
     try {
       const asked = this.askedOf(source, scope);
@@ -136,6 +131,7 @@ export class Provider {
       return offer!;
     } catch (error) {
       asker.signal.throwIfAborted();
+      if (asker.isPeer) throw error;
       return failedOffer(source.name, messageFromUnknown(error));
     }
   }
@@ -146,7 +142,7 @@ export class Provider {
     asker: Asker,
     ask: { here: (connection: Connection) => AsyncIterable<T>; there: (peer: Peer) => AsyncIterable<T> },
   ): AsyncGenerator<T> {
-    const handover = this.#openHandover(asker);
+    const handover = this.#openHandover(asker.signal);
     for (;;) {
       const located = await this.#parts.connections.locate(asked, asker.signal);
       if (located.kind === "here") {
@@ -154,8 +150,9 @@ export class Provider {
         yield* ask.here(located.connection);
         return;
       }
+      if (asker.isPeer) refuse("unavailable", "the connection has another owner", { reason: "OWNER_CHANGED" });
       try {
-        yield* ask.there(this.peerAt(located.instance, asker));
+        yield* ask.there(this.#parts.peerOf(located.instance));
         return;
       } catch (error) {
         await handover(error);
@@ -186,12 +183,11 @@ export class Provider {
   }
 
   /** Waits until the owner may be looked up again, which was asked and has not begun; throws what is no reason to. */
-  #openHandover({ hops, signal }: Asker): (error: unknown) => Promise<void> {
+  #openHandover(signal: AbortSignal): (error: unknown) => Promise<void> {
     const backoff = createBackoff(HANDOVER_WAITS);
     const untilMs = performance.now() + HANDOVER_MS;
     return async (error) => {
       if (!this.#parts.hasNotBegun(error) || performance.now() > untilMs) throw error;
-      if (hops > 0) refuse("unavailable", "the connection has another owner", { reason: "OWNER_CHANGED" });
       await delay(backoff.next(), signal);
     };
   }

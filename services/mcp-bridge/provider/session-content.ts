@@ -33,7 +33,7 @@ export function createAskContent(sources: SessionSources, provider: Pick<Provide
       argumentsJson: JSON.stringify(params),
       deadline: timestampFromMs(Date.now() + TIME_MS),
     });
-    for await (const { event } of provider.callTool(call, { signal, hops: 0 })) {
+    for await (const { event } of provider.callTool(call, { signal, isPeer: false })) {
       if (event.case !== "result") continue;
       const answer: unknown = JSON.parse(event.value.outputJson);
       if (isObject(answer) && !event.value.isError) return answer;

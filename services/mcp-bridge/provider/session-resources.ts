@@ -57,7 +57,7 @@ export class SessionResources {
   async subscribe(resource: ResourceOfSession, signal: AbortSignal): Promise<void> {
     const { sources, subscriptions } = this.#parts;
     const { scope } = await sources.find(resource.sessionId, resource.source, "read", signal);
-    for await (const _watched of this.watchOne(resource, { signal, hops: 0 })) {
+    for await (const _watched of this.watchOne(resource, { signal, isPeer: false })) {
       await subscriptions.add({ ...resource, principal: scope.principal ?? "" }, signal);
       return;
     }
@@ -113,7 +113,7 @@ export class SessionResources {
     using ending = openEnding(given.ended, feed.over.signal);
     const { signal } = ending;
     const once = async (works: () => void) => {
-      for await (const event of this.watchOne({ sessionId, ...feed.resource }, { signal, hops: 0 })) {
+      for await (const event of this.watchOne({ sessionId, ...feed.resource }, { signal, isPeer: false })) {
         works();
         if (event === "updated" || feed.wasWatched) feed.isUpdated = true;
         if (event === "watched") {

@@ -92,7 +92,7 @@ export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpCont
       using ending = lasting(context);
       const asker = { ...askerOf(context), signal: ending.signal };
       const [only] = named;
-      if (asker.hops === 0 || only === undefined) yield* resources.watch(sessionId, named, ending.signal);
+      if (!asker.isPeer || only === undefined) yield* resources.watch(sessionId, named, ending.signal);
       // whoever has forwarded it looks for the owner again
       else for await (const event of resources.watchOne({ ...only, sessionId }, asker)) yield { [event]: [only] };
     },

@@ -8,22 +8,22 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../connection/fleet.ts";
-import { HOPS_HEADER, OWN_PART_HEADER } from "../provider/peer-headers.ts";
-import type { Peer } from "../provider/provider.ts";
+import { PEER_HEADER, type Peer } from "../provider/provider.ts";
 
 type Interceptors = NonNullable<ClientForOptions["interceptors"]>;
 
 /** How long another instance may take for what it does at once, and for what includes the start of a server. */
 const PART_TIMEOUT_MS = 15_000;
 
+const headers = { [PEER_HEADER]: "1" };
+
 /** The other instances of this service, as clients of what each of them serves under its own name. */
 export function createPeers(bus: Bus, service: string, interceptors: Interceptors) {
   const clientOptionsOf = (instance: string) => ({ process: instanceService(service, instance), interceptors });
 
-  function peer(instance: string, hops: number): Peer {
+  function peer(instance: string): Peer {
     const client = clientFor(bus, ToolProviderService, clientOptionsOf(instance));
     const content = clientFor(bus, McpContentService, clientOptionsOf(instance));
-    const headers = { [HOPS_HEADER]: String(hops) };
     return {
       listTools: (request, signal) => client.getProvidedTools(asked(request), { headers, signal }),
       watchTools: (request, signal) => client.watchProvidedTools(asked(request), { headers, signal }),
@@ -41,7 +41,6 @@ export function createPeers(bus: Bus, service: string, interceptors: Interceptor
 
   function partOf(instance: string): Part {
     const client = clientFor(bus, McpServerService, clientOptionsOf(instance));
-    const headers = { [OWN_PART_HEADER]: "1" };
     const options = (signal: AbortSignal) => ({ headers, signal, timeoutMs: PART_TIMEOUT_MS });
     return {
       async list(sessionId, signal) {
