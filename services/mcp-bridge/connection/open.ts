@@ -6,7 +6,7 @@ import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { Eras } from "../link/era/eras.ts";
-import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
+import type { OpenLink } from "../link/link-keeper.ts";
 import type { Link } from "../link/opening/link.ts";
 import { withSecrets } from "../servers/secrets.ts";
 import { installerOf, type StartTime, textOfLateStart } from "../servers/start-time.ts";
@@ -34,44 +34,32 @@ export function createOpener(options: OpenerOptions) {
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
 
   function opener({ server, holder, authorization }: OpenedConnection): OpenLink {
-    return (events: OpeningEvents, start: StartTime, signal: AbortSignal): OpeningLink => {
-      const closing: Promise<void>[] = [];
-      const open = async () => {
-        using time = timeoutSignal(start.ms);
-        using ending = openEnding(signal, time);
-        const isOfRun = holder.runId !== "";
-        if (isOfRun) await requireOutside(server, runGuard);
-        const resolved = isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets);
-        const guarded = {
+    return async (events, start, signal, closing) => {
+      using time = timeoutSignal(start.ms);
+      using ending = openEnding(signal, time);
+      const limit = ending.signal;
+      const isOfRun = holder.runId !== "";
+      if (isOfRun) await requireOutside(server, runGuard);
+      const given = {
+        server: isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets),
+        module: options.findTransport(server),
+        context: {
           ...context,
           onWords: events.onWords,
           ...(isOfRun && { guard: runGuard }),
           ...(authorization && { authorization }),
-        };
-        const { openLink } = await sdkOfMcp();
-        const opening = openLink(
-          {
-            server: resolved,
-            module: options.findTransport(server),
-            context: guarded,
-            era: eras.of(server),
-            inSpan: options.inSpan,
-            ...events,
-          },
-          start,
-          signal,
-        );
-        closing.push(opening.closed);
-        const link = await opening.link.catch((error) => {
-          eras.forget(server);
-          throw error;
-        });
-        eras.note(server, link.era);
-        return { link, listed: await listOrClose(link, { limit: ending.signal, start, closing }) };
+        },
+        era: eras.of(server),
+        inSpan: options.inSpan,
+        ...events,
       };
-      const ready = open();
-      const closed = async () => void (await Promise.all(closing));
-      return { ready, closed: ready.then(closed, closed) };
+      const { openLink } = await sdkOfMcp();
+      const link = await openLink(given, start, limit, closing).catch((error) => {
+        eras.forget(server);
+        throw error;
+      });
+      eras.note(server, link.era);
+      return { link, listed: await listOrClose(link, { limit, start, closing }) };
     };
   }
 }
@@ -89,7 +77,7 @@ async function requireOutside(server: McpServer, guard: AddressGuard): Promise<v
   await guard.resolve(hostname, port);
 }
 
-async function listOrClose(link: Link, given: { limit: AbortSignal; start: StartTime; closing: Promise<void>[] }) {
+async function listOrClose(link: Link, given: { limit: AbortSignal; start: StartTime; closing: Promise<unknown>[] }) {
   try {
     return await link.list(given.limit);
   } catch (error) {

@@ -3,18 +3,18 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import { createChanges } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
-import type { OpeningEvents, OpeningLink, OpenLink } from "../link/link-keeper.ts";
+import type { OpenedLink, OpeningEvents, OpenLink } from "../link/link-keeper.ts";
 import { programOf } from "../servers/start-time.ts";
 import { refuseSampling } from "./input/sampling.ts";
 
-type Opened = Awaited<OpeningLink["ready"]>;
-
-type Begin = (events: OpeningEvents, over: AbortSignal) => OpeningLink;
+type Begin = (events: OpeningEvents, over: AbortSignal, closing: Promise<unknown>[]) => Promise<OpenedLink>;
 
 interface Start {
   readonly server: McpServer;
   readonly program: string;
-  readonly opening: OpeningLink;
+  readonly opened: Promise<OpenedLink>;
+  /** What is left of it when it has failed. */
+  readonly closing: Promise<unknown>[];
   /** Aborts when it is to be closed: then nobody takes it over. */
   readonly over: AbortController;
   /** Whose start it is at the moment; undefined after its connection was closed. */
@@ -38,18 +38,14 @@ export class Starts implements AsyncDisposable {
 
   /** Opens as `open` does, with what was said above. */
   opener(server: McpServer, open: OpenLink): OpenLink {
-    return (events, time, signal) => {
-      const begin: Begin = (forwarded, over) => open(forwarded, time, over);
-      let own: Start | undefined;
-      const take = async () => {
-        own = await this.#takeOrBegin(server, events, begin, signal);
-        return this.#opened(own, signal);
-      };
-      const ready = take();
-      const closed = async () => {
-        if (own !== undefined && !this.#going.has(own)) await own.opening.closed;
-      };
-      return { ready, closed: ready.then(closed, closed) };
+    return async (events, time, signal, closing) => {
+      const begin: Begin = (forwarded, ...ends) => open(forwarded, time, ...ends);
+      const own = await this.#takeOrBegin(server, events, begin, signal);
+      try {
+        return await this.#opened(own, signal);
+      } finally {
+        if (!this.#going.has(own)) closing.push(...own.closing);
+      }
     };
   }
 
@@ -63,7 +59,8 @@ export class Starts implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const going = [...this.#going];
     for (const { over } of going) over.abort();
-    await Promise.all(going.map(({ opening }) => opening.closed));
+    await Promise.allSettled(going.map(({ opened }) => opened));
+    await Promise.all(going.flatMap(({ closing }) => closing));
   }
 
   async #takeOrBegin(server: McpServer, events: OpeningEvents, begin: Begin, signal: AbortSignal): Promise<Start> {
@@ -85,7 +82,8 @@ export class Starts implements AsyncDisposable {
 
   #begin(server: McpServer, program: string, events: OpeningEvents, begin: Begin): Start {
     const over = new AbortController();
-    const opening = begin(
+    const closing: Promise<unknown>[] = [];
+    const opened = begin(
       {
         onWords: (text) => start.events?.onWords(text),
         onToolsChanged: () => start.events?.onToolsChanged(),
@@ -96,15 +94,16 @@ export class Starts implements AsyncDisposable {
         onSample: (...asked) => start.events?.onSample(...asked) ?? refuseSampling("nobody calls"),
       },
       over.signal,
+      closing,
     );
-    const start: Start = { server, program, opening, over, events };
+    const start: Start = { server, program, opened, closing, over, events };
     this.#going.add(start);
     const ended = () => {
       this.#going.delete(start);
       this.#known.set(program, true);
       this.#changes.tell();
     };
-    opening.ready.then(async ({ link }) => {
+    opened.then(async ({ link }) => {
       if (start.events === undefined) {
         over.abort(); // START1: from now on it is nobody's
         await link[Symbol.asyncDispose]();
@@ -114,16 +113,16 @@ export class Starts implements AsyncDisposable {
     return start;
   }
 
-  async #opened(start: Start, signal: AbortSignal): Promise<Opened> {
+  async #opened(start: Start, signal: AbortSignal): Promise<OpenedLink> {
     const { events } = start;
     try {
-      return await orAborted(start.opening.ready, signal);
+      return await orAborted(start.opened, signal);
     } catch (error) {
       if (signal.aborted && start.events === events) {
         const isGoing = this.#going.has(start);
         start.events = undefined; // START1
         this.#changes.tell();
-        if (!isGoing) await start.opening.ready.then(({ link }) => link[Symbol.asyncDispose]()).catch(() => {}); // it was ready just then
+        if (!isGoing) await start.opened.then(({ link }) => link[Symbol.asyncDispose]()).catch(() => {}); // it was ready just then
       }
       throw error;
     }

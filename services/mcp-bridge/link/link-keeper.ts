@@ -50,18 +50,22 @@ export interface LinkKeeperOptions extends Pick<LinkEvents, "onLog" | "onElicit"
   isBusy: () => boolean;
 }
 
-/** Opens a link and tells its tools, within the time. */
-export type OpenLink = (events: OpeningEvents, time: StartTime, signal: AbortSignal) => OpeningLink;
+/** Opens a link and tells its tools, within the time. After a rejection, what it opened is gone when all of `closing` is. */
+export type OpenLink = (
+  events: OpeningEvents,
+  time: StartTime,
+  signal: AbortSignal,
+  closing: Promise<unknown>[],
+) => Promise<OpenedLink>;
+
+export interface OpenedLink {
+  link: Link;
+  listed: ListedTools;
+}
 
 export interface OpeningEvents extends LinkEvents {
   /** What the server, or the program that fetches it, says beside the protocol. */
   onWords: (text: string) => void;
-}
-
-export interface OpeningLink {
-  ready: Promise<{ link: Link; listed: ListedTools }>;
-  /** Resolves when nothing is left of an opening that failed. */
-  closed: Promise<void>;
 }
 
 /** A link that lasted so long, or served a call, was sound: its end is no sign of a server that cannot start. */
@@ -182,10 +186,10 @@ export class LinkKeeper implements AsyncDisposable {
     };
     this.attemptCount += 1;
     this.#isListStale = false;
-    const opening = this.#options.open(events, this.#options.startTime, signal);
-    let opened: { link: Link; listed: ListedTools };
+    const closing: Promise<unknown>[] = [];
+    let opened: OpenedLink;
     try {
-      opened = await opening.ready;
+      opened = await this.#options.open(events, this.#options.startTime, signal, closing);
     } catch (error) {
       const reason = this.#textOf(error);
       this.#current.noteFailedAttempt();
@@ -196,16 +200,13 @@ export class LinkKeeper implements AsyncDisposable {
         const untilMs = login === undefined ? performance.now() : Number.POSITIVE_INFINITY;
         this.#current.enter({ kind: "waiting", reason, untilMs, ...(login && { login }) });
       }
-      await opening.closed;
+      await Promise.all(closing);
       return reason;
     }
     return this.#serve(opened, signal);
   }
 
-  async #serve(
-    { link, listed }: { link: Link; listed: ListedTools },
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
+  async #serve({ link, listed }: OpenedLink, signal: AbortSignal): Promise<string | undefined> {
     const readyAtMs = performance.now();
     this.#hasServed = false;
     using ending = openEnding(signal);

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { Starts } from "../connection/starts.ts";
-import type { OpeningEvents, OpeningLink } from "../link/link-keeper.ts";
+import type { OpeningEvents } from "../link/link-keeper.ts";
 import { serverFrom } from "./connection.ts";
 
 const server = serverFrom({ name: "files", command: "npx", args: ["files"] });
@@ -12,26 +12,26 @@ const time = { ms: 60_000, installer: "npx" };
 function openStarts() {
   const begun: { ready: () => void; closed: () => void; over: AbortSignal }[] = [];
   const starts = new Starts();
-  const open = starts.opener(server, (_, __, over): OpeningLink => {
+  const open = starts.opener(server, (_, __, over) => {
     const ready = Promise.withResolvers<never>();
     const closed = Promise.withResolvers<void>();
     over.addEventListener("abort", () => ready.reject(over.reason));
     const link = { number: begun.length, [Symbol.asyncDispose]: () => closed.promise };
     begun.push({ ready: () => ready.resolve({ link } as never), closed: closed.resolve, over });
-    return { ready: ready.promise, closed: closed.promise };
+    return ready.promise;
   });
-  return { starts, begun, take: (signal: AbortSignal) => open(events, time, signal) };
+  return { starts, begun, take: (signal: AbortSignal) => open(events, time, signal, []) };
 }
 
 test("ORCH-6 a start that is being closed, since nobody has taken it over, is taken over by nobody", async () => {
   const { begun, take } = openStarts();
   const first = new AbortController();
-  const left = take(first.signal).ready.catch(() => {});
+  const left = take(first.signal).catch(() => {});
   first.abort(new Error("the session ended"));
   await left;
   begun[0]?.ready();
   await setImmediate();
-  const next = take(new AbortController().signal).ready;
+  const next = take(new AbortController().signal);
   begun[0]?.closed();
   await setImmediate();
   begun[1]?.ready();
@@ -41,11 +41,11 @@ test("ORCH-6 a start that is being closed, since nobody has taken it over, is ta
 test("ORCH-6 a start that was ended with its server is taken over by nobody", async () => {
   const { starts, begun, take } = openStarts();
   const first = new AbortController();
-  const left = take(first.signal).ready.catch(() => {});
+  const left = take(first.signal).catch(() => {});
   first.abort(new Error("the session ended"));
   await left;
   starts.end(server);
-  const next = take(new AbortController().signal).ready;
+  const next = take(new AbortController().signal);
   await setImmediate();
   begun[1]?.ready();
   expect(await next).toMatchObject({ link: { number: 1 } });

@@ -16,12 +16,9 @@ test("calls that need a login wait for it once, however many there are", async (
     startTime: { ms: 5_000 },
     logger: pino({ level: "silent" }),
     redact: (text) => text,
-    open: () => ({
-      ready: Promise.resolve({
-        link: link as unknown as Link,
-        listed: { tools: [], taskTools: new Set(), warnings: [] },
-      }),
-      closed: Promise.resolve(),
+    open: async () => ({
+      link: link as unknown as Link,
+      listed: { tools: [], taskTools: new Set(), warnings: [] },
     }),
     onChange: () => {},
     watches: new ResourceWatches("notes"),

@@ -2,8 +2,6 @@ import { Client } from "@modelcontextprotocol/client";
 import { VERSION } from "#runtime/config/version.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { openEnding } from "#runtime/time/ending.ts";
-import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
 import { refusalIn } from "../../servers/login-needed.ts";
 import { type StartTime, textOfLateStart, withWayOut } from "../../servers/start-time.ts";
@@ -18,41 +16,24 @@ import { boundOwnAnswers } from "./own-answers.ts";
 
 const MODERN_REVISION = "2026-07-28";
 
-/** Opens the transport and initialises. A rejected opening has closed, or is closing, what it opened: wait for `closed`. */
-export function openLink(options: LinkOptions, start: StartTime, signal: AbortSignal): Opening {
-  const closing: Promise<void>[] = [];
-  const time = timeoutSignal(start.ms);
-  const ending = openEnding(signal, time);
-  const limit = ending.signal;
-  const attempt = (era: KnownEra | undefined, over: AbortSignal) =>
-    openOnce(options, { era, signal: over }, start, closing);
+/** Opens the transport and initialises. */
+export function openLink(
+  options: LinkOptions,
+  start: StartTime,
+  limit: AbortSignal,
+  closing: Promise<unknown>[],
+): Promise<Link> {
+  const attempt = (era: KnownEra | undefined, signal: AbortSignal) =>
+    openOnce(options, { era, signal }, start, closing);
   const isHttp = options.server.transport.case === "http";
-  const link = connectByEra(attempt, { known: options.era, isHttp, start }, limit);
-  const letGo = () => {
-    ending[Symbol.dispose]();
-    time[Symbol.dispose]();
-  };
-  link.then(letGo, letGo);
-  return {
-    link,
-    closed: link.then(
-      () => {},
-      () => Promise.all(closing).then(() => {}),
-    ),
-  };
-}
-
-export interface Opening {
-  link: Promise<Link>;
-  /** Resolves when nothing is left of an opening that failed. */
-  closed: Promise<void>;
+  return connectByEra(attempt, { known: options.era, isHttp, start }, limit);
 }
 
 async function openOnce(
   options: LinkOptions,
   connect: { era: KnownEra | undefined; signal: AbortSignal },
   start: StartTime,
-  closing: Promise<void>[],
+  closing: Promise<unknown>[],
 ): Promise<Link> {
   const { server, context } = options;
   const { era } = connect;
@@ -96,7 +77,7 @@ async function openOnce(
 }
 
 /** A process that has failed says why as it goes; one that hangs is not waited for. */
-async function lastWords(opened: OpenTransport, closing: Promise<void>[], isTimeUp: boolean): Promise<string> {
+async function lastWords(opened: OpenTransport, closing: Promise<unknown>[], isTimeUp: boolean): Promise<string> {
   if (!isTimeUp && opened.describeEnd) await Promise.race([Promise.all(closing), delay(500)]);
   return opened.describeEnd?.() ?? "";
 }
