@@ -115,7 +115,7 @@ export class HostedModules implements AsyncDisposable {
     let running: ReturnType<Worker["call"]> | undefined;
     try {
       const slot = this.#slotOf(file); // it may have been removed while the call waited
-      const { tools, worker } = await this.#processFor(slot, signal);
+      const { tools, worker } = await unlessAborted(this.#processOf(slot), signal);
       if (!tools.some(({ name }) => name === request.function))
         refuse("not_found", `${file} offers no tool ${request.function}`, { reason: "TOOL_NOT_FOUND" });
       running = worker.call(request, listener, signal);
@@ -154,15 +154,6 @@ export class HostedModules implements AsyncDisposable {
     const slot = this.#isClosed ? undefined : this.#slots.get(file);
     const words = `there is no file ${file} in the directory of hosted modules`;
     return slot ?? refuse("not_found", words, { reason: "WORKER_NOT_FOUND" });
-  }
-
-  async #processFor(slot: ModuleSlot, signal: AbortSignal): Promise<ModuleProcess> {
-    slot.callers += 1;
-    try {
-      return await unlessAborted(this.#processOf(slot), signal);
-    } finally {
-      slot.callers -= 1;
-    }
   }
 
   /** The process that takes calls; started again when it ended. */
@@ -205,8 +196,8 @@ export class HostedModules implements AsyncDisposable {
   }
 
   /** HOSTED5. */
-  #rest({ state, callers }: ModuleSlot): void {
-    if (state.kind === "ready" && callers === 0 && !state.process.initializes) this.#letGo(state.process);
+  #rest({ state }: ModuleSlot): void {
+    if (state.kind === "ready" && !state.process.initializes) this.#letGo(state.process);
   }
 
   #remove(file: string): void {

@@ -21,8 +21,6 @@ export interface ModuleSlot {
   file: string;
   state: { kind: "loading" } | { kind: "refused"; reason: string } | { kind: "ready"; process: ModuleProcess };
   callsTotal: number;
-  /** Calls that wait for a process. */
-  callers: number;
   crashes: CrashBackoff;
   /** When a module that keeps ending may be started again. */
   retryAtMs: number;
@@ -38,7 +36,6 @@ export function createModuleSlot(file: string, times: BackoffTimes): ModuleSlot 
     file,
     state: { kind: "loading" },
     callsTotal: 0,
-    callers: 0,
     crashes: new CrashBackoff(times),
     retryAtMs: 0,
     backoff: createBackoff({ initialMs: times.backoffMs, maxMs: times.maxBackoffMs }),
