@@ -48,6 +48,7 @@ export default {
         const timer = setInterval(() => { if (existsSync(path)) { clearInterval(timer); resolve("whole"); } }, 20); }) },
     { name: "divides", run: (_: object, { progress }: any) => { progress(0 / 0, 0); return "told"; } },
     { name: "asks_oddly", run: (_: object, { registry }: any) => registry.call(undefined) },
+    { name: "asks_badly", run: (_: object, { registry }: any) => registry.call("look", "no object") },
     { name: "logs_oddly", run: (_: object, { log }: any) => { log.info("one", () => {}); return "told"; } },
     { name: "lists", run: () => Array(2_100_000).fill([]) },
     { name: "throws_oddly", run: () => { throw Object.create(null); } },
@@ -293,6 +294,7 @@ describe("what a module does wrong", () => {
   test.each([
     ["divides", "told"],
     ["asks_oddly", /name must be a text/],
+    ["asks_badly", /arguments must be an object/],
     ["logs_oddly", "told"],
     ["lists", /^the result has more than 2000000 objects/],
     ["throws_oddly", "an error without a text"],

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
+import { PROTOCOL } from "../../worker/frames.ts";
 import { INITIALIZE, parseModule } from "./module-form.ts";
 
 class ResultError extends Error {}
@@ -47,7 +48,7 @@ async function load(url: string): Promise<void> {
     module = parseModule(loaded.default);
     const initializes = module.initialize !== undefined;
     const tools = module.tools.map(({ run: _, ...described }) => described);
-    tell({ ready: true, protocol: 1, pid: process.pid, tools, initializes });
+    tell({ ready: true, protocol: PROTOCOL, pid: process.pid, tools, initializes });
   } catch (error) {
     console.error(detailFromError(error));
     output.write(`${JSON.stringify({ fatal: textFromError(error) })}\n`, () => process.exit(1));
@@ -113,7 +114,10 @@ function createRegistry(id: number) {
   return {
     list,
     get: async (name: string) => (await list()).find((tool) => tool.name === name || tool.reference === name),
-    call: async (name: string, args: JsonObject = {}) => ask(id, { arguments: args, tool: texts({ name }).name }),
+    async call(name: string, args: JsonObject = {}) {
+      if (!JSON.stringify(args)?.startsWith("{")) throw new TypeError("arguments must be an object");
+      return ask(id, { arguments: args, tool: texts({ name }).name });
+    },
   };
 }
 
@@ -128,8 +132,8 @@ async function ask(id: number, what: object): Promise<Json> {
   const askId = ++lastAskId;
   const reply = Promise.withResolvers<Json>();
   asks.set(askId, reply);
-  tell({ id, ask: askId, ...what });
   try {
+    tell({ id, ask: askId, ...what });
     return await reply.promise;
   } finally {
     asks.delete(askId);
