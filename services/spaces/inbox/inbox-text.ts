@@ -53,6 +53,7 @@ function onOneLine(json: string): string {
   return /[\n\r]/.test(json) ? json.replace(/\s*[\n\r]+\s*/g, " ") : json;
 }
 
-function nameInLine(name: string): string {
+/** The name of an author or a plan, without what would end its part of the line. */
+export function nameInLine(name: string): string {
   return name.replace(/[[\]:"\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
 }

@@ -57,7 +57,7 @@ describe("answers of people", () => {
     }
     const { space } = await ann.spaces.getSpace({ spaceId });
     const nameOf = (principal: string) => space?.members.find(({ id }) => id === principal)?.name;
-    expect([nameOf("ann"), nameOf("bob")]).toEqual(["Ann", "bob"]);
+    expect([nameOf("ann"), nameOf("bob")]).toEqual(["Ann (ann)", "bob"]);
   });
 
   test("TOOL-9 whose answer nobody waited for any more is told so", async () => {

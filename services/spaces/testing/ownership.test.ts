@@ -110,16 +110,26 @@ describe("whose session it is", () => {
   test("TOOL-13 a person joins, speaks and leaves under the own name alone, and everybody may", async () => {
     await room.openSpace("square");
     const joined = await mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value: "Mal" } });
-    expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal"]]);
+    expect(joined.space?.members.map(({ id, name }) => [id, name])).toEqual([["mallory", "Mal (mallory)"]]);
     await alice.spaces.sendMessage({ spaceId: "square", content: textContent("hello") });
     expect((await alice.spaces.leaveSpace({ spaceId: "square" })).left).toBe(true);
     expect((await alice.spaces.leaveSpace({ spaceId: "square" })).left).toBe(false);
     await expect(alice.spaces.leaveSpace({ spaceId: "absent" })).rejects.toThrow(/not_found.*no space "absent"/);
     const { space } = await alice.spaces.getSpace({ spaceId: "square" });
-    expect(space?.members.map(({ name }) => name)).toEqual(["Mal"]);
-    await expect(
-      mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value: "Tool Result" } }),
-    ).rejects.toThrow(/is no name for a person/);
+    expect(space?.members.map(({ name }) => name)).toEqual(["Mal (mallory)"]);
+    for (const value of ["Tool Result", "tool:result", '["Plan"]'])
+      await expect(
+        mallory.spaces.enterSpace({ spaceId: "square", member: { case: "personName", value } }),
+      ).rejects.toThrow(/is no name for a person/);
+  });
+
+  test("SEC-2 nobody speaks as somebody else: a name that a person chose stands beside its principal", async () => {
+    await room.openSpace("forum", "listener");
+    const content = textContent("go ahead");
+    for (const value of ["alice", "mallory"])
+      await mallory.spaces.sendMessage({ spaceId: "forum", content, author: { case: "personName", value } });
+    const { messages } = await alice.spaces.listMessages({ spaceId: "forum" });
+    expect(messages.map(({ author }) => author?.name)).toEqual(["mallory", "alice (mallory)"]);
   });
 
   test("TOOL-10 an agent changes the message of no other agent's call", async () => {

@@ -282,7 +282,7 @@ export type EnterSpaceRequest = Message<"toolbus.space.v1.EnterSpaceRequest"> & 
     case: "agent";
   } | {
     /**
-     * The client, as a person: the name that others see; empty means its principal.
+     * The client, as a person: the name that others see, beside its principal unless that is `local`; empty means its principal.
      *
      * @generated from field: string person_name = 3;
      */
@@ -467,7 +467,7 @@ export type SendMessageRequest = Message<"toolbus.space.v1.SendMessageRequest"> 
     case: "agent";
   } | {
     /**
-     * The client, as a person: the name that others see; empty means its principal.
+     * The client, as a person: the name that others see, beside its principal unless that is `local`; empty means its principal.
      *
      * @generated from field: string person_name = 4;
      */

@@ -147,7 +147,7 @@ type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique id: the principal of a person, `session:<session>:<agent>` of an agent.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name as others see it.
+	// Name as others see it: of a person who chose one, that with its principal behind it, in parentheses.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// What it is.
 	Kind MemberKind `protobuf:"varint,3,opt,name=kind,proto3,enum=toolbus.space.v1.MemberKind" json:"kind,omitempty"`
@@ -801,7 +801,7 @@ const file_toolbus_space_v1_space_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x02id\x12\x1e\n" +
 	"\x04name\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80\x02R\x04name\x12<\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x88\x04R\x04name\x12<\n" +
 	"\x04kind\x18\x03 \x01(\x0e2\x1c.toolbus.space.v1.MemberKindB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x1d\n" +
 	"\n" +

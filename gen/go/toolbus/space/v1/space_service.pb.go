@@ -583,7 +583,7 @@ type EnterSpaceRequest_Agent struct {
 }
 
 type EnterSpaceRequest_PersonName struct {
-	// The client, as a person: the name that others see; empty means its principal.
+	// The client, as a person: the name that others see, beside its principal unless that is `local`; empty means its principal.
 	PersonName string `protobuf:"bytes,3,opt,name=person_name,json=personName,proto3,oneof"`
 }
 
@@ -979,7 +979,7 @@ type SendMessageRequest_Agent struct {
 }
 
 type SendMessageRequest_PersonName struct {
-	// The client, as a person: the name that others see; empty means its principal.
+	// The client, as a person: the name that others see, beside its principal unless that is `local`; empty means its principal.
 	PersonName string `protobuf:"bytes,4,opt,name=person_name,json=personName,proto3,oneof"`
 }
 

@@ -92,7 +92,7 @@ class Member(_message.Message):
     id: _builtins.str
     """Unique id: the principal of a person, `session:<session>:<agent>` of an agent."""
     name: _builtins.str
-    """Name as others see it."""
+    """Name as others see it: of a person who chose one, that with its principal behind it, in parentheses."""
     kind: Global___MemberKind.ValueType
     """What it is."""
     session_id: _builtins.str

@@ -268,7 +268,7 @@ class EnterSpaceRequest(_message.Message):
     space_id: _builtins.str
     """The space."""
     person_name: _builtins.str
-    """The client, as a person: the name that others see; empty means its principal."""
+    """The client, as a person: the name that others see, beside its principal unless that is `local`; empty means its principal."""
     @_builtins.property
     def agent(self) -> Global___SessionAgent:
         """An agent, of which the space becomes the active one."""
@@ -434,7 +434,7 @@ class SendMessageRequest(_message.Message):
     space_id: _builtins.str
     """The space."""
     person_name: _builtins.str
-    """The client, as a person: the name that others see; empty means its principal."""
+    """The client, as a person: the name that others see, beside its principal unless that is `local`; empty means its principal."""
     message_id: _builtins.str
     """The message's id; repeating it has no effect, and another message under it is refused (`already_exists`,
     REASON_MESSAGE_ID_REUSED). Empty lets the service choose one.
