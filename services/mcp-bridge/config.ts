@@ -64,6 +64,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: 600_000,
       min: 1,
     }),
+    maxProcesses: reader.integer("TOOLBUS_SHARE_PROCESSES", {
+      meaning:
+        "MCP servers that one bridge runs as processes for the sessions of one principal; those that sessions share (`share`) do not count. More is refused, and says so.",
+      default: 200,
+      min: 1,
+    }),
     startupTimeoutMs: reader.milliseconds("TOOLBUS_MCP_STARTUP_TIMEOUT", {
       meaning:
         "How long a server may take until it is initialized and its tools are listed, unless the server's entry says otherwise.",

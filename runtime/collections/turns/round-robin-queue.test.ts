@@ -32,6 +32,23 @@ test("SEC-5 each key has one piece of work under way, and who comes later has th
   expect(await Promise.all(all)).toEqual(["a1", "a2", "a3", "b1", "c1"]);
 });
 
+test("SEC-6 a key may have several pieces under way, and leaves room for others all the same", async () => {
+  const queue = new RoundRobinQueue(4, 2);
+  const begun: string[] = [];
+  const end = Promise.withResolvers<void>();
+  const put = (key: string) =>
+    queue.run(key, () => {
+      begun.push(key);
+      return end.promise;
+    });
+  const all = ["a", "a", "a", "b", "c", "c"].map(put);
+  await Promise.resolve();
+  expect(begun).toEqual(["a", "a", "b", "c"]);
+  end.resolve();
+  await Promise.all(all);
+  expect(begun.toSorted().join("")).toBe("aaabcc");
+});
+
 test("SEC-5 what fails gives way to the next", async () => {
   const queue = new RoundRobinQueue(1);
   const failing = queue.run("a", () => Promise.reject(new Error("no")));

@@ -1,6 +1,6 @@
 /**
- * Lets work begin in turns: each key has one piece of work under way at a time, and the keys that wait have their turns in a circle. So
- * one key that brings much work delays the others by one piece of it at most.
+ * Lets work begin in turns: each key has one piece of work under way at a time (or `maxOfKey`), and the keys that wait have their turns in
+ * a circle. So one key that brings much work delays the others by one piece of it at most.
  *
  * There are other bounds on work, each with a rule of its own:
  * - The gateway's `ContentionLimiter` lets a principal that asks alone run everything at once, and only limits each while several ask. A
@@ -11,11 +11,14 @@
  */
 export class RoundRobinQueue {
   readonly #waiting = new Map<string, (() => void)[]>();
-  readonly #running = new Set<string>();
+  readonly #runningOfKey = new Map<string, number>();
   readonly #maxRunning: number;
+  readonly #maxOfKey: number;
+  #running = 0;
 
-  constructor(maxRunning: number) {
+  constructor(maxRunning: number, maxOfKey = 1) {
     this.#maxRunning = maxRunning;
+    this.#maxOfKey = maxOfKey;
   }
 
   /** An aborted signal ends the waiting, not the work, and what it says is thrown. */
@@ -25,7 +28,7 @@ export class RoundRobinQueue {
     try {
       return await work();
     } finally {
-      this.#running.delete(key);
+      this.#count(key, -1);
       this.#begin();
     }
   }
@@ -51,12 +54,19 @@ export class RoundRobinQueue {
 
   #begin(): void {
     for (const [key, own] of this.#waiting) {
-      if (this.#running.size >= this.#maxRunning) return;
-      if (this.#running.has(key)) continue;
-      this.#running.add(key);
+      if (this.#running >= this.#maxRunning) return;
+      if ((this.#runningOfKey.get(key) ?? 0) >= this.#maxOfKey) continue;
+      this.#count(key, 1);
       own.shift()?.();
       this.#waiting.delete(key);
       if (own.length > 0) this.#waiting.set(key, own); // the last in the circle
     }
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    this.#running += change;
+    const ofKey = (this.#runningOfKey.get(key) ?? 0) + change;
+    if (ofKey > 0) this.#runningOfKey.set(key, ofKey);
+    else this.#runningOfKey.delete(key);
   }
 }

@@ -43,6 +43,8 @@ export interface ConnectionSettings {
 export interface ConnectionOptions extends ConnectionSettings {
   server: McpServer;
   holder: Holder;
+  /** Whose session has it; empty for what is shared. */
+  principal: string;
   calls: Calls;
   authorization?: ServerAuthorization | undefined;
   open: OpenLink;
@@ -63,6 +65,7 @@ export interface ConnectionCall extends Call {
 export class Connection implements AsyncDisposable {
   readonly server: McpServer;
   readonly holder: Holder;
+  readonly principal: string;
   readonly #id = randomUUID();
   readonly #options: ConnectionOptions;
   readonly #logger: Logger;
@@ -81,6 +84,7 @@ export class Connection implements AsyncDisposable {
     this.#options = options;
     this.server = server;
     this.holder = holder;
+    this.principal = options.principal;
     this.#logger = options.logger.child({ server: server.name, ...holder });
     const { authorization } = options;
     this.#watches = new ResourceWatches(server.name);

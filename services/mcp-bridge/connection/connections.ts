@@ -3,9 +3,11 @@ import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_
 import type { Ownership } from "#runtime/bus/ownership/ownership.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { refuseShare } from "#runtime/failure/share.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
+import { isProcess } from "../servers/start-time.ts";
 import type { Authorization } from "../transport/module.ts";
 import { Calls } from "./calls.ts";
 import { Connection, type ConnectionOptions, type ConnectionSettings } from "./connection.ts";
@@ -13,6 +15,7 @@ import type { Starts } from "./starts.ts";
 
 /** How long a stop waits for the calls on a connection. */
 const leavingMs = 10_000;
+const RETRY_MS = 5_000;
 
 /** Which instance has a connection. */
 type Owners = Pick<Ownership<Connection, AskedConnection>, "acquire" | "release">;
@@ -33,6 +36,8 @@ export interface OpenedConnection extends AskedConnection {
 export type Located = { kind: "here"; connection: Connection; hold: Disposable } | { kind: "there"; instance: string };
 
 export interface ConnectionsOptions extends ConnectionSettings {
+  /** Servers that run here as processes for the sessions of one principal. */
+  maxProcesses: number;
   openerOf: (asked: OpenedConnection) => ConnectionOptions["open"];
   /** Where the tokens of a connection come from; undefined for a server that takes none. */
   authorizationOf?: (asked: AskedConnection) => ServerAuthorization | undefined;
@@ -64,14 +69,14 @@ export class Connections {
 
   /** For ownership, after the key was won. */
   open(key: string, asked: AskedConnection): Connection {
-    const { server, holder } = asked;
+    const { server } = asked;
     if (this.#isLeaving) refuseMoving(server); // who was asked while it was being closed does not take it again
+    this.#requireRoom(asked);
     const authorization = this.#options.authorizationOf?.(asked);
     const connection: Connection = new Connection({
       ...this.#options,
       calls: this.#calls,
-      server,
-      holder,
+      ...asked,
       authorization,
       open: this.#options.openerOf({ ...asked, authorization }),
       onIdle: () => this.#owners?.release(key).catch(this.#options.onError),
@@ -80,6 +85,17 @@ export class Connections {
     this.#open.set(key, connection);
     this.changes.tell();
     return connection;
+  }
+
+  /** SEC-6: a process takes tens of megabytes, and each session of a principal may have some of its own. */
+  #requireRoom({ server, holder, principal }: AskedConnection): void {
+    const counts = (one: { server: McpServer; holder: Holder }) => isProcess(one.server) && one.holder.sessionId !== "";
+    if (!counts({ server, holder })) return;
+    const own = this.list().filter((one) => one.principal === principal && counts(one));
+    const { maxProcesses: limit } = this.#options;
+    if (own.length < limit) return;
+    const remedy = "close sessions, let sessions share the server (`share`), or raise TOOLBUS_SHARE_PROCESSES";
+    refuseShare(principal, { of: "this bridge", share: "MCP servers as processes", limit, retryMs: RETRY_MS, remedy });
   }
 
   #changed(key: string, connection: Connection): void {

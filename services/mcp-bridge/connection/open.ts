@@ -1,4 +1,5 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
@@ -9,7 +10,7 @@ import { Eras } from "../link/era/eras.ts";
 import type { OpenLink } from "../link/link-keeper.ts";
 import type { Link } from "../link/opening/link.ts";
 import { withSecrets } from "../servers/secrets.ts";
-import { installerOf, type StartTime, textOfLateStart } from "../servers/start-time.ts";
+import { installerOf, isProcess, type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import type { TransportContext } from "../transport/module.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import type { OpenedConnection } from "./connections.ts";
@@ -25,41 +26,49 @@ export interface OpenerOptions
   inSpan: InSpan;
 }
 
+/** SEC-6: processes that start at once, of all principals and of one. Of a hundred on two cores, none is there in its time. */
+const MOST_STARTING = 32;
+const MOST_STARTING_OF_ONE = 8;
+
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
   const { environment, confinement, maxMessageBytes, logger, redact, secrets, runGuard, starts } = options;
   const eras = new Eras();
+  const turns = new RoundRobinQueue(MOST_STARTING, MOST_STARTING_OF_ONE);
   const context = { environment, confinement, maxMessageBytes, logger, redact };
   return (asked: OpenedConnection): OpenLink =>
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
 
-  function opener({ server, holder, authorization }: OpenedConnection): OpenLink {
-    return async (events, start, signal, closing) => {
-      using time = timeoutSignal(start.ms);
-      using ending = openEnding(signal, time);
-      const limit = ending.signal;
-      const isOfRun = holder.runId !== "";
-      if (isOfRun) await requireOutside(server, runGuard);
-      const given = {
-        server: isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets),
-        module: options.findTransport(server),
-        context: {
-          ...context,
-          onWords: events.onWords,
-          ...(isOfRun && { guard: runGuard }),
-          ...(authorization && { authorization }),
-        },
-        era: eras.of(server),
-        inSpan: options.inSpan,
-        ...events,
+  function opener({ server, holder, principal, authorization }: OpenedConnection): OpenLink {
+    return (events, start, signal, closing) => {
+      const open = async () => {
+        using time = timeoutSignal(start.ms);
+        using ending = openEnding(signal, time);
+        const limit = ending.signal;
+        const isOfRun = holder.runId !== "";
+        if (isOfRun) await requireOutside(server, runGuard);
+        const given = {
+          server: isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets),
+          module: options.findTransport(server),
+          context: {
+            ...context,
+            onWords: events.onWords,
+            ...(isOfRun && { guard: runGuard }),
+            ...(authorization && { authorization }),
+          },
+          era: eras.of(server),
+          inSpan: options.inSpan,
+          ...events,
+        };
+        const { openLink } = await sdkOfMcp();
+        const link = await openLink(given, start, limit, closing).catch((error) => {
+          eras.forget(server);
+          throw error;
+        });
+        eras.note(server, link.era);
+        return { link, listed: await listOrClose(link, { limit, start, closing }) };
       };
-      const { openLink } = await sdkOfMcp();
-      const link = await openLink(given, start, limit, closing).catch((error) => {
-        eras.forget(server);
-        throw error;
-      });
-      eras.note(server, link.era);
-      return { link, listed: await listOrClose(link, { limit, start, closing }) };
+      return isProcess(server) ? turns.run(principal, open, signal) : open();
     };
   }
 }

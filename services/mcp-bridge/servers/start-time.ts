@@ -39,6 +39,10 @@ export function installerOf({ transport }: Pick<McpServer, "transport">): string
   return INSTALLERS.find((installer) => words.includes(installer));
 }
 
+export function isProcess({ transport }: Pick<McpServer, "transport">): boolean {
+  return transport.case === "stdio";
+}
+
 /** What is started or fetched, whatever else the entry of the server says; empty for a server that is none. */
 export function programOf({ transport }: Pick<McpServer, "transport">): string {
   return transport.case === "stdio" ? JSON.stringify([transport.value.command, transport.value.args]) : "";

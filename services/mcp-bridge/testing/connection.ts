@@ -79,6 +79,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
   return new Connection({
     server: message,
     holder,
+    principal: "",
     instance: "test",
     startupTimeoutMs: 15_000,
     installTimeoutMs: 60_000,

@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -79,6 +82,39 @@ describe("connections", () => {
     expect(closed).toBe(2);
     expect(own.some(isAlive)).toBe(false);
     expect(shared.every(isAlive)).toBe(true);
+  });
+
+  test("SEC-6 of processes each principal has its share, what sessions share apart, and a closed one makes room", async () => {
+    await using small = await openBridge(bus, { TOOLBUS_SHARE_PROCESSES: "2" });
+    const echo = async (sessionId: string, principal: string, more: JsonObject = {}) => {
+      const of = { sessionId, agent: "a1", principal };
+      return (await call(small, oddSource("own", [], more), "echo", { text: "x" }, { scope: of })).output;
+    };
+    expect([await echo("m1", "mallory"), await echo("m2", "mallory")]).toEqual(["x", "x"]);
+    await expect(echo("m3", "mallory")).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    expect([await echo("m3", "mallory", { share: "global" }), await echo("a1", "alice")]).toEqual(["x", "x"]);
+    await small.servers.closeConnections({ sessionId: "m1", agent: "a1" });
+    expect(await echo("m3", "mallory")).toBe("x");
+  });
+
+  test("SEC-6 of one principal eight processes start at a time, and those of others do not wait for them", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "toolbus-starts-"));
+    const over = new AbortController();
+    const start = (principal: string, n: number) => {
+      const begins = `require("node:fs").appendFileSync("${folder}/${principal}", "."); process.stdin.resume()`;
+      const sources = [{ name: "mute", config: { command: process.execPath, args: ["-e", begins] } }];
+      const asked = { scope: { sessionId: `${principal}-${n}`, agent: "a1", principal }, sources };
+      left.provider.getProvidedTools(asked, { signal: over.signal }).catch(() => {});
+    };
+    const begun = (principal: string) => readFile(join(folder, principal), "utf8").catch(() => "");
+    for (let n = 0; n < 12; n += 1) start("mallory", n);
+    await until(async () => (await begun("mallory")).length >= 8);
+    start("alice", 0);
+    await until(async () => (await begun("alice")) === ".");
+    expect(await begun("mallory")).toBe("........");
+    over.abort();
+    await Promise.all([...Array(12).keys()].map((n) => left.servers.closeConnections({ sessionId: `mallory-${n}` })));
+    await rm(folder, { recursive: true });
   });
 
   test("that nobody uses are closed after the idle time", async () => {
