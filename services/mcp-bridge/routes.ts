@@ -1,5 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
@@ -8,10 +9,11 @@ import {
   WatchConnectionsResponseSchema,
 } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { ToolProviderService } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { type Caller, callerOf, SELF, seesAll } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf, principalOf, SELF, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -35,6 +37,7 @@ export interface Routes extends OfferWatchParts {
   fleet: Part;
   /** Whose sessions are whose. */
   owners: SessionOwners;
+  audit: AuditTrail["record"];
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
@@ -57,6 +60,10 @@ export function createRoutes(parts: Routes) {
   const shownServer = (stored: StoredMcpServer, caller: Caller): StoredMcpServer => {
     const login = stored.server ? logins.stateOf(stored.server, caller) : LoginState.UNSPECIFIED;
     return { ...(seesAll(caller) ? stored : publicServer(stored)), login };
+  };
+  const auditChange = (name: string, change: "applied" | "removed", context: HandlerContext) => {
+    const message = `MCP server ${name} was ${change} by ${principalOf(callerOf(context))}`;
+    parts.audit({ kind: AuditKind.CONFIGURED, tool: name, message });
   };
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
@@ -83,17 +90,20 @@ export function createRoutes(parts: Routes) {
       contentRoutes({ askContent, resources, requireSession: requireStanding, askerOf, lasting }),
     );
     router.service(McpServerService, {
-      async applyMcpServer({ server, ...conditions }, { signal }) {
+      async applyMcpServer({ server, ...conditions }, context) {
         const given = server ?? refuseField("server", "is required");
-        return { server: await applied.apply(validServer(given), { ...conditions, signal }) };
+        const stored = await applied.apply(validServer(given), { ...conditions, signal: context.signal });
+        if (!conditions.validateOnly) auditChange(given.name, "applied", context);
+        return { server: stored };
       },
       async getMcpServer({ name }, context) {
         const server = (await applied.read(name, context.signal)) ?? refuseMissing(name);
         return { server: shownServer(server, callerOf(context)) };
       },
-      async deleteMcpServer({ name, ...conditions }, { signal }) {
-        if (await applied.remove(name, { ...conditions, signal })) return {};
-        return refuseMissing(name);
+      async deleteMcpServer({ name, ...conditions }, context) {
+        if (!(await applied.remove(name, { ...conditions, signal: context.signal }))) refuseMissing(name);
+        auditChange(name, "removed", context);
+        return {};
       },
       async listMcpServers(request, context) {
         await applied.caughtUp(context.signal);

@@ -115,18 +115,9 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     telemetry,
     routes: createRoutes({
-      ...{
-        provider,
-        peerOf: peers.peer,
-        connections,
-        applied,
-        logins,
-        resources,
-        own,
-        fleet,
-        owners,
-        stopping: stopping.signal,
-      },
+      ...{ provider, peerOf: peers.peer, connections, applied, logins, resources, own, fleet, owners },
+      stopping: stopping.signal,
+      audit: trail.record,
       askContent: createAskContent(sources, provider),
     }),
   };

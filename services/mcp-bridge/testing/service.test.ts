@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
@@ -220,6 +222,21 @@ describe("servers that every agent can use", () => {
     await right.servers.deleteMcpServer({ name });
     await until(async () => (await left.servers.listMcpServers({})).servers.length === 0);
     await expect(left.servers.deleteMcpServer({ name })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  test("ORCH-11 who applied and who removed one is on the trail", async () => {
+    const { name, config } = oddSource("audited");
+    await left.servers.applyMcpServer({ server: parseServer(name, config), validateOnly: true });
+    await left.servers.applyMcpServer({ server: parseServer(name, config) });
+    await right.servers.deleteMcpServer({ name });
+    const told = async () => {
+      const events = await Array.fromAsync(readAuditBackwards(bus, 0, AbortSignal.timeout(5_000)));
+      return events
+        .filter(({ tool, kind }) => tool === name && kind === AuditKind.CONFIGURED)
+        .map((one) => one.message);
+    };
+    const change = (what: string) => `MCP server ${name} was ${what} by local`;
+    await until(async () => String((await told()).toSorted()) === `${change("applied")},${change("removed")}`);
   });
 
   test("BUS-1 of editors who know the same revision, at two bridges at once, one wins and all others are told", async () => {

@@ -36,6 +36,8 @@ export class ConfigurationRefused extends Failure {
 export interface Terms {
   /** A file's name, or `BY_RPC`. */
   origin: string;
+  /** Who changes it, where somebody does. */
+  by?: string;
   /** The revision to replace, 0 for none; absent: any. */
   expectedRevision?: bigint | undefined;
   /** All is checked, and nothing stored. */
@@ -155,7 +157,7 @@ export class CatalogueEditor {
     const seen = terms.origin === BY_RPC ? undefined : await updateAsSeen({ bucket, view }, name, decide);
     const update = seen ?? (await bucket.update(name, decide));
     await view.reached(update.revision);
-    if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}`);
+    if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}${byWhom(terms)}`);
     return BigInt(update.revision);
   }
 
@@ -163,7 +165,7 @@ export class CatalogueEditor {
     what: "agent" | "tool" | "provider",
     { bucket }: Collection<T>,
     name: string,
-    { origin, expectedRevision: expected }: Terms,
+    { origin, expectedRevision: expected, by }: Terms,
   ): Promise<void> {
     const isRemoved = await bucket.remove(name, (standing, revision) => {
       refuseForeign(what, name, standing.origin, origin);
@@ -172,7 +174,7 @@ export class CatalogueEditor {
     });
     if (!isRemoved) refuseMissing(what, name);
     await this.#parts.catalogue.caughtUp();
-    this.#tell(name, `${what} ${name} was removed`);
+    this.#tell(name, `${what} ${name} was removed${byWhom({ by })}`);
   }
 
   /** A refused file is audited once, with all its faults, where the files are read; what is only checked, which all may, is not. */
@@ -186,6 +188,10 @@ export class CatalogueEditor {
     const named = message.startsWith("agent") ? { agent: name } : { tool: name };
     this.#parts.audit({ kind: AuditKind.CONFIGURED, message, ...named });
   }
+}
+
+function byWhom({ by }: { by?: string | undefined }): string {
+  return by === undefined ? "" : ` by ${by}`;
 }
 
 /**

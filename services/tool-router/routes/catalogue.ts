@@ -13,7 +13,7 @@ import {
 } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { requireOperator } from "#runtime/failure/operator.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
+import { callerOf, principalOf, seesAll } from "#runtime/rpc/identity.ts";
 import { openPage, pageOf } from "#runtime/rpc/paging/page.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
@@ -38,7 +38,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
   router.service(AgentService, {
     async applyAgent({ agent, ...conditions }, context) {
       if (!conditions.validateOnly) requireOperator("to apply an agent", callerOf(context));
-      return { agent: await editor.applyAgent(agent!, termsFrom(conditions)) };
+      return { agent: await editor.applyAgent(agent!, termsFrom(conditions, context)) };
     },
     async getAgent({ name }, context) {
       await catalogue.known("agents");
@@ -56,8 +56,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "agents", "tools") : [];
       return { agents: items, refusedFiles, nextPageToken };
     },
-    async deleteAgent({ name, ...conditions }) {
-      await editor.removeAgent(name, termsFrom(conditions));
+    async deleteAgent({ name, ...conditions }, context) {
+      await editor.removeAgent(name, termsFrom(conditions, context));
       return {};
     },
     async *watchAgents(_, context) {
@@ -74,8 +74,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
   });
   router.service(ToolCatalogService, {
-    async applyCatalogTool({ tool, ...conditions }) {
-      return { tool: await editor.applyTool(tool!, termsFrom(conditions)) };
+    async applyCatalogTool({ tool, ...conditions }, context) {
+      return { tool: await editor.applyTool(tool!, termsFrom(conditions, context)) };
     },
     async getCatalogTool({ name }, context) {
       await catalogue.known("tools");
@@ -93,14 +93,14 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       const refusedFiles = request.pageToken === "" ? refusedFor(context, "tools") : [];
       return { tools: items, refusedFiles, nextPageToken };
     },
-    async deleteCatalogTool({ name, ...conditions }) {
-      await editor.removeTool(name, termsFrom(conditions));
+    async deleteCatalogTool({ name, ...conditions }, context) {
+      await editor.removeTool(name, termsFrom(conditions, context));
       return {};
     },
   });
   router.service(ProviderService, {
-    async applyProvider({ provider, ...conditions }) {
-      return { provider: await editor.applyProvider(provider!, termsFrom(conditions)) };
+    async applyProvider({ provider, ...conditions }, context) {
+      return { provider: await editor.applyProvider(provider!, termsFrom(conditions, context)) };
     },
     async getProvider({ name }, context) {
       await catalogue.known("providers");
@@ -113,8 +113,8 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       const { items, nextPageToken } = pageOf(["providers"], named, request);
       return { providers: items, nextPageToken };
     },
-    async deleteProvider({ name, ...conditions }) {
-      await editor.removeProvider(name, termsFrom(conditions));
+    async deleteProvider({ name, ...conditions }, context) {
+      await editor.removeProvider(name, termsFrom(conditions, context));
       return {};
     },
   });
@@ -125,6 +125,9 @@ function shownTo<T>(context: HandlerContext, publicView: (stored: T) => T): (sto
   return seesAll(callerOf(context)) ? (stored) => stored : publicView;
 }
 
-function termsFrom({ expectedRevision, validateOnly = false }: Omit<Terms, "origin">): Terms {
-  return { origin: BY_RPC, expectedRevision, validateOnly };
+function termsFrom(
+  { expectedRevision, validateOnly = false }: Pick<Terms, "expectedRevision" | "validateOnly">,
+  context: HandlerContext,
+): Terms {
+  return { origin: BY_RPC, by: principalOf(callerOf(context)), expectedRevision, validateOnly };
 }

@@ -73,8 +73,8 @@ describe("the catalogue on the bus", () => {
     await until(async () => {
       const messages = (await audit.listAuditEvents({ filter })).events.map(({ message }) => message);
       return [
-        "tool brief was applied from rpc",
-        "tool brief was removed",
+        "tool brief was applied from rpc by ",
+        "tool brief was removed by ",
         'agent "bent" is refused: tools.use[0]',
       ].every((told) => messages.some((message) => message.startsWith(told)));
     });
