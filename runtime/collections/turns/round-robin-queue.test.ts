@@ -32,7 +32,7 @@ test("SEC-5 each key has one piece of work under way, and who comes later has th
   expect(await Promise.all(all)).toEqual(["a1", "a2", "a3", "b1", "c1"]);
 });
 
-test("SEC-6 a key may have several pieces under way, and leaves room for others all the same", async () => {
+test("SEC-6 a key that may have several pieces under way keeps no other waiting", async () => {
   const queue = new RoundRobinQueue(4, 2);
   const begun: string[] = [];
   const end = Promise.withResolvers<void>();

@@ -11,10 +11,9 @@
  */
 export class RoundRobinQueue {
   readonly #waiting = new Map<string, (() => void)[]>();
-  readonly #runningOfKey = new Map<string, number>();
+  readonly #running: string[] = [];
   readonly #maxRunning: number;
   readonly #maxOfKey: number;
-  #running = 0;
 
   constructor(maxRunning: number, maxOfKey = 1) {
     this.#maxRunning = maxRunning;
@@ -28,7 +27,7 @@ export class RoundRobinQueue {
     try {
       return await work();
     } finally {
-      this.#count(key, -1);
+      this.#running.splice(this.#running.indexOf(key), 1);
       this.#begin();
     }
   }
@@ -54,19 +53,12 @@ export class RoundRobinQueue {
 
   #begin(): void {
     for (const [key, own] of this.#waiting) {
-      if (this.#running >= this.#maxRunning) return;
-      if ((this.#runningOfKey.get(key) ?? 0) >= this.#maxOfKey) continue;
-      this.#count(key, 1);
+      if (this.#running.length >= this.#maxRunning) return;
+      if (this.#running.filter((one) => one === key).length >= this.#maxOfKey) continue;
+      this.#running.push(key);
       own.shift()?.();
       this.#waiting.delete(key);
       if (own.length > 0) this.#waiting.set(key, own); // the last in the circle
     }
-  }
-
-  #count(key: string, change: 1 | -1): void {
-    this.#running += change;
-    const ofKey = (this.#runningOfKey.get(key) ?? 0) + change;
-    if (ofKey > 0) this.#runningOfKey.set(key, ofKey);
-    else this.#runningOfKey.delete(key);
   }
 }

@@ -36,7 +36,7 @@ export class ConfigurationRefused extends Failure {
 export interface Terms {
   /** A file's name, or `BY_RPC`. */
   origin: string;
-  /** Who changes it, where somebody does. */
+  /** Who changes it, by RPC. */
   by?: string;
   /** The revision to replace, 0 for none; absent: any. */
   expectedRevision?: bigint | undefined;
@@ -157,7 +157,8 @@ export class CatalogueEditor {
     const seen = terms.origin === BY_RPC ? undefined : await updateAsSeen({ bucket, view }, name, decide);
     const update = seen ?? (await bucket.update(name, decide));
     await view.reached(update.revision);
-    if (update.hasChanged) this.#tell(name, `${what} ${name} was applied from ${stored.origin}${byWhom(terms)}`);
+    if (update.hasChanged)
+      this.#tell(name, `${what} ${name} was applied from ${stored.origin}${terms.by ? ` by ${terms.by}` : ""}`);
     return BigInt(update.revision);
   }
 
@@ -174,7 +175,7 @@ export class CatalogueEditor {
     });
     if (!isRemoved) refuseMissing(what, name);
     await this.#parts.catalogue.caughtUp();
-    this.#tell(name, `${what} ${name} was removed${byWhom({ by })}`);
+    this.#tell(name, `${what} ${name} was removed${by ? ` by ${by}` : ""}`);
   }
 
   /** A refused file is audited once, with all its faults, where the files are read; what is only checked, which all may, is not. */
@@ -188,10 +189,6 @@ export class CatalogueEditor {
     const named = message.startsWith("agent") ? { agent: name } : { tool: name };
     this.#parts.audit({ kind: AuditKind.CONFIGURED, message, ...named });
   }
-}
-
-function byWhom({ by }: { by?: string | undefined }): string {
-  return by === undefined ? "" : ` by ${by}`;
 }
 
 /**

@@ -125,9 +125,6 @@ function shownTo<T>(context: HandlerContext, publicView: (stored: T) => T): (sto
   return seesAll(callerOf(context)) ? (stored) => stored : publicView;
 }
 
-function termsFrom(
-  { expectedRevision, validateOnly = false }: Pick<Terms, "expectedRevision" | "validateOnly">,
-  context: HandlerContext,
-): Terms {
+function termsFrom({ expectedRevision, validateOnly = false }: Partial<Terms>, context: HandlerContext): Terms {
   return { origin: BY_RPC, by: principalOf(callerOf(context)), expectedRevision, validateOnly };
 }
