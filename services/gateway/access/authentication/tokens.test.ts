@@ -102,6 +102,7 @@ describe("SEC-1 a token", () => {
     ["never ends", { exp: undefined }, /lacks the claim exp/],
     ["names nobody", { sub: undefined }, /claim sub of the token names no principal/],
     ["names something else", { sub: 7 }, /claim sub of the token names no principal/],
+    ["names somebody as spaces name agents", { sub: "session:alices:writer" }, /names no principal/],
     ["names somebody with control characters", { sub: "a\u0000" }, /names no principal/],
     ["names the owner of the machine", { sub: "local" }, /cannot stand for local/],
   ])("that %s is refused in words", async (_, claims, says) => {

@@ -77,7 +77,7 @@ function callerFrom(claims: JWTPayload, { principalClaim, rolesClaim, operatorRo
   const principal = claimAt(claims, principalClaim);
   if (typeof principal !== "string" || !isName(principal)) {
     return refuseInvalid(
-      `the claim ${principalClaim} of the token names no principal: a text of at most 256 characters`,
+      `the claim ${principalClaim} of the token names no principal: a text of at most 256 characters that does not begin with session:`,
     );
   }
   // Whoever is `local` is an operator; that is for the key of the machine itself.
@@ -102,8 +102,10 @@ function listAt(claims: JWTPayload, path: string | undefined): unknown[] {
   return Array.isArray(items) ? items : [];
 }
 
+/** Members of spaces whose ids begin with `session:` are agents. */
 function isName(text: string): boolean {
-  return text.length > 0 && text.length <= MAX_PRINCIPAL_LENGTH && text.isWellFormed() && !/\p{Cc}|\p{Cf}/u.test(text);
+  const isShort = text.length > 0 && text.length <= MAX_PRINCIPAL_LENGTH;
+  return isShort && text.isWellFormed() && !/^session:|\p{Cc}|\p{Cf}/u.test(text);
 }
 
 function claimAt(claims: JWTPayload, path: string): unknown {
