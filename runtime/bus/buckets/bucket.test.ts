@@ -1,6 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import { openTestBus, type TestBus } from "../../../test/harness/bus.ts";
 import { refuse } from "../../failure/failure.ts";
@@ -75,6 +75,14 @@ describe("compare-and-set", () => {
     await bucket.create("a", 7);
     const put = await bucket.put("a", 8);
     expect(await bucket.read("a")).toEqual({ key: "a", value: 8, revision: put, writtenAt: expect.any(Date) });
+  });
+
+  test("a key that was never written is created and put without a reading", async () => {
+    const bucket = createBucket(bus, { ...place, prefix: "new." });
+    using reads = vi.spyOn(bus.manager.streams, "getMessage");
+    await bucket.create("created", 1);
+    await bucket.put("put", 1);
+    expect(reads).not.toHaveBeenCalled();
   });
 
   test("a key that is a pattern of others is refused, and finds nothing of theirs", async () => {

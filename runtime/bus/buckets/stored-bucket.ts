@@ -47,7 +47,7 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
       if (standing === undefined || value === undefined) return undefined;
       return { key, value, revision: standing.seq, writtenAt: standing.time };
     },
-    /** Most keys that are created have never been written, so that is tried first. */
+    /** Most keys that are created or put have never been written, so that is tried first. */
     async create(key, value, headers) {
       const first = await write(key, value, 0, { headers });
       if (first !== undefined) return first;
@@ -55,8 +55,8 @@ export function createBucket<T>(bus: Bus, place: Place<T>): Bucket<T> {
       return valueMessage(message) === undefined ? write(key, value, message?.seq ?? 0, { headers }) : undefined;
     },
     async put(key, value) {
-      for (;;) {
-        const revision = await write(key, value, (await last(key))?.seq ?? 0);
+      for (let standing = 0; ; standing = (await last(key))?.seq ?? 0) {
+        const revision = await write(key, value, standing);
         if (revision !== undefined) return revision;
       }
     },
