@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { until } from "#runtime/time/until.ts";
 import { HEAD, openTestWorkers, uvCache } from "../testing/workers.ts";
@@ -75,6 +76,13 @@ def f(a: int, b: str = "x"):
       required: ["a"],
       additionalProperties: false,
     });
+  });
+
+  test("LOOP-14 a file says of its functions what a second execution may do", async () => {
+    const text = '# /// script\n# [tool.toolbus.effects]\n# f = "pure"\n# ///\ndef f(): ...\ndef g(): ...\n';
+    await using workers = await openTestWorkers({ "tool.py": text });
+    const { tools } = await workers.provider.getProvidedTools({});
+    expect(ofFiles(tools).map(({ tool }) => tool?.effect)).toEqual([Effect.PURE, Effect.AT_MOST_ONCE]);
   });
 
   test("WORK-1 a file is read again when it changes: calls in flight end on the old version, the next takes the other", async () => {

@@ -57,15 +57,15 @@ interface InspectedFile {
   digest: string;
   environment?: string;
   refused?: string;
-  functions?: { name: string; description: string; inputSchema: object }[];
+  functions?: (Omit<ToolFunction, "inputSchemaJson"> & { inputSchema: object })[];
 }
 
 function toolFileFromLine(line: string, path: string): ToolFile {
   const found: InspectedFile = JSON.parse(line);
   const { file, digest, environment = "", refused, functions = [] } = found;
   if (refused !== undefined) return { kind: "refused", file, path, digest, reason: refused };
-  const offered = functions.map(({ name, description, inputSchema }): ToolFunction => {
-    return { name, description, inputSchemaJson: JSON.stringify(inputSchema) };
+  const offered = functions.map(({ inputSchema, ...more }): ToolFunction => {
+    return { ...more, inputSchemaJson: JSON.stringify(inputSchema) };
   });
   return { kind: "offered", file, path, digest, environment, functions: offered };
 }

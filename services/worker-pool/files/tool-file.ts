@@ -1,6 +1,9 @@
+import type { HostedTool } from "../../../sdk/typescript/hosted.ts";
+
 /** A function as a worker offers it. */
 export interface ToolFunction {
   name: string;
+  effect: NonNullable<HostedTool["effect"]>;
   description: string;
   inputSchemaJson: string;
 }

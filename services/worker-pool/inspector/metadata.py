@@ -9,6 +9,7 @@ from refusal import Refusal
 
 OPENING = "# /// script"
 ALMOST_OPENING = re.compile(r"(?m)^#\s*///\s*script\s*$")
+EFFECTS = ("pure", "idempotent", "at_most_once")
 THREE_LINES = "# /// script\n# dependencies = []\n# ///"
 
 # How uv says that it cannot read metadata. Any other words are of later steps, of which the first call is told.
@@ -67,6 +68,19 @@ def checked(table):
     if not isinstance(table.get("requires-python", ""), str):
         raise Refusal("malformed PEP 723 metadata: `requires-python` must be a string")
     return table
+
+
+def effects_from_table(table, names):
+    """LOOP-14: what a second execution of a function may do, by its name."""
+    match table:
+        case {"tool": {"toolbus": {"effects": dict(effects), **others}}} if not others and all(
+            name in names and effect in EFFECTS for name, effect in effects.items()
+        ):
+            return effects
+        case {"tool": {"toolbus": _}}:
+            known = f"of functions of the file ({', '.join(names)}) whether they are {', '.join(EFFECTS)}"
+            raise Refusal(f"malformed PEP 723 metadata: `tool.toolbus` has `effects` alone, which says {known}")
+    return {}
 
 
 def refuse_unread_by_uv(path):

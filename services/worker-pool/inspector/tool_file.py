@@ -7,7 +7,7 @@ import os
 import platform
 
 from functions import functions_from_module
-from metadata import metadata_from_text, refuse_unread_by_uv
+from metadata import effects_from_table, metadata_from_text, refuse_unread_by_uv
 from refusal import Refusal
 
 
@@ -61,5 +61,7 @@ def offer_from_text(text, name, locked):
         raise Refusal(f"it cannot be parsed: {type(error).__name__}: {error}") from None
     if not functions:
         raise Refusal("it offers no function: write a top-level `def` without a leading underscore")
+    effects = effects_from_table(metadata, [function["name"] for function in functions])
     environment = hashlib.sha256(needs + locked).hexdigest()
-    return {"environment": environment, "dependencies": metadata.get("dependencies", []), "functions": functions}
+    offered = [{**function, "effect": effects.get(function["name"], "at_most_once")} for function in functions]
+    return {"environment": environment, "dependencies": metadata.get("dependencies", []), "functions": offered}

@@ -88,9 +88,9 @@ function refusalOf(file: ToolFile | ModuleFile): string {
 function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedToolInit[] {
   if (file.kind !== "offered") return [];
   if ("tools" in file) return file.tools.map((tool) => ({ source, tool: toolOfModule(tool) }));
-  return file.functions.map(({ name, description, inputSchemaJson }) => ({
+  return file.functions.map(({ effect, ...told }) => ({
     source,
-    tool: { name, description, inputSchemaJson, executionType: ExecutionType.WORKER },
+    tool: { ...told, effect: EFFECTS[effect], executionType: ExecutionType.WORKER },
   }));
 }
 

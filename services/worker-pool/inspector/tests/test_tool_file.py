@@ -34,6 +34,11 @@ class ToolFiles(unittest.TestCase):
     def test_an_empty_block(self):
         self.assertNotIn("refused", self.read(b"# /// script\n# ///\n" + FUNCTION))
 
+    def test_LOOP_14_effects(self):
+        table = b'# /// script\n# [tool.toolbus.effects]\n# f = "pure"\n# ///\ndef g(): ...\n'
+        found = self.read(table + FUNCTION)
+        self.assertEqual([function["effect"] for function in found["functions"]], ["at_most_once", "pure"])
+
     def test_refusals_say_why(self):
         block = b"# /// script\n%b\n# ///\n" + FUNCTION
         for content, reason in {
@@ -53,6 +58,9 @@ class ToolFiles(unittest.TestCase):
             block % b'# requires-python = "three"': "uv says: TOML parse error",
             block % b"# [tool.uv]\n# nonsense = 3": "unknown field `nonsense`",
             block % b"# dependencies = []" + b"\0": "null bytes",
+            block % b'# [tool.toolbus.effects]\n# g = "pure"': "of functions of the file (f)",
+            block % b'# [tool.toolbus.effects]\n# f = "safe"': "whether they are pure, idempotent, at_most_once",
+            block % b'# [tool.toolbus.effect]\n# f = "pure"': "`tool.toolbus` has `effects` alone",
         }.items():
             with self.subTest(reason):
                 self.assertIn(reason, self.read(content).get("refused", "it is not refused"))
