@@ -71,7 +71,7 @@ export function createCalls() {
       } finally {
         call.waiters.delete(waiter);
         if (call.waiters.size === 1) for (const { onOthers } of call.waiters) onOthers?.(false);
-        if (call.waiters.size === 0) call.abandoned.abort(signal.reason);
+        if (call.waiters.size === 0 && signal.aborted) call.abandoned.abort(signal.reason);
       }
     },
   };

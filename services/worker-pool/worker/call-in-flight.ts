@@ -28,7 +28,8 @@ export class CallInFlight {
   readonly function: string;
   isGivenUp = false;
   readonly #listener: CallListener;
-  readonly #over = new AbortController();
+  /** Made when something is asked: most calls ask nothing. */
+  #over: AbortController | undefined;
   #linesSeen = 0;
   #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
 
@@ -43,6 +44,7 @@ export class CallInFlight {
 
   /** What is asked in it, and not answered by its end, is canceled. */
   ask(ask: Ask): Promise<Answer> {
+    this.#over ??= new AbortController();
     return this.#listener.onAsk(ask, this.#over.signal);
   }
 
@@ -78,7 +80,7 @@ export class CallInFlight {
   /** WORKER2. */
   giveUp(reason: unknown): void {
     this.isGivenUp = true;
-    this.#over.abort(reason);
+    this.#over?.abort(reason);
     this.#answer.reject(reason);
   }
 
@@ -90,7 +92,7 @@ export class CallInFlight {
 
   /** Its place on the worker is free, or given up with the worker. */
   end(): void {
-    this.#over.abort(new Failure("canceled", "the call that asked is over", { reason: "CANCELED" }));
+    this.#over?.abort(new Failure("canceled", "the call that asked is over", { reason: "CANCELED" }));
     this.#ended.resolve();
   }
 }
