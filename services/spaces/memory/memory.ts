@@ -3,7 +3,7 @@ import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type MemoryRecord, MemoryRecordSchema } from "#gen/toolbus/internal/space/v1/memory_pb.ts";
 import { type MemoryEntry, MemoryEntrySchema, MemoryKind } from "#gen/toolbus/space/v1/memory_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
-import { refuse, refuseField, refuseRequest } from "#runtime/failure/failure.ts";
+import { refuse, refuseRequest } from "#runtime/failure/failure.ts";
 import { keyOf, type Owner } from "../owners/owner.ts";
 
 const mostEntries = 1_000;
@@ -34,7 +34,6 @@ export function createMemory(
     },
     /** Gives how many there were. */
     async delete(owner: Owner, kind: MemoryKind, keys: readonly string[]): Promise<number> {
-      refuseUnknownKind(kind);
       const isDoomed = (entry: MemoryEntry) => entry.kind === kind && keys.includes(entry.key);
       const { before } = await records.update(keyOf(owner), (record) =>
         record?.entries.some(isDoomed)
@@ -98,8 +97,6 @@ export function dueMsOf({ kind, dueTime, wakeTime }: MemoryEntry): number | unde
 }
 
 function refuseUnfit(entry: MemoryEntry): void {
-  refuseUnknownKind(entry.kind);
-  if (entry.key === "") refuseField("entries.key", "must not be empty");
   if (entry.dueTime && entry.kind !== MemoryKind.PLAN) {
     refuseRequest(`entry "${entry.key}" has a time, which only plans may have`, {
       field: "entries.due_time",
@@ -113,9 +110,4 @@ function refuseUnfit(entry: MemoryEntry): void {
 function isTime(time: NonNullable<MemoryEntry["dueTime"]>): boolean {
   const ms = timestampMs(time);
   return Number.isSafeInteger(ms) && timestampFromMs(ms).seconds === time.seconds;
-}
-
-function refuseUnknownKind(kind: MemoryKind): void {
-  if (kind === MemoryKind.GOAL || kind === MemoryKind.MEMORY || kind === MemoryKind.PLAN) return;
-  refuseField("kind", "must be goal, memory or plan");
 }
