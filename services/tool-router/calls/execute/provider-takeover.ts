@@ -17,28 +17,23 @@ import { msFromDuration } from "#runtime/time/duration.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { Answer } from "../answers/answer.ts";
 
-/** How long a call may be without an instance, as its provider has said. */
-export interface Holding {
-  onHeld(held: CallHeld): void;
-  /** From now on without an instance. */
-  lose(): void;
-  /** Whether it is without one for longer than it may be. */
-  isOver(): boolean;
-}
+export type Holding = ReturnType<typeof createHolding>;
 
-/** `graceMs`: until it is told another one. */
-export function createHolding(graceMs = 0, clock = systemClock): Holding {
+/** How long a call may be without an instance, as its provider has said; `graceMs` until it is told another one. */
+export function createHolding(graceMs = 0, clock = systemClock) {
   let endsAtMs = 0;
   let isHeld = true;
   return {
-    onHeld(held) {
+    onHeld(held: CallHeld): void {
       graceMs = msFromDuration(held.takeoverGrace) ?? 0;
       isHeld = true;
     },
-    lose() {
+    /** From now on without an instance. */
+    lose(): void {
       if (isHeld) endsAtMs = clock.now() + graceMs;
       isHeld = false;
     },
+    /** Whether it is without one for longer than it may be. */
     isOver: () => clock.now() >= endsAtMs,
   };
 }

@@ -7,22 +7,16 @@ import { requireAnswerable, requireShown } from "../records/owners.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import { refuseCall, refuseUnlessOpen } from "./open.ts";
 
-/** Who answers calls that wait for people: their owner, and those for whom the space is that shows them. */
-export interface Answerers {
-  /** Refuses whoever may not answer the call, and every call that waits for no person. */
-  require(record: CallRecord, caller: Caller): Promise<void>;
-  /** session-owner-2; call-key-3 and call-key-4 of `#runtime/rpc/access/tokens/call-keys.ts` for who comes by a key of the call. */
-  requireReader(record: CallRecord, caller: Caller): Promise<void>;
-  /** session-owner-3; call-key-3 likewise. Whether the call is open, the submission finds out. */
-  requireSubmitter(record: CallRecord, caller: Caller): Promise<void>;
-}
+export type Answerers = ReturnType<typeof createAnswerers>;
 
-export function createAnswerers({ spaces, clock }: { spaces: { isFor: IsForPrincipal }; clock: Clock }): Answerers {
+/** Who answers calls that wait for people: their owner, and those for whom the space is that shows them. */
+export function createAnswerers({ spaces, clock }: { spaces: { isFor: IsForPrincipal }; clock: Clock }) {
   async function mayAnswer({ principal, spaceId }: CallRecord, caller: Caller): Promise<boolean> {
     if (isOwner(principal, caller)) return true;
     return spaceId !== "" && caller.principal !== undefined && (await spaces.isFor(spaceId, caller.principal));
   }
 
+  /** Refuses whoever may not answer the call, and every call that waits for no person. */
   async function require(record: CallRecord, caller: Caller): Promise<void> {
     const { callId } = record;
     if (!isForPeople(record) || !(await mayAnswer(record, caller))) requireOwner(record, caller, `call ${callId}`);
@@ -33,12 +27,14 @@ export function createAnswerers({ spaces, clock }: { spaces: { isFor: IsForPrinc
 
   return {
     require,
-    async requireReader(record, caller) {
+    /** session-owner-2; call-key-3 and call-key-4 of `#runtime/rpc/access/tokens/call-keys.ts` for who comes by a key of the call. */
+    async requireReader(record: CallRecord, caller: Caller): Promise<void> {
       if (caller.callKey === undefined) return requireShown(record, caller);
       await require(record, caller);
       refuseUnlessOpen(record, clock.now());
     },
-    async requireSubmitter(record, caller) {
+    /** session-owner-3; call-key-3 likewise. Whether the call is open, the submission finds out. */
+    async requireSubmitter(record: CallRecord, caller: Caller): Promise<void> {
       if (caller.callKey === undefined) requireAnswerable(record, caller);
       else await require(record, caller);
     },

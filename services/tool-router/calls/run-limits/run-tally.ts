@@ -1,13 +1,10 @@
-/** Which calls of runs this router has let go on; of the runs that called last. */
-export interface RunTally {
-  /** Whether the call is counted by now, or already was; false when the run has its number of calls. */
-  count(run: string, callId: string, most: number): boolean;
-}
+export type RunTally = ReturnType<typeof createRunTally>;
 
 const MOST_RUNS = 2_000;
 const MOST_CALLS = 50_000;
 
-export function createRunTally(mostRuns = MOST_RUNS, mostCalls = MOST_CALLS): RunTally {
+/** Which calls of runs this router has let go on; of the runs that called last. */
+export function createRunTally(mostRuns = MOST_RUNS, mostCalls = MOST_CALLS) {
   const callsByRun = new Map<string, Set<string>>();
   let size = 0;
 
@@ -18,7 +15,8 @@ export function createRunTally(mostRuns = MOST_RUNS, mostCalls = MOST_CALLS): Ru
   }
 
   return {
-    count(run, callId, most) {
+    /** Whether the call is counted by now, or already was; false when the run has its number of calls. */
+    count(run: string, callId: string, most: number): boolean {
       const calls = callsByRun.get(run) ?? new Set();
       if (calls.has(callId)) return true;
       if (calls.size >= most) return false;

@@ -8,10 +8,7 @@ export const ABSENCE_GRACE_MS = 2_000;
 /** What is answered at once asks nobody. */
 const ASK_MS = 250;
 
-export interface Absence {
-  /** Calls back when nobody has watched the tool for the whole grace, and after each further one; gives what ends it. */
-  follow(tool: string, onAbsent: () => void): () => void;
-}
+export type Absence = ReturnType<typeof createAbsence>;
 
 /** Made once: of calls that come one by one, each would make an error whose stack nobody reads. */
 const NOBODY_WAITS = new Error("no call waits for a watcher");
@@ -26,7 +23,7 @@ export function createAbsence(
   presence: Presence,
   clock: Clock,
   { stopping, onFault }: { stopping: AbortSignal; onFault(fault: string): void },
-): Absence {
+) {
   const watches = new Map<string, Watch>();
 
   async function ask(tool: string, { followers, end }: Watch): Promise<void> {
@@ -56,7 +53,8 @@ export function createAbsence(
   }
 
   return {
-    follow(tool, onAbsent) {
+    /** Calls back when nobody has watched the tool for the whole grace, and after each further one; gives what ends it. */
+    follow(tool: string, onAbsent: () => void): () => void {
       const watch = watches.get(tool) ?? open(tool);
       const follower = { since: clock.now(), onAbsent };
       watch.followers.add(follower);

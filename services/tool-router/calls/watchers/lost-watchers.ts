@@ -16,15 +16,9 @@ export interface LostWatcherParts extends RecordingParts {
   presence: Presence;
 }
 
-export interface LostWatchers {
-  /**
-   * Checks whether the watcher that acknowledged the call is connected, and gives it time to come back. If it does not, a call
-   * that may be repeated goes to another watcher; any other ends with an unknown outcome (TOOL-6, LOOP-14).
-   */
-  check(taken: CallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided">;
-}
+export type LostWatchers = ReturnType<typeof createLostWatchers>;
 
-export function createLostWatchers({ store, queue, presence, audit, clock }: LostWatcherParts): LostWatchers {
+export function createLostWatchers({ store, queue, presence, audit, clock }: LostWatcherParts) {
   async function decide(taken: CallRecord): Promise<void> {
     const updated = await store.update(taken.callId, (record) => {
       const isSame = isOpen(record) && record.taken && record.deliveryId === taken.deliveryId;
@@ -39,7 +33,11 @@ export function createLostWatchers({ store, queue, presence, audit, clock }: Los
   }
 
   return {
-    async check(taken, signal) {
+    /**
+     * Checks whether the watcher that acknowledged the call is connected, and gives it time to come back. If it does not, a call
+     * that may be repeated goes to another watcher; any other ends with an unknown outcome (TOOL-6, LOOP-14).
+     */
+    async check(taken: CallRecord, signal: AbortSignal): Promise<"watcher lives" | "decided"> {
       const watcher = watcherOf(taken.deliveryId);
       if (await presence.isWatching(watcher, signal)) return "watcher lives";
       await clock.delay(RETURN_MS, signal);

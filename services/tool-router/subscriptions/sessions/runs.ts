@@ -9,21 +9,13 @@ import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { clientFor } from "../../../clients.ts";
 
-export interface SessionRuns extends AsyncDisposable {
-  /**
-   * Cancels runs that cannot go on: the parked ones of agents that the session no longer has; all, when it is closed. Goes on
-   * in the background when the orchestrator cannot be reached.
-   */
-  cancel(session: Session, reason: string): Promise<void>;
-}
-
 const TIMEOUT_MS = 5_000;
 const PATIENCE_MS = 60_000;
 
 export function openSessionRuns(
   bus: Bus,
   options: { telemetry: Pick<Telemetry, "clientTracing">; logger: { warn(facts: object, message: string): void } },
-): SessionRuns {
+) {
   const interceptors = clientInterceptors(options);
   const runs = clientFor(bus, RunService, { interceptors });
   const closing = new AbortController();
@@ -55,7 +47,11 @@ export function openSessionRuns(
   }
 
   return {
-    async cancel(session, reason) {
+    /**
+     * Cancels runs that cannot go on: the parked ones of agents that the session no longer has; all, when it is closed. Goes on
+     * in the background when the orchestrator cannot be reached.
+     */
+    async cancel(session: Session, reason: string): Promise<void> {
       const firstEnd = Promise.withResolvers<void>();
       const task = retry(session, reason, firstEnd.resolve).finally(() => underWay.delete(task));
       underWay.add(task);
