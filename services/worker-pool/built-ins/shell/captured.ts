@@ -6,10 +6,14 @@ export function createCaptured(maxBytes: number) {
   let head = Buffer.alloc(0);
   let tail = Buffer.alloc(0);
   let bytes = 0;
+  const leftOut = () => bytes - head.length - tail.length;
 
   return {
     get bytes() {
       return bytes;
+    },
+    get isCut() {
+      return leftOut() > 0;
     },
     add(chunk: Buffer): void {
       bytes += chunk.length;
@@ -20,9 +24,8 @@ export function createCaptured(maxBytes: number) {
     },
     /** As text; bytes that are no UTF-8 are replaced. Says where and how much is left out. */
     text(): string {
-      const leftOut = bytes - head.length - tail.length;
-      if (leftOut === 0) return Buffer.concat([head, tail]).toString("utf8");
-      return `${head.toString("utf8")}\n[… ${leftOut} bytes are left out …]\n${tail.toString("utf8")}`;
+      if (leftOut() === 0) return Buffer.concat([head, tail]).toString("utf8");
+      return `${head.toString("utf8")}\n[… ${leftOut()} bytes are left out …]\n${tail.toString("utf8")}`;
     },
   };
 }

@@ -75,6 +75,7 @@ describe("what a command leaves behind, and how long it may take", () => {
     });
     expect(long).toMatchObject({ truncated: true, exitCode: 0 });
     expect(long.stdout).toMatch(/^bx+\n\[… 2999003 bytes are left out …\]\nx+e\n$/);
+    expect(await run(["printf", "10 bytes are left out"])).not.toHaveProperty("truncated");
     for (const script of ["yes", "yes >&2"])
       expect((await run(["sh", "-c", script])).error).toMatch(/wrote more than 67108864 bytes and was ended/);
     expect((await run(["python3", "-c", "import sys; sys.stdout.buffer.write(b'a\\xff\\xfeb')"])).stdout).toBe(

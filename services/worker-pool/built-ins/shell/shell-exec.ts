@@ -181,7 +181,7 @@ function answerFrom({ exit, stopped, stdout, stderr, command }: Ended): object {
   const output = { stdout: stdout.text(), stderr: stderr.text() };
   if (stopped === undefined) {
     const { code, signal } = exit;
-    const isCut = output.stdout.includes("bytes are left out") || output.stderr.includes("bytes are left out");
+    const isCut = stdout.isCut || stderr.isCut;
     return { exitCode: code, ...(signal && { signal }), ...output, ...(isCut && { truncated: true }) };
   }
   const why =
