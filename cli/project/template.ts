@@ -1,7 +1,8 @@
 // What a new project begins with: the examples, with the schemas of their files for editors.
 
+import { existsSync } from "node:fs";
 import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { programDirectory } from "#runtime/config/places.ts";
 
 const EXAMPLES = ["agents", "hosted", "scripts", "tools", "ui", "workers"];
@@ -41,7 +42,7 @@ export interface Made {
 export async function makeProject(directory: string): Promise<Made> {
   const made: string[] = [];
   const kept: string[] = [];
-  await mkdir(join(directory, "schemas"), { recursive: true });
+  await makeFolder(join(directory, "schemas"));
   for (const name of SCHEMAS)
     await cp(join(programDirectory, "gen", "jsonschema", name), join(directory, "schemas", name));
   const texts = {
@@ -55,6 +56,13 @@ export async function makeProject(directory: string): Promise<Made> {
   }
   ((await ignoreKeys(join(directory, ".gitignore"))) ? made : kept).push(".gitignore");
   return { made, kept };
+}
+
+/** `mkdir` that is recursive never ends in a folder where nothing can be made, as /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await makeFolder(dirname(path));
+  await mkdir(path);
 }
 
 /** Adds what is missing to a list that is there, and gives whether anything was. */

@@ -5,6 +5,13 @@ import { Command } from "commander";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { addInitCommand } from "./init.ts";
 
+test("PROD-2 a project that cannot be made there is refused at once", async () => {
+  const program = new Command();
+  addInitCommand(program);
+  for (const folder of ["/proc", "/proc/there/is-none"])
+    await expect(program.parseAsync(["init", folder], { from: "user" })).rejects.toThrow("ENOENT");
+});
+
 test.each([
   ["plain", "plain"],
   ["my tools; reboot", "'my tools; reboot'"],
