@@ -37,11 +37,17 @@ export async function ignoredVariables(env: NodeJS.ProcessEnv): Promise<string[]
   const bare = (name: string) => name.replace("TOOLBUS_", "");
   const candidates = Array.from(settings, (name) => ({ name, spellings: [bare(name)] }));
   return Object.keys(env)
-    .filter((name) => name.startsWith("TOOLBUS_") && env[name]?.trim() && !read.has(name))
+    .filter((name) => name.startsWith("TOOLBUS_") && env[name]?.trim() && !read.has(name) && !isServiceLink(name, env))
     .map((name) => {
       const meant = nearest(bare(name), candidates).join(" or ");
       return `${name} is ignored: there is no such setting${meant && `; did you mean ${meant}?`}`;
     });
+}
+
+/** Kubernetes tells each container of all services of its namespace, of one that is called `toolbus-gateway` too. */
+function isServiceLink(name: string, env: NodeJS.ProcessEnv): boolean {
+  const [, service = ""] = /^(\w+?)_(?:SERVICE_HOST|SERVICE_PORT|PORT)(?:_|$)/.exec(name) ?? [];
+  return env[`${service}_SERVICE_HOST`] !== undefined;
 }
 
 /** What a service's `main` exports. Throws `not_found` with the names that there are. */

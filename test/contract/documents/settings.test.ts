@@ -69,7 +69,8 @@ it("the settings of the command are those that it reads", () => {
 it("PROD-5 a variable that nothing reads is told, with the setting that may be meant", async () => {
   const known = { TOOLBUS_SECRET_X: "1", TOOLBUS_SOCKET: "s", TOOLBUS_MCP_ENVIRONMENT: "TOOLBUS_A", TOOLBUS_A: "1" };
   const unset = { TOOLBUS_HTTP_HOTS: " ", OTHER_PRT: "1" };
-  expect(await ignoredVariables({ ...known, ...unset, TOOLBUS_HTTP_PRT: "8080", TOOLBUS_QQ: "1" })).toEqual([
+  const links = { TOOLBUS_GATEWAY_SERVICE_HOST: "1", TOOLBUS_GATEWAY_PORT: "1", TOOLBUS_GATEWAY_PORT_80_TCP_ADDR: "1" };
+  expect(await ignoredVariables({ ...known, ...unset, ...links, TOOLBUS_HTTP_PRT: "8080", TOOLBUS_QQ: "1" })).toEqual([
     "TOOLBUS_HTTP_PRT is ignored: there is no such setting; did you mean TOOLBUS_HTTP_PORT?",
     "TOOLBUS_QQ is ignored: there is no such setting",
   ]);
