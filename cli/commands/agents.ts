@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
-import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import {
   AgentService,
   ApplyAgentResponseSchema,
@@ -9,7 +9,7 @@ import {
   ListAgentsResponseSchema,
   StoredAgentSchema,
 } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
-import { agentFromFile } from "#runtime/agent-file/agent-from-file.ts";
+import { agentFromFile, placedInFile } from "#runtime/agent-file/agent-from-file.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { globalOptionsOf, openConnection } from "../connection.ts";
@@ -82,20 +82,24 @@ async function showAgent(name: string, _options: object, command: Command): Prom
 }
 
 async function applyAgent(file: string, options: ApplyOptions, command: Command): Promise<void> {
-  const agent = await readAgent(file);
+  const { agent, placed } = await readAgent(file);
   const global = globalOptionsOf(command);
   const service = openConnection(global).client(AgentService);
   const { dryRun: validateOnly = false, revision } = options;
   const expected = revision === undefined ? {} : { expectedRevision: revision };
-  const response = await service.applyAgent({ agent, validateOnly, ...expected });
+  const response = await service.applyAgent({ agent, validateOnly, ...expected }).catch((error: unknown) => {
+    if (error instanceof ConnectError) Object.assign(error, { rawMessage: placed(error.rawMessage) });
+    throw error;
+  });
   if (global.json) return printMessage(ApplyAgentResponseSchema, response);
   for (const warning of response.agent?.warnings ?? []) printError(colors.yellow(warning));
   printLine(`${agent.name} ${validateOnly ? "is valid" : "applied"}`);
 }
 
-async function readAgent(file: string): Promise<Agent> {
+async function readAgent(file: string) {
   try {
-    return agentFromFile(JSON.parse((await readFile(file, "utf8")).replace(/^\uFEFF/, "")) as JsonObject);
+    const json = JSON.parse((await readFile(file, "utf8")).replace(/^\uFEFF/, "")) as JsonObject;
+    return { agent: agentFromFile(json), placed: (faults: string) => placedInFile(json, faults) };
   } catch (cause) {
     throw new UsageFault(`${file} is no agent: ${messageFromUnknown(cause)}`, { cause });
   }

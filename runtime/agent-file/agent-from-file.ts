@@ -34,13 +34,13 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
   );
 }
 
-/** A fault of a source, with its place in the file: those of the short ways stand before all others. */
-export function placedInFile({ mcp, workers }: JsonObject, fault: string): string {
+/** What is wrong with sources, with their places in the file: those of the short ways stand before all others. */
+export function placedInFile({ mcp, workers }: JsonObject, faults: string): string {
   const lists = { "mcp.servers": isObject(mcp) ? mcp.servers : [], workers };
   const places = Object.entries(lists).flatMap(([name, list]) =>
     Array.isArray(list) ? list.map((_, index) => `${name}[${index}]`) : [],
   );
-  return fault.replace(/^sources\[(\d+)\](\.config)?/, (_, index, config = "") => {
+  return faults.replace(/\bsources\[(\d+)\](\.config)?/g, (_, index, config = "") => {
     return places[index] ?? `sources[${index - places.length}]${config}`;
   });
 }

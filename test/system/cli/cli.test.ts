@@ -228,7 +228,12 @@ describe("agents", () => {
     expect(slipped.exitCode).toBe(2);
     const model = { provider: "scripted", model: "plain.json" };
     const tools = { use: ["repeat"], aliases: { repeat: "ask" } };
-    const faulty = await toolbus("agents", "apply", await write("faulty.json", { name: "faulty", model, tools }));
+    const mcp = { servers: [{ name: "m", url: "http://127.0.0.1:1/mcp", transport: "htpp" }] };
+    const file = { name: "faulty", model, tools, mcp, sources: [{ name: "s", provider: "nobody" }] };
+    const faulty = await toolbus("agents", "apply", await write("faulty.json", file));
+    expect(faulty.stderr).toMatch(
+      / sources\[0\]\.provider: there is no .* mcp\.servers\[0\]\.transport: "htpp" is none/,
+    );
     expect(faulty.stderr).toContain("tools.aliases.repeat: repeat is the name of a tool");
     expect(faulty.exitCode).toBe(2);
     await rm(directory, { recursive: true });

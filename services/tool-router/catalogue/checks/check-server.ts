@@ -21,11 +21,9 @@ export interface ServerCheck {
 
 /** What is wrong with the MCP servers that an agent's sources describe; each fault with its path. */
 export function faultsOfServers(agent: Agent, check: ServerCheck): string[] {
-  return agent.sources.flatMap(({ name, provider, config }, index) => {
+  return agent.sources.flatMap(({ provider, config }, index) => {
     if (provider !== "mcp" || config === undefined || Object.keys(config).length === 0) return [];
-    const isOfShortWay = config.name === name; // of files, in which servers come before all other sources
-    const path = isOfShortWay ? `mcp.servers[${index}]` : `sources[${index}].config`;
-    return faultsOfConfig(config, check).map((fault) => `${path}${fault}`);
+    return faultsOfConfig(config, check).map((fault) => `sources[${index}].config${fault}`);
   });
 }
 
