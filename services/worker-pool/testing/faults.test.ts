@@ -117,6 +117,11 @@ describe("what a crash tells", () => {
     expect(workers.warnings.at(-1)).toMatch(/ended with SIGSEGV: .*tool\.py", line \d+ in touch_nothing/s);
   });
 
+  test("WORK-8 the first call of a worker is not told where on the machine native code has crashed", async () => {
+    await using own = await openTestWorkers({ "tool.py": TOOL });
+    expect((await failureOf(own.call("tool.touch_nothing"))).message).toMatch(/ended with SIGSEGV$/);
+  });
+
   test("WORK-8 an answer that came before the crash is the answer of its call, though its log is lost", async () => {
     const { failure } = await napping("kappa");
     expect((await workers.call("tool.answer_and_crash")).result).toBe("known");

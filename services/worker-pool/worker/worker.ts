@@ -173,7 +173,7 @@ export class Worker {
     const all = told(this.#lastWords);
     const detail = this.#fault ? `${all}${this.#faultDetail}\n${this.#lastWords.tail()}`.trimEnd() : all;
     this.#ready.reject(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED", cause: detail }));
-    this.#failAll((call) => (this.#lastId === 1 ? all : told(call.lastWords)));
+    this.#failAll((call) => told(call.lastWords));
     const reason = this.#lastId === 0 ? all : told(createLastWords());
     return { reason, detail, wasExpected };
   }
