@@ -8,15 +8,20 @@ import { openTestWorkers } from "../testing/workers.ts";
 const failureOf = (call: Promise<unknown>) =>
   call.then(() => expect.fail("the call succeeded"), failureFromConnectError);
 
-test("WORK-8 WORK-12 operators are told where a module fails that cannot be loaded", async () => {
-  await using workers = await openTestWorkers({});
-  const hosted = join(workers.directory, "hosted");
-  await mkdir(hosted, { recursive: true });
-  await writeFile(join(hosted, "bad.mjs"), 'const here = 1;\nthrow new Error("not today");\n');
-  await until(() => /bad\.mjs is refused: not today\n.*bad\.mjs:2:7/s.test(workers.warnings.join()), {
-    timeoutMs: 20_000,
-  });
-}, 60_000);
+test.each([
+  ["throws", 'const here = 1;\nthrow new Error("not today");\n', /bad\.mjs is refused: not today\n.*bad\.mjs:2:7/s],
+  ["has no syntax", "export default {\n  tools: [[},\n};\n", /bad\.mjs is refused: SyntaxError: .*bad\.mjs:2\n/s],
+])(
+  "WORK-8 WORK-12 operators are told where a module cannot be loaded that %s",
+  async (_how, text, words) => {
+    await using workers = await openTestWorkers({});
+    const hosted = join(workers.directory, "hosted");
+    await mkdir(hosted, { recursive: true });
+    await writeFile(join(hosted, "bad.mjs"), text);
+    await until(() => words.test(workers.warnings.join()), { timeoutMs: 20_000 });
+  },
+  60_000,
+);
 
 const LEAVES = "export default { tools: [{ name: 'leaves', run() { process.exit(3); } }] };";
 

@@ -35,7 +35,7 @@ let module: HostedModule | undefined;
 const [input, output] = [new Socket({ fd: 3 }), new Socket({ fd: 4 })];
 const tell = (frame: object): void => void output.write(`${JSON.stringify(frame)}\n`);
 
-process.on("uncaughtExceptionMonitor", (error) => tell({ fatal: messageFromUnknown(error) }));
+process.on("uncaughtExceptionMonitor", (error) => tell({ fatal: textFromError(error) }));
 const [path = ""] = process.argv.splice(2);
 void load(pathToFileURL(path).href);
 for await (const line of readLines(input)) void take(JSON.parse(line) as Received);
@@ -50,6 +50,8 @@ async function load(url: string): Promise<void> {
     const tools = module.tools.map(({ run: _, ...described }) => described);
     tell({ ready: true, protocol: PROTOCOL, pid: process.pid, tools, initializes });
   } catch (error) {
+    // Where an ES module has no syntax, Node tells no program, but prints it when it ends the process.
+    if (error instanceof SyntaxError && !error.stack?.includes(path)) throw error;
     console.error(detailFromError(error));
     output.write(`${JSON.stringify({ fatal: textFromError(error) })}\n`, () => process.exit(1));
   }
