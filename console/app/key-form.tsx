@@ -1,13 +1,17 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Fault } from "../parts/notice.tsx";
+import { place } from "../parts/place.ts";
 import { heldKey, refusedKey, takeKey } from "../suite/connection.ts";
 import { beginLogin, forgetLogin, loginFault, readLoginSettings } from "../suite/login/login.ts";
 import type { LoginSettings } from "../suite/login/oauth.ts";
 
+const focus = (input: HTMLElement | null): void => input?.focus();
+
 /** Asks for a key, which this tab keeps until it is closed. */
 export function KeyForm() {
   const text = useSignal("");
+  const isOfOneQuestion = place.value.screen === "inbox" && place.value.id !== "";
   const enter = (event: Event) => {
     event.preventDefault();
     forgetLogin();
@@ -22,6 +26,7 @@ export function KeyForm() {
           <label for="key">Your key</label>
           <input
             id="key"
+            ref={focus}
             type="password"
             autocomplete="current-password"
             required
@@ -34,8 +39,15 @@ export function KeyForm() {
             }}
           />
           <small id="key-help">
-            <code>toolbus up</code> made one at its first start: it is in <code>.toolbus/keys/local</code> of the
-            project. This tab keeps it until it is closed.
+            {isOfOneQuestion ? (
+              "Whoever sent you this address has one for you. "
+            ) : (
+              <>
+                <code>toolbus up</code> made one at its first start: it is in <code>.toolbus/keys/local</code> of the
+                project.{" "}
+              </>
+            )}
+            This tab keeps it until it is closed.
           </small>
         </div>
         {heldKey() && <Fault text={refusedKey.value} />}

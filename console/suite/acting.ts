@@ -26,7 +26,7 @@ export function useActing(): Acting {
         return true;
       } catch (error) {
         noteFailure(error);
-        fault.value = errorOf(error).message;
+        fault.value = errorOf(error, location.origin).message;
         return false;
       } finally {
         busy.value = false;

@@ -46,6 +46,7 @@ it("SEC-2 a key is made in the page, and answers its question from a phone, wher
   const complaints: string[] = [];
   other.on("framenavigated", (frame) => addresses.push(frame.url()));
   await other.goto(link);
+  await other.getByText("Whoever sent you this address").waitFor();
   await other.getByLabel("Your key").fill(` ${key}\n`);
   other.on("response", (response) => {
     if (response.status() >= 400) failed.push(`${response.status()} ${response.url()}`);

@@ -44,9 +44,11 @@ describe("without a key", () => {
     const context = await stage.browser.newContext();
     const page = await context.newPage();
     await page.goto(stage.suite.url);
-    await page.getByLabel("Your key").fill("wrong");
-    await page.getByRole("button", { name: "enter" }).click();
+    await page.locator("#key:focus").waitFor();
+    await page.keyboard.type("wrong");
+    await page.keyboard.press("Enter");
     await page.getByRole("alert").waitFor();
+    await page.locator("#key:focus").waitFor();
     expect(await page.getByRole("navigation").count()).toBe(0);
     await page.getByLabel("Your key").fill(stage.suite.key?.key ?? "");
     await page.getByRole("button", { name: "enter" }).click();
@@ -364,10 +366,12 @@ describe("the suite as it stands", () => {
     await page.context().setOffline(true);
     await page.getByText(/since \d.* the suite is not reached/).waitFor();
     await question.waitFor(); // what was seen stays
-    await page.context().setOffline(false);
-    await expect.poll(() => page.getByRole("status").textContent()).toBe("");
     await question.getByLabel("yes", { exact: true }).check();
     await question.getByLabel("Note").fill("at last");
+    await question.getByRole("button", { name: "answer" }).click();
+    await question.getByText(`${stage.suite.url} cannot be reached`).waitFor();
+    await page.context().setOffline(false);
+    await expect.poll(() => page.getByRole("status").textContent()).toBe("");
     await question.getByRole("button", { name: "answer" }).click();
     await page.getByText("completed", { exact: true }).waitFor();
     await page.context().close();
