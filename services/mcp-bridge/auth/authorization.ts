@@ -183,7 +183,7 @@ export class ServerAuthorization implements Authorization {
   }
 
   #whyOf({ isRefused, ofScopes }: { isRefused: boolean; ofScopes: string | undefined }): string {
-    if (this.#key === undefined) return "outside of a session nobody is logged in";
+    if (this.#key === undefined) return "outside of a session, as here, nobody is logged in";
     if (ofScopes) return ofScopes;
     return isRefused ? "it refuses the token that it was given" : "it asks for a token";
   }

@@ -76,6 +76,8 @@ describe("a server that asks for a token", () => {
     expect(connections).toMatchObject([{ login: LoginState.NEEDED, health: HealthState.UNHEALTHY }]);
     const { authorizationUrl, principal } = await logIn(right, "notes");
     expect(principal).toBe("ada");
+    const outside = await offered(left, { sessionId: "", agent: "", principal: "" }, source);
+    expect(outside.status?.reason).toContain("outside of a session, as here, nobody is logged in");
     expect(authorizationUrl.searchParams.get("resource")).toBe(server.url);
     expect(authorizationUrl.searchParams.get("code_challenge_method")).toBe("S256");
     await until(async () => (await offered(left, scope, source)).tools.length > 0);
