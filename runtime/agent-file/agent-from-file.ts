@@ -26,12 +26,8 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
     pin,
     config,
   }));
-  const agent = contractJson(AgentSchema, rest, agentSpelling);
-  return fromJson(
-    AgentSchema,
-    { ...agent, sources: [...servers, ...files, ...objectsOf(sources, "sources")] },
-    options,
-  );
+  const all = [...servers, ...files, ...objectsOf(sources, "sources")];
+  return fromJson(AgentSchema, { ...contractJson(AgentSchema, rest, agentSpelling), sources: all }, options);
 }
 
 /** What is wrong with sources, with their places in the file: those of the short ways stand before all others. */
