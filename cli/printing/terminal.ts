@@ -32,6 +32,11 @@ function write(stream: NodeJS.WriteStream, text: string): void {
   stream.write(visibleText(text).replaceAll(escapeMark, "\x1b"));
 }
 
+/** For a command that has something to close: that nobody reads on, or that a disk is full, ends it no sooner. */
+export function goOnUnread(): void {
+  process.stdout.removeAllListeners("error").on("error", () => {});
+}
+
 /** Text as it comes, without an end of line. */
 export function printText(text: string): void {
   write(process.stdout, text);

@@ -8,6 +8,7 @@ import { type Connection, globalOptionsOf, openConnection } from "../../connecti
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
 import { invocation } from "../../faults/invocation.ts";
 import { printMessage, printNote } from "../../printing/print.ts";
+import { goOnUnread } from "../../printing/terminal.ts";
 import { readFunctionsFile } from "../../requests/functions-file.ts";
 import { openInterruption } from "../../requests/interruption.ts";
 import { wholeNumber } from "../../requests/numbers.ts";
@@ -91,8 +92,9 @@ async function run(agent: string, words: string[], options: Options, command: Co
   if (started === undefined) throw new Error("the suite accepted the run without telling its id");
   if (options.detach) return printMessage(CreateRunResponseSchema, response);
   printNote(`run ${started.id} in session ${started.sessionId}`);
-  const state = await showRun(connection, started, { json: global.json, isAsked: functionTools.length > 0 });
   const isOwn = options.session === undefined && !options.keep;
+  if (isOwn) goOnUnread();
+  const state = await showRun(connection, started, { json: global.json, isAsked: functionTools.length > 0 });
   if (isOwn && state !== undefined) await closeUnlessAwaited(connection, started.sessionId, state);
 }
 

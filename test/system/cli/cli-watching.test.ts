@@ -84,6 +84,14 @@ describe("what happens, as it happens", () => {
     expect(await stateOf(/in session (\S+)/.exec(again.stderr)?.[1] ?? "")).toBe(SessionState.ACTIVE);
   });
 
+  it("PROD-3 `run | head` closes its session, too, when the run has ended", async () => {
+    await using run = follow("run", "plain", "hello");
+    run.stopReading();
+    const { exitCode, stderr } = await run.ended;
+    expect(exitCode).toBe(0);
+    expect(await stateOf(/in session (\S+)/.exec(stderr)?.[1] ?? "")).toBe(SessionState.CLOSED);
+  });
+
   it("PROD-3 Ctrl-C leaves the run as it is, says how to go on, and exits with 130", async () => {
     await suite.connection.client(SpaceService).createSpace({ spaceId: "lobby" });
     await using run = follow("run", "asker", "lobby");
