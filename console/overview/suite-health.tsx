@@ -24,8 +24,11 @@ export function Services() {
       {value && (
         <details class="grow" open={down.length > 0}>
           <summary>
-            {counted(names.length - down.length, "service")} serving
-            {down.length > 0 && <span class="fault"> · {down.length} not there</span>}
+            {down.length === 0 ? (
+              "all services serve"
+            ) : (
+              <span class="fault">{counted(down.length, "service")} not there</span>
+            )}
           </summary>
           <ul class="list services">
             {names.map((name) => (

@@ -266,7 +266,7 @@ describe("lists of runs", () => {
 
   it("fill the overview: a run that waits counts as one that waits, and no more when it is canceled", async () => {
     const page = await stage.open("#/overview");
-    await page.getByText(/^\d+ services serving$/).click();
+    await page.getByText("all services serve").click();
     await page.locator(".services li", { hasText: "RunService" }).getByText("serving").waitFor();
     await page.getByRole("link", { name: /^MCP servers: \d+ healthy|no MCP server in use/ }).waitFor();
     await page.locator(".figure", { hasText: "failed in the last hour" }).waitFor();
