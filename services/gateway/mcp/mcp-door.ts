@@ -108,10 +108,8 @@ async function route(parts: McpParts & SuiteParts, exchange: McpExchange): Promi
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE"]);
 
 function notAllowed(): Response {
-  const error = {
-    code: JSON_RPC.refused,
-    message: "Method not allowed: POST a message, GET a stream or DELETE a session",
-  };
+  const message = "Method not allowed: POST a message, GET a stream or DELETE a session";
+  const error = { code: JSON_RPC.refused, message };
   return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 405, headers: { allow: "GET, POST, DELETE" } });
 }
 
@@ -126,7 +124,11 @@ function parse(text: string): unknown {
   const body = jsonFromText(text);
   if (Array.isArray(body) && body.length > MAX_BATCH)
     refuse("invalid_argument", `the body holds more than ${MAX_BATCH} messages`, { reason: "INVALID_REQUEST" });
-  for (const message of Array.isArray(body) ? body : [body]) requireShortEchoes(message);
+  for (const message of Array.isArray(body) ? body : [body]) {
+    const params = fieldsOf(fieldsOf(message).params); // null is how Go's libraries write an empty map, and the SDK takes none
+    for (const name of Object.keys(params)) if (params[name] === null) delete params[name];
+    requireShortEchoes(message);
+  }
   return body;
 }
 

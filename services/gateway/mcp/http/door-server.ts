@@ -10,6 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { Failure } from "#runtime/failure/failure.ts";
+import { jsonFrom } from "#runtime/schema/json-object.ts";
 import { JSON_RPC, type OnFault, rpcFailureFrom, tellFault } from "./refusals.ts";
 
 const WHOLE_LISTS = new Set(["tools/list", "prompts/list", "resources/list", "resources/templates/list"]);
@@ -66,17 +67,9 @@ const MOST_TOLD = 10;
 /** The fields of which zod says something, if it was zod. */
 function faultsIn(message: string): string | undefined {
   const [text] = /\[\s*\{.*\}\s*\]$/s.exec(message) ?? [];
-  const issues = text === undefined ? undefined : issuesForm.safeParse(parsed(text)).data;
+  const issues = text === undefined ? undefined : issuesForm.safeParse(jsonFrom(text)).data;
   return issues
     ?.slice(0, MOST_TOLD)
     .map(({ path, message }) => `${path.join(".")}: ${message}`)
     .join("; ");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

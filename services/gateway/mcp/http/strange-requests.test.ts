@@ -13,7 +13,15 @@ let door: TestDoor;
 
 beforeAll(async () => {
   const logins = createLoginPaths({ publicUrl: new URL("https://toolbus.example/"), isOpen: true } as LoginPaths);
-  door = await openTestDoor({ before: [logins], onFault: (fault) => void faults.push(fault) });
+  door = await openTestDoor({
+    before: [logins],
+    onFault: (fault) => void faults.push(fault),
+    tools: {
+      async *callTool({ argumentsJson }) {
+        yield { event: { case: "result", value: { outputJson: JSON.stringify(`with ${argumentsJson}`) } } };
+      },
+    },
+  });
 });
 afterAll(() => door[Symbol.asyncDispose]());
 
@@ -94,6 +102,11 @@ it("SEC-5 of many faults in a message the first are told", async () => {
   const told = await answerTo({ ...asking, params: { name: "p", arguments: numbers } });
   expect(told).toMatch(/params.arguments.a0: .*; params.arguments.a9: /);
   expect(told.length).toBeLessThan(2_000);
+});
+
+it("DOOR-1 a parameter of null, as Go's libraries write an empty map, is none", async () => {
+  const params = { name: "count", arguments: null, _meta: null };
+  expect(await answerTo({ jsonrpc: "2.0", id: 1, method: "tools/call", params })).toContain('"text":"with {}"');
 });
 
 async function answerTo(message: object): Promise<string> {

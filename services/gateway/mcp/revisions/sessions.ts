@@ -32,8 +32,7 @@ export class McpSessions {
   async require(sessionId: string, caller: Caller): Promise<Session> {
     if (!/^[a-zA-Z0-9_-]{1,64}$/.test(sessionId)) refuseSession(sessionId);
     const session = await this.#find(sessionId, caller);
-    const isUsable = typeof session === "object" && session.state !== SessionState.CLOSED;
-    return isUsable ? session : refuseSession(sessionId);
+    return typeof session === "object" && session.state !== SessionState.CLOSED ? session : refuseSession(sessionId);
   }
 
   /** Every gateway knows it from then on. */
@@ -41,8 +40,9 @@ export class McpSessions {
     await this.#sessions.setLogLevel({ sessionId, level }, { contextValues: valuesOf(caller) });
   }
 
+  /** Cancels what is in flight, of which nobody could be told. */
   async close(sessionId: string, caller: Caller): Promise<void> {
-    await this.#sessions.closeSession({ sessionId }, { contextValues: valuesOf(caller) });
+    await this.#sessions.closeSession({ sessionId, drainTimeout: {} }, { contextValues: valuesOf(caller) });
   }
 
   /**

@@ -177,7 +177,13 @@ describe("DOOR-1 a session of a client, as a session of the suite,", () => {
     expect((await send(there(), canceled, headers)).status).toBe(202);
     await door.work.saw("canceled a1");
     await call.body?.cancel();
+    const left = await send(here, calling(3, "a3"), headers);
+    await door.work.saw("began a3");
+    const ending = performance.now();
     expect((await ask(there(), "DELETE", headers)).ok).toBe(true);
+    expect(performance.now() - ending, "TOOLBUS_SWITCH_DRAIN is not waited for").toBeLessThan(30_000);
+    await door.work.saw("canceled a3");
+    await left.body?.cancel();
     const late = await send(here, { jsonrpc: "2.0", id: 2, method: "tools/list" }, headers);
     expect(late.status).toBe(404);
     expect(await late.json()).toMatchObject({ id: 2, error: { code: -32_001, data: { reason: "SESSION_NOT_FOUND" } } });
