@@ -83,11 +83,11 @@ async function* watched(
       yield message;
     }
   } catch (error) {
-    const { reason, message } = failureFromConnectError(error);
-    if (reason !== "INSTANCE_STOPPING" || !isStored) throw error;
-    refuse("unavailable", `${message}: ask again, by GET /v1/responses/${responseIdOf(runId)}`, {
-      reason,
-      cause: error,
-    });
+    const { reason } = failureFromConnectError(error);
+    if (reason !== "INSTANCE_STOPPING") throw error;
+    const then = isStored
+      ? `ask again, by GET /v1/responses/${responseIdOf(runId)}`
+      : "the run goes on, and is not told again";
+    refuse("unavailable", `this instance stops: ${then}`, { reason, cause: error });
   }
 }
