@@ -10,7 +10,7 @@ import { lackOf, type PublicServer } from "./public-server.ts";
 import { GO } from "./table/go.ts";
 import { NPM } from "./table/npm.ts";
 import { PYTHON } from "./table/python.ts";
-import { call, type Listing, list, START_MS } from "./trial.ts";
+import { call, type Listing, list } from "./trial.ts";
 
 const HEAD = ["SERVER", "MAKE", "TRANSPORT", "REVISION", "TOOLS", "EMPTY", "FULL", "CALL", "TOOK", "RESULT"];
 const servers = [...NPM, ...PYTHON, ...GO];
@@ -31,7 +31,6 @@ await using suite = await openSuite({
   directory: ".toolbus/servers",
   port: 0,
   reset: true,
-  env: { TOOLBUS_MCP_INSTALL_TIMEOUT: `${START_MS}ms` },
   onProgress: printNote,
 });
 const connection = openConnection(suite);

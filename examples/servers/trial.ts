@@ -17,7 +17,7 @@ import { emptyCaches } from "./place.ts";
 import type { Place, PublicServer } from "./public-server.ts";
 
 /** Long enough to fetch and build it where nothing is cached. */
-export const START_MS = 300_000;
+const START_MS = 300_000;
 const CALL_MS = 120_000;
 const sourceWait = durationFromMs(10_000);
 

@@ -26,7 +26,7 @@ test("ORCH-6 servers find the suite's Node and uv behind what the machine has", 
   expect(join(uv, "uv")).toMatch(/\/toolbus\/uv\/.*\/bin\/uv$/);
 });
 
-test("ORCH-6 a server whose command may have to fetch it first has a minute, unless something says otherwise", () => {
+test("ORCH-6 a server whose command may have to fetch it first has five minutes, unless something says otherwise", () => {
   const ofCommand = (command: string, ...args: string[]) =>
     startTimeOf(serverFrom({ name: "s", command, args }), readConfig({}));
   const words = [
@@ -42,7 +42,7 @@ test("ORCH-6 a server whose command may have to fetch it first has a minute, unl
     "dnx x",
   ];
   for (const [command = "", ...args] of words.map((text) => text.split(" ")))
-    expect(ofCommand(command, ...args).ms, command).toBe(60_000);
+    expect(ofCommand(command, ...args).ms, command).toBe(300_000);
   expect(ofCommand("npx", "x").installer).toBe("npx");
   for (const [command = "", ...args] of [
     ["node", "npx"],

@@ -79,7 +79,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     installTimeoutMs: reader.milliseconds("TOOLBUS_MCP_INSTALL_TIMEOUT", {
       meaning:
         "The same for a server whose command may have to fetch it first: `npx`, `uvx`, `bunx`, `pnpm dlx`, `go run`, `docker run` and the like.",
-      default: 60_000,
+      default: 300_000,
       min: 1,
     }),
     callTimeoutMs,

@@ -110,7 +110,7 @@ test("ORCH-10 a fetched server that nobody wants any more is ended when it is th
   await until(() => !isAlive(pid), { what: "the process to be gone" });
 });
 
-test("ORCH-6 a program that fetches has a minute, whatever the bridge gives others, and the text says so", async () => {
+test("ORCH-6 a program that fetches has a time of its own, whatever the bridge gives others, and the text says so", async () => {
   await using hasty = await openBridge(bus, { TOOLBUS_MCP_INSTALL_TIMEOUT: "300ms", TOOLBUS_CONFINEMENT: "off" });
   const { sources } = await hasty.provider.getProvidedTools({ scope: scopeOf("late"), sources: [fetchedServer()] });
   expect(sources[0]?.reason).toMatch(

@@ -21,7 +21,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "toolbus-empty-cache-"));
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   await writeFile(join(directory, "note.txt"), "read at the first try");
-  suite = stack.use(await openTestSuite({ env: { TOOLBUS_SCRIPTS: scripts, TOOLBUS_MCP_INSTALL_TIMEOUT: "150s" } }));
+  suite = stack.use(await openTestSuite({ env: { TOOLBUS_SCRIPTS: scripts } }));
 });
 afterAll(() => stack.disposeAsync());
 
