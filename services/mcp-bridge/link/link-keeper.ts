@@ -4,7 +4,7 @@ import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.t
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Changes } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
-import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
@@ -19,7 +19,7 @@ import { createRefresh } from "./listing/refresh.ts";
 import type { Link, LinkEvents } from "./opening/link.ts";
 import type { Outcome } from "./outcome/outcome.ts";
 import { CurrentPhase } from "./phase/current-phase.ts";
-import { type Phase, type ReadyPhase, reasonOf } from "./phase/phase.ts";
+import { type Phase, type ReadyPhase, reasonOf, refuseUnavailable } from "./phase/phase.ts";
 import type { ResourceWatches } from "./resources/resource-watches.ts";
 
 /*
@@ -141,10 +141,7 @@ export class LinkKeeper implements AsyncDisposable {
     if (ready) return ready;
     const { name } = this.#options.server;
     if (this.phase.kind === "waiting" && this.phase.login) throw this.phase.login;
-    return refuse("unavailable", `the MCP server ${name} is unavailable: ${reasonOf(this.phase)}`, {
-      reason: "MCP_SERVER_UNAVAILABLE",
-      metadata: { server: name },
-    });
+    return refuseUnavailable(name, reasonOf(this.phase));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,6 +6,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { askOnOwnBehalf, clientFor } from "../../clients.ts";
+import { refuseUnavailable } from "../link/phase/phase.ts";
 import type { SessionSources } from "../provider/session-sources.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
 
@@ -33,11 +34,19 @@ export function createSessionSources(bus: Bus, interceptors: Interceptor[]): Ses
     };
   }
 
+  /** What the agent may call of a server is known once that has started. */
   async function requireUse(sessionId: string, name: string, signal: AbortSignal) {
     const scope = { case: "session" as const, value: { sessionId } };
-    const pages = await allPages((pageToken) => tools.listTools({ scope, pageToken }, { signal }));
-    const own = pages.flatMap((page) => page.tools).filter(({ reference }) => reference.startsWith(`@${name}/`));
-    if (!own.some(({ callable }) => callable)) refuseUse(name, pages[0]?.agent ?? "", "it may call none of its tools");
+    for (;;) {
+      const pages = await allPages((pageToken) => tools.listTools({ scope, pageToken }, { signal }));
+      const { agent, sources } = pages[0];
+      const own = pages.flatMap((page) => page.tools).filter(({ reference }) => reference.startsWith(`@${name}/`));
+      if (own.some(({ callable }) => callable)) return;
+      const status = sources.find(({ source }) => source === name);
+      if (status?.starting) continue; // the list has waited for it
+      if (status?.available === false && own.length === 0) refuseUnavailable(name, status.reason);
+      refuseUse(name, agent, "it may call none of its tools");
+    }
   }
 
   async function requireReading(sessionId: string, name: string, signal: AbortSignal) {

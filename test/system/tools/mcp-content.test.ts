@@ -30,6 +30,11 @@ beforeAll(async () => {
   await agents.applyAgent({
     agent: { name: "painter", model: painter, tools: { use: ["@all/*"] }, sources: [server] },
   });
+  const slowly = `sleep 3; exec "${process.execPath}" "${everything}"`;
+  const late = { name: "all", provider: "mcp", config: { command: "sh", args: ["-c", slowly], startupTimeout: "60s" } };
+  await agents.applyAgent({ agent: { name: "late", model, tools: { use: ["@all/*"] }, sources: [late] } });
+  const broken = { name: "all", provider: "mcp", config: { command: "false" } };
+  await agents.applyAgent({ agent: { name: "broken", model, tools: { use: ["@all/*"] }, sources: [broken] } });
   const tools = { use: ["@all/*"], allowed: { names: ["@all/echo"] } };
   await agents.applyAgent({ agent: { name: "narrow", model, tools, sources: [server] } });
 });
@@ -67,6 +72,20 @@ it("BUS-1 prompts are listed, filled in and completed by the command line", asyn
     "resourceId=7",
   );
   expect(numbers.stdout.trim()).toBe("7");
+});
+
+it("ORCH-6 a server that is starting is waited for, and one that cannot start is told as such", async () => {
+  const ofLate = (...args: string[]) => runCommand(["--url", suite.url, ...args]);
+  const [resources, prompts, explained, refused] = await Promise.all([
+    ofLate("resources", "list", "all", "--agent", "late"),
+    ofLate("prompts", "list", "all", "--agent", "late"),
+    ofLate("explain", "late", "@all/echo"),
+    ofLate("prompts", "list", "all", "--agent", "broken"),
+  ]);
+  expect(resources).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("features.md") });
+  expect(prompts).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("args-prompt") });
+  expect(explained.stdout).toMatch(/\ncallable by late\n$/);
+  expect(refused.stderr).toContain("the MCP server all is unavailable: Connection closed; the process exited with 1");
 });
 
 it("LOOP-8 an image in a result is stored, shown to the model by its reference, and read by the command line", async () => {

@@ -9,6 +9,7 @@ import {
 import { type OfferedTool, OfferedToolSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { type SourceStatus, SourceStatusSchema } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { refuse } from "#runtime/failure/failure.ts";
 import type { Holder } from "../../servers/key.ts";
 import type { LoginNeeded } from "../../servers/login-needed.ts";
 import type { About } from "../about.ts";
@@ -44,6 +45,13 @@ export function reasonOf(phase: Phase): string {
   const { installer, lastWords } = phase;
   const told = lastWords === undefined ? "" : `: ${lastWords}`;
   return `it is starting${installer === undefined ? "" : ` (${installer} may fetch it first)`}${told}`;
+}
+
+export function refuseUnavailable(server: string, reason: string): never {
+  return refuse("unavailable", `the MCP server ${server} is unavailable: ${reason}`, {
+    reason: "MCP_SERVER_UNAVAILABLE",
+    metadata: { server },
+  });
 }
 
 /** What was listed last is offered until there is another list: a server that is away for a moment has its tools still. */

@@ -30,7 +30,7 @@ export async function explainTool(
 
   async function explainIn(context: AgentContext): Promise<ExplainToolResponse> {
     const agent = context.agent.name;
-    const tools = await parts.contexts.tools(context, signal);
+    const { tools } = await parts.contexts.find(context, name, signal); // waits for what a call of it waits for
     const explained = await explain(tools, name, {
       left: (schema) => parts.leftUnchecked(schema, context.principal),
       activeSpace: scope.case === "session" ? () => parts.spaces.activeSpace(scope.value.sessionId, agent) : undefined,
