@@ -91,7 +91,10 @@ async function listOrClose(link: Link, given: { limit: AbortSignal; start: Start
     return await link.list(given.limit);
   } catch (error) {
     const isTimeUp = given.limit.reason instanceof Error && given.limit.reason.name === "TimeoutError";
-    const text = isTimeUp ? textOfLateStart(given.start, "has not listed its tools") : messageFromUnknown(error);
+    const ended = await Promise.race([link.ended, undefined]); // with its exit and last words
+    const text = isTimeUp
+      ? textOfLateStart(given.start, "has not listed its tools")
+      : `its tools cannot be listed: ${ended ?? messageFromUnknown(error)}`;
     given.closing.push(Promise.resolve(link[Symbol.asyncDispose]()));
     throw new Failure("unavailable", text, { reason: "MCP_SERVER_UNAVAILABLE", cause: error });
   }

@@ -37,6 +37,13 @@ describe("a server over stdio that does not start as it should", () => {
     });
   });
 
+  test("ORCH-6 one that crashes when it is asked for its tools is so, too", async () => {
+    await using connection = openConnection(oddServerIn("crash-at-list"));
+    await connection.settled(noSignal);
+    const { reason } = connection.offer().status;
+    expect(reason).toMatch(/^its tools cannot be listed: .*exited with 7: no configuration found$/);
+  });
+
   test("ORCH-6 how often it was tried, and what it wrote last, stand beside its health", async () => {
     await using connection = openConnection(oddServerIn("crash"));
     await until(() => connection.status().attemptCount >= 2, { what: "a further attempt" });

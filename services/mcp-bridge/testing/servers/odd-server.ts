@@ -54,10 +54,12 @@ const asking = new Map<Message["id"], Message["id"]>();
 let lists = 0;
 const children: number[] = [];
 
-if (modes.has("crash")) {
+function crash(): never {
   process.stderr.write("no configuration found\n");
   process.exit(7);
 }
+
+if (modes.has("crash")) crash();
 if (modes.has("flood")) for (let line = 0; line < 2_048; line++) process.stderr.write(`${"x".repeat(1_023)}\n`);
 if (modes.has("deaf")) {
   process.on("SIGTERM", () => {});
@@ -168,6 +170,7 @@ function answer(message: Message): object | undefined {
         serverInfo: { name: "odd", version: "1" },
       };
     case "tools/list":
+      if (modes.has("crash-at-list")) crash();
       lists += 1;
       if (modes.has("slow-list") && lists === 1) {
         const old = [...tools];
