@@ -114,6 +114,16 @@ export const NPM: readonly PublicServer[] = [
     needs: "key FIRECRAWL_API_KEY",
   },
   {
+    name: "azure",
+    make: "Microsoft, C# SDK",
+    command: () => npx("@azure/mcp@2.0.5", "server", "start"),
+    call: {
+      tool: "get_azure_bestpractices",
+      arguments: () => ({ intent: NOTE, learn: true }),
+      expect: "get_azure_bestpractices_get",
+    },
+  },
+  {
     name: "notion",
     make: "Notion, TypeScript SDK 1",
     command: () => npx("@notionhq/notion-mcp-server@2.5.2"),
