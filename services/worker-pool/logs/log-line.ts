@@ -23,7 +23,7 @@ export interface WrittenLine extends Pick<LogLine, "timeMs" | "level" | "message
 }
 
 /** By the words that the SDK writes. */
-export const LEVELS: ReadonlyMap<unknown, LogLevel> = new Map([
+const LEVELS: ReadonlyMap<unknown, LogLevel> = new Map([
   ["trace", LogLevel.TRACE],
   ["debug", LogLevel.DEBUG],
   ["info", LogLevel.INFO],
