@@ -9,7 +9,7 @@ import type { Login } from "../measuring/bench-suite.ts";
 import { measureLatencies } from "../measuring/latencies.ts";
 import { answerOrders, argumentOf, sayReady } from "../measuring/peer-process.ts";
 import { openPipe } from "./pipe.ts";
-import { type Order, SESSION, SOURCE, TOOL, type Way } from "./setting.ts";
+import { type Order, PURE_TOOL, SESSION, SOURCE, TOOL, type Way } from "./setting.ts";
 
 const { login, path } = argumentOf<{ login: Login; path: string }>();
 const bus = await openBus({ ...login, name: "caller" });
@@ -31,9 +31,12 @@ async function resultOf(events: AsyncIterable<Told>): Promise<unknown> {
   return isError ? outputJson : JSON.parse(outputJson);
 }
 
+const callTool = (tool: string) =>
+  resultOf(tools.callTool({ callId: randomUUID(), sessionId: SESSION, name: `@${SOURCE}/${tool}`, argumentsJson }));
+
 const ways: Record<Way, () => Promise<unknown>> = {
-  call: () =>
-    resultOf(tools.callTool({ callId: randomUUID(), sessionId: SESSION, name: `@${SOURCE}/${TOOL}`, argumentsJson })),
+  call: () => callTool(TOOL),
+  pure: () => callTool(PURE_TOOL),
   execute: () =>
     resultOf(pool.executeTool({ callId: randomUUID(), source: { name: SOURCE }, tool: TOOL, argumentsJson })),
   pipe: () => pipe.call(TOOL, { text }),
@@ -46,7 +49,7 @@ async function callEcho(way: Way): Promise<void> {
 
 answerOrders(({ way, ...load }: Order) => measureLatencies(() => callEcho(way), load));
 // The worker is started by its first call, once the router knows it.
-for (const way of ["pipe", "execute", "call"] as const) {
+for (const way of ["pipe", "execute", "call", "pure"] as const) {
   await until(async () => (await ways[way]().catch(() => undefined)) === text, { timeoutMs: 60_000 });
 }
 sayReady();

@@ -8,13 +8,14 @@ import type { Latencies } from "../measuring/latencies.ts";
 import { openPeer } from "../measuring/peer.ts";
 import { type BenchResult, comparedResult } from "../measuring/result.ts";
 import { measureRounds, type Rounds } from "../measuring/rounds.ts";
-import { AGENT, type Order, SESSION, SOURCE, TOOL, WORKER } from "./setting.ts";
+import { AGENT, type Order, SESSION, SOURCE, WORKER } from "./setting.ts";
 
 /*
  * How long does a call of a Python function take whose worker is warm? Router, pool, caller and the nats-server are processes of
  * their own, and the worker is one of the pool's.
  *
  *   worker_call     over the bus, as a session calls        beside the same worker on a bare pipe
+ *   worker_pure     the same of a function that is declared as pure, which needs no record
  *   worker_execute  over the bus, to the pool alone         beside the same
  *
  * Each round measures every way once, in alternating order; the medians of the rounds are told.
@@ -25,9 +26,11 @@ const AT_WORK = 16;
 
 const ORDERS = {
   call: ["call", 1],
+  pure: ["pure", 1],
   execute: ["execute", 1],
   pipe: ["pipe", 1],
   call16: ["call", AT_WORK],
+  pure16: ["pure", AT_WORK],
   pipe16: ["pipe", AT_WORK],
 } as const;
 
@@ -38,8 +41,10 @@ export async function* measureWorkers(options: Rounds): AsyncIterable<BenchResul
   const latencies = (name: Name) => series[name].map(({ p50Ms }) => p50Ms);
   const rates = (name: Name) => series[name].map(({ perSecond }) => perSecond);
   yield comparedResult({ bench, metric: "worker_call_p50_ms", unit: "ms" }, latencies("call"), latencies("pipe"));
+  yield comparedResult({ bench, metric: "worker_pure_p50_ms", unit: "ms" }, latencies("pure"), latencies("pipe"));
   yield comparedResult({ bench, metric: "worker_execute_p50_ms", unit: "ms" }, latencies("execute"), latencies("pipe"));
   yield comparedResult({ bench, metric: "worker_per_s_16", unit: "1/s" }, rates("call16"), rates("pipe16"));
+  yield comparedResult({ bench, metric: "worker_pure_per_s_16", unit: "1/s" }, rates("pure16"), rates("pipe16"));
 }
 
 async function runRounds(options: Rounds): Promise<Record<Name, Latencies[]>> {
@@ -59,7 +64,7 @@ async function openCaller(stack: AsyncDisposableStack) {
   let path = "";
   const { login, bus } = await openBenchSuite(stack, {
     services: ["tool-router", "worker-pool", "spaces"],
-    agent: { name: AGENT, tools: { use: [`@${SOURCE}/${TOOL}`] }, workers: [{ name: SOURCE }] },
+    agent: { name: AGENT, tools: { use: [`@${SOURCE}/*`] }, workers: [{ name: SOURCE }] },
     async settings(directory) {
       const [workers, hosted] = [join(directory, "workers"), join(directory, "hosted")];
       for (const folder of [workers, hosted]) await mkdir(folder);
