@@ -77,7 +77,7 @@ export function createRoutes(parts: Routes) {
       executeTool: (request, context) => provider.callTool(byOwnClock(request), askerOf(context)),
       async releaseScope({ scope }, { signal }) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
-        if (sessionId === "") return { closedCount: 0 };
+        if (sessionId === "" && agent === "") return { closedCount: 0 };
         const [, closedCount] = await Promise.all([
           runId === "" ? resources.leave(sessionId) : undefined,
           fleet.release({ sessionId, agent, runId }, signal),

@@ -56,6 +56,7 @@ import { OwnOffers } from "./sessions/offers/own-offers.ts";
 import { RecentSessions } from "./sessions/recent-sessions.ts";
 import { SessionChanges } from "./sessions/session-changes.ts";
 import { Sessions } from "./sessions/sessions.ts";
+import { releaseServers } from "./sessions/switch/scope-release.ts";
 import { SessionCalls } from "./sessions/switch/session-calls.ts";
 import { createProviders } from "./subscriptions/providers/providers.ts";
 import { createSampling } from "./subscriptions/sampling.ts";
@@ -83,7 +84,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const lenient = createValidator({ isLenient: true });
   const onFault = (fault: string) => logger.error(fault);
   const ownSources = stack.use(new OwnOffers());
-  const catalogueNeeds = { ...config, validator, audit, servers: config, ownSources, onFault };
+  const onAgentRemoved = (agent: string) => void releaseServers(find("mcp"), agent, logger);
+  const catalogueNeeds = { ...config, validator, audit, servers: config, ownSources, onAgentRemoved, onFault };
   const { catalogue, editor } = await openCatalogue(stack, bus, catalogueNeeds);
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);
   ownSources.follow(find("worker"));

@@ -51,6 +51,7 @@ export interface EditorParts extends Collections {
   servers: ServerCheck;
   /** By name, for headers of gateway tools. */
   secrets: ReadonlyMap<string, string>;
+  onAgentRemoved: (name: string) => void;
 }
 
 /**
@@ -125,6 +126,7 @@ export class CatalogueEditor {
 
   async removeAgent(name: string, terms: Terms): Promise<void> {
     await this.#remove("agent", this.#parts.agents, name, terms);
+    this.#parts.onAgentRemoved(name);
     await this.#parts.catalogue.pins.forget(name);
   }
 

@@ -15,7 +15,7 @@ import type { OwnSources } from "../catalogue/checks/check-agent.ts";
 import { CatalogueEditor, type EditorParts } from "../catalogue/editor.ts";
 import { Pins } from "../catalogue/pins/pins.ts";
 
-export interface CatalogueNeeds extends Pick<EditorParts, "validator" | "audit" | "servers" | "secrets"> {
+export interface CatalogueNeeds extends Omit<EditorParts, "catalogue" | CatalogueKind> {
   /** Providers beside those of the suite, by configuration. */
   providers: readonly { name: string; address: { case: "service" | "url"; value: string } }[];
   ownSources: OwnSources;
@@ -39,7 +39,7 @@ const PINS = { bucket: "toolbus_tools", prefix: "pin.", codec: codecOf(StoredPin
 
 /** The catalogue, which follows its buckets until the stack is disposed. */
 export async function openCatalogue(stack: AsyncDisposableStack, bus: Bus, needs: CatalogueNeeds) {
-  const { validator, audit, servers, secrets, ownSources, onFault } = needs;
+  const { audit, ownSources, onFault } = needs;
   const collection = async <T>(place: Place<T>) => {
     const bucket = createBucket(bus, place);
     return { bucket, ...stack.use(await openBucketView(bucket, onFault)) };
@@ -62,6 +62,6 @@ export async function openCatalogue(stack: AsyncDisposableStack, bus: Bus, needs
   const pins = new Pins({ pins: pinned, audit, clock, onFault });
   const { grantees } = stack.use(await openGrantees(bus, onFault));
   const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, ownSources, caughtUp, known });
-  const editor = new CatalogueEditor({ ...collections, catalogue, validator, audit, servers, secrets });
+  const editor = new CatalogueEditor({ ...needs, ...collections, catalogue });
   return { catalogue, editor };
 }

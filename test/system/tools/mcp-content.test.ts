@@ -7,8 +7,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
+import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
+import { until } from "#runtime/time/until.ts";
 import { runCommand } from "../../harness/commands/command.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 
@@ -86,6 +88,18 @@ it("ORCH-6 a server that is starting is waited for, and one that cannot start is
   expect(prompts).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("args-prompt") });
   expect(explained.stdout).toMatch(/\ncallable by late\n$/);
   expect(refused.stderr).toContain("the MCP server all is unavailable: Connection closed; the process exited with 1");
+});
+
+it("ORCH-10 the servers of an agent that is deleted end with it, though a list was their only use", async () => {
+  const agents = suite.connection.client(AgentService);
+  const source = { name: "all", provider: "mcp", config: { command: process.execPath, args: [everything] } };
+  await agents.applyAgent({ agent: { name: "leaver", tools: { use: ["@all/*"] }, sources: [source] } });
+  expect((await runCommand(["--url", suite.url, "tools", "--agent", "leaver"])).stdout).toContain("@all/echo");
+  const servers = suite.connection.client(McpServerService);
+  const standing = async () => (await servers.listConnections({})).connections.filter((one) => one.agent === "leaver");
+  expect(await standing()).toHaveLength(1);
+  await agents.deleteAgent({ name: "leaver" });
+  await until(async () => (await standing()).length === 0, { what: "its server to be gone" });
 });
 
 it("LOOP-8 an image in a result is stored, shown to the model by its reference, and read by the command line", async () => {

@@ -44,3 +44,15 @@ export function createScopeRelease({ find, providersOf, agent, logger }: ScopeRe
     return words.join("; ") || "nothing was open";
   };
 }
+
+/** Ends the MCP servers of an agent that was removed, as far as no session alone has them: those end with it. */
+export async function releaseServers(
+  bridge: ReturnType<FindProvider>,
+  agent: string,
+  logger: ScopeReleaseParts["logger"],
+): Promise<void> {
+  using limit = timeoutSignal(RELEASE_MS);
+  const onError = (err: unknown) =>
+    logger.warn({ agent, err }, "MCP servers of a removed agent end when they are idle");
+  await bridge?.releaseScope(create(ScopeSchema, { agent }), { signal: limit }).catch(onError);
+}

@@ -446,7 +446,8 @@ export const CallHeldSchema: GenMessage<CallHeld> = /*@__PURE__*/
   messageDesc(file_toolbus_provider_v1_tool_provider_service, 8);
 
 /**
- * The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended.
+ * The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended. Without a session:
+ * its agent was removed, which the MCP bridge alone is told.
  *
  * @generated from message toolbus.provider.v1.ReleaseScopeRequest
  */

@@ -777,7 +777,8 @@ func (x *CallHeld) GetTakeoverGrace() *durationpb.Duration {
 	return nil
 }
 
-// The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended.
+// The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended. Without a session:
+// its agent was removed, which the MCP bridge alone is told.
 type ReleaseScopeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The scope; with a run, only what is open for that run alone. Its revision says nothing.

@@ -409,7 +409,9 @@ Global___CallHeld: _TypeAlias = CallHeld  # noqa: Y015
 
 @_typing.final
 class ReleaseScopeRequest(_message.Message):
-    """The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended."""
+    """The scope is over: its session was closed, is about to be forgotten, or was given another agent, or its run ended. Without a session:
+    its agent was removed, which the MCP bridge alone is told.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
