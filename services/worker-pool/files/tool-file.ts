@@ -3,7 +3,8 @@ import type { HostedTool } from "../../../sdk/typescript/hosted.ts";
 /** A function as a worker offers it. */
 export interface ToolFunction {
   name: string;
-  effect: NonNullable<HostedTool["effect"]>;
+  /** Absent where the file says none: a pin holds the tool to that. */
+  effect?: HostedTool["effect"];
   description: string;
   inputSchemaJson: string;
 }

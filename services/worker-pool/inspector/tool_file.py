@@ -63,5 +63,7 @@ def offer_from_text(text, name, locked):
         raise Refusal("it offers no function: write a top-level `def` without a leading underscore")
     effects = effects_from_table(metadata, [function["name"] for function in functions])
     environment = hashlib.sha256(needs + locked).hexdigest()
-    offered = [{**function, "effect": effects.get(function["name"], "at_most_once")} for function in functions]
-    return {"environment": environment, "dependencies": metadata.get("dependencies", []), "functions": offered}
+    for function in functions:
+        if function["name"] in effects:
+            function["effect"] = effects[function["name"]]
+    return {"environment": environment, "dependencies": metadata.get("dependencies", []), "functions": functions}

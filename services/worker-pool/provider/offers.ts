@@ -90,17 +90,22 @@ function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedTool
   if ("tools" in file) return file.tools.map((tool) => ({ source, tool: toolOfModule(tool) }));
   return file.functions.map(({ effect, ...told }) => ({
     source,
-    tool: { ...told, effect: EFFECTS[effect], executionType: ExecutionType.WORKER },
+    tool: { ...told, effect: EFFECTS[effect ?? "unsaid"], executionType: ExecutionType.WORKER },
   }));
 }
 
-const EFFECTS = { pure: Effect.PURE, idempotent: Effect.IDEMPOTENT, at_most_once: Effect.AT_MOST_ONCE } as const;
+const EFFECTS = {
+  unsaid: Effect.UNSPECIFIED,
+  pure: Effect.PURE,
+  idempotent: Effect.IDEMPOTENT,
+  at_most_once: Effect.AT_MOST_ONCE,
+} as const;
 
 function toolOfModule({ effect, timeoutMs, ...tool }: DescribedTool): OfferedToolInit["tool"] {
   return {
     ...tool,
     executionType: ExecutionType.HOSTED,
-    effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
+    effect: EFFECTS[effect ?? "unsaid"],
     ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
   };
 }

@@ -37,7 +37,7 @@ class ToolFiles(unittest.TestCase):
     def test_LOOP_14_effects(self):
         table = b'# /// script\n# [tool.toolbus.effects]\n# f = "pure"\n# ///\ndef g(): ...\n'
         found = self.read(table + FUNCTION)
-        self.assertEqual([function["effect"] for function in found["functions"]], ["at_most_once", "pure"])
+        self.assertEqual([function.get("effect") for function in found["functions"]], [None, "pure"])
 
     def test_refusals_say_why(self):
         block = b"# /// script\n%b\n# ///\n" + FUNCTION
