@@ -43,7 +43,7 @@ import { decideStop, hasSkipped, type Stop } from "./limits/stop-condition.ts";
 import { compactIfFull } from "./prompt/compaction.ts";
 import { createDeltaWriter, type DeltaWriter } from "./streaming/deltas.ts";
 import { endShownCallsBeside, endShownCallsOfRun } from "./streaming/end-shown-calls.ts";
-import { listTools } from "./tools/list-tools.ts";
+import { listTools, SOURCE_WAIT_MS } from "./tools/list-tools.ts";
 import type { ToolTable } from "./tools/tool-table.ts";
 import { firstAttemptOfClaim, type TurnTaken, takeTurn } from "./turn/turn.ts";
 
@@ -222,10 +222,14 @@ function runningContext(context: LoopContext): RunningContext {
     context.setDeltas(deltas);
   };
   let { listed } = context;
-  const list = (state: FoldedRun, signal: AbortSignal) => {
-    const first = listed;
+  let waitMs = SOURCE_WAIT_MS;
+  const list = async (state: FoldedRun, signal: AbortSignal) => {
+    const fromMs = context.clock.now();
+    const first = listed ?? listTools(state, context, signal, waitMs);
     listed = undefined;
-    return first === undefined ? listTools(state, context, signal) : unlessAborted(first, signal);
+    const tools = await unlessAborted(first, signal);
+    waitMs = Math.max(0, waitMs - (context.clock.now() - fromMs));
+    return tools;
   };
   return { ...context, setDeltas, lastText: () => last?.snapshot(), list };
 }

@@ -1,4 +1,7 @@
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
+import { msFromDuration } from "#runtime/time/duration.ts";
+import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { createFakeRouter } from "../../testing/fakes/fake-router.ts";
 import { double, openRun, tools } from "../../testing/loop-run.ts";
 import type { ToolRouter } from "./tool-router.ts";
@@ -47,4 +50,22 @@ test("LOOP-1 a router that names no list is asked for it at each turn", async ()
   const run = await openRun({ turns, context: { router } });
   expect(await run.work()).toBe("ended");
   expect(counted.lists).toBe(turns.length);
+});
+
+test("LOOP-1 sources that go on starting delay a run for a minute in all, not each of its turns", async () => {
+  const { router } = createNamingRouter([""]);
+  const clock = createManualClock();
+  const waits: number[] = [];
+  const starting: ToolRouter = {
+    ...router,
+    async listTools(request, options) {
+      const waitMs = msFromDuration(request.sourceWait as Duration) ?? 0;
+      waits.push(waitMs);
+      await clock.advance(Math.min(waitMs, 40_000));
+      return router.listTools(request, options);
+    },
+  };
+  const run = await openRun({ turns, context: { router: starting, clock } });
+  expect(await run.work()).toBe("ended");
+  expect(waits).toEqual([60_000, 20_000, 0, 0]);
 });
