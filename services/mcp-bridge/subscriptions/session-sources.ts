@@ -11,6 +11,8 @@ import type { SessionSources } from "../provider/session-sources.ts";
 import { READ_RESOURCE } from "../tools/read-resource.ts";
 
 const timeoutMs = 30_000;
+/** A server that is starting is waited for so long; whoever asks again later finds it started. */
+const LONGEST_START_MS = 20_000;
 /** The name of this provider in the catalogue. */
 const PROVIDER = "mcp";
 
@@ -37,13 +39,14 @@ export function createSessionSources(bus: Bus, interceptors: Interceptor[]): Ses
   /** What the agent may call of a server is known once that has started. */
   async function requireUse(sessionId: string, name: string, signal: AbortSignal) {
     const scope = { case: "session" as const, value: { sessionId } };
+    const untilMs = performance.now() + LONGEST_START_MS;
     for (;;) {
       const pages = await allPages((pageToken) => tools.listTools({ scope, pageToken }, { signal }));
       const { agent, sources } = pages[0];
       const own = pages.flatMap((page) => page.tools).filter(({ reference }) => reference.startsWith(`@${name}/`));
       if (own.some(({ callable }) => callable)) return;
       const status = sources.find(({ source }) => source === name);
-      if (status?.starting) continue; // the list has waited for it
+      if (status?.starting && performance.now() < untilMs) continue; // the list has waited for it, for moments
       if (status?.available === false && own.length === 0) refuseUnavailable(name, status.reason);
       refuseUse(name, agent, "it may call none of its tools");
     }

@@ -35,6 +35,9 @@ beforeAll(async () => {
   const slowly = `sleep 3; exec "${process.execPath}" "${everything}"`;
   const late = { name: "all", provider: "mcp", config: { command: "sh", args: ["-c", slowly], startupTimeout: "60s" } };
   await agents.applyAgent({ agent: { name: "late", model, tools: { use: ["@all/*"] }, sources: [late] } });
+  const config = { command: "sleep", args: ["600"], startupTimeout: "300s" };
+  const never = { name: "all", provider: "mcp", config };
+  await agents.applyAgent({ agent: { name: "never", model, tools: { use: ["@all/*"] }, sources: [never] } });
   const broken = { name: "all", provider: "mcp", config: { command: "false" } };
   await agents.applyAgent({ agent: { name: "broken", model, tools: { use: ["@all/*"] }, sources: [broken] } });
   const tools = { use: ["@all/*"], allowed: { names: ["@all/echo"] } };
@@ -101,6 +104,18 @@ it("ORCH-10 the servers of an agent that is deleted end with it, though a list w
   await agents.deleteAgent({ name: "leaver" });
   await until(async () => (await standing()).length === 0, { what: "its server to be gone" });
 });
+
+it("ORCH-6 a server that goes on starting holds nobody who asks for its tools, resources or prompts", async () => {
+  const ofNever = (...args: string[]) => runCommand(["--url", suite.url, ...args]);
+  const [resources, prompts, explained] = await Promise.all([
+    ofNever("resources", "list", "all", "--agent", "never"),
+    ofNever("prompts", "list", "all", "--agent", "never"),
+    ofNever("explain", "never", "@all/echo"),
+  ]);
+  for (const { stderr } of [resources, prompts])
+    expect(stderr).toContain("the MCP server all is unavailable: it is starting");
+  expect(explained.stdout).toContain("no tool has this name; all cannot be used: it is starting");
+}, 60_000);
 
 it("LOOP-8 an image in a result is stored, shown to the model by its reference, and read by the command line", async () => {
   const { stdout, exitCode } = await toolbus("call", "@all/get-tiny-image");

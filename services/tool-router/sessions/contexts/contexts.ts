@@ -79,12 +79,13 @@ export class Contexts implements Disposable {
 
   /**
    * What a name means, as soon as the provider that has it has answered, whatever the others do. A source that is starting is
-   * waited for by calls of its tools alone.
+   * waited for by those who name its tools alone, at most so long.
    */
   async find(
     context: AgentContext,
     name: string,
     signal: AbortSignal,
+    longestStartMs = LONGEST_START_MS,
   ): Promise<{ tools: ToolSet; resolution: Resolution }> {
     const open = this.#opened(context);
     const { offers } = open;
@@ -95,7 +96,7 @@ export class Contexts implements Disposable {
       if (isKnown(resolution)) return { tools: standing, resolution };
     }
     using _ = this.#open.waitingIn(open);
-    const untilMs = this.#options.clock.now() + LONGEST_START_MS;
+    const untilMs = this.#options.clock.now() + longestStartMs;
     let isFresh = false;
     for (;;) {
       const changed = offers.changed;

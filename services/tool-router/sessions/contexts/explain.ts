@@ -18,6 +18,9 @@ import type { Spaces } from "../spaces.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { type AskedContextParts, withAskedContext } from "./asked-context.ts";
 
+/** A source that is starting is waited for so long. That it starts is an explanation, too, and nobody waits for one as for a call. */
+const LONGEST_START_MS = 10_000;
+
 type Step = Pick<ExplainStep, "stage" | "finding" | "passed">;
 
 /** ORCH-5: the whole way from a name to a decision. */
@@ -30,7 +33,7 @@ export async function explainTool(
 
   async function explainIn(context: AgentContext): Promise<ExplainToolResponse> {
     const agent = context.agent.name;
-    const { tools } = await parts.contexts.find(context, name, signal); // waits for what a call of it waits for
+    const { tools } = await parts.contexts.find(context, name, signal, LONGEST_START_MS);
     const explained = await explain(tools, name, {
       left: (schema) => parts.leftUnchecked(schema, context.principal),
       activeSpace: scope.case === "session" ? () => parts.spaces.activeSpace(scope.value.sessionId, agent) : undefined,
