@@ -66,7 +66,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     }),
     maxProcesses: reader.integer("TOOLBUS_SHARE_PROCESSES", {
       meaning:
-        "MCP servers that one bridge runs as processes for the sessions of one principal; those that sessions share (`share`) do not count. More is refused, and says so.",
+        "MCP servers that one bridge runs as processes for the sessions of one principal; those that sessions share (`share`) do not count. For one more, the one that is idle longest is closed; if all are in use, it is refused.",
       default: 200,
       min: 1,
     }),

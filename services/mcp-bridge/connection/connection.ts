@@ -13,7 +13,7 @@ import { startTimer } from "#runtime/time/timer.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { loginQuestion } from "../auth/login-question.ts";
 import { LinkKeeper, type OpenLink } from "../link/link-keeper.ts";
-import { offerFromPhase, statusFromPhase } from "../link/phase/phase.ts";
+import { isSettled, offerFromPhase, statusFromPhase } from "../link/phase/phase.ts";
 import { ResourceWatches, type WatchEvent } from "../link/resources/resource-watches.ts";
 import type { Holder } from "../servers/key.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
@@ -75,7 +75,10 @@ export class Connection implements AsyncDisposable {
   /** Of the calls under way. */
   readonly #channels = new Set<CallChannel & Pick<Call, "accepted">>();
   #holds = 0;
+  /** Of the holds, those that are more than watches. */
+  #uses = 0;
   #isClosing = false;
+  #idleSinceMs: number | undefined;
   #unused = Promise.withResolvers<void>();
   #stopIdle = () => {};
 
@@ -113,14 +116,25 @@ export class Connection implements AsyncDisposable {
     return this.#keeper.phase.kind === "closed";
   }
 
-  /** Keeps the connection open until disposed; undefined when it is closed, or being closed. */
-  hold(): Disposable | undefined {
+  /** Since when it is of use to nobody but those who watch it; undefined while it is used, or watched in its first start. */
+  get idleSinceMs(): number | undefined {
+    const isAwaited = this.#holds > 0 && !isSettled(this.#keeper.phase);
+    return this.#uses > 0 || isAwaited ? undefined : this.#idleSinceMs;
+  }
+
+  /** Keeps the connection open until disposed; undefined when it is closed, or being closed. Who watches it lets it give way. */
+  hold({ isWatch = false } = {}): Disposable | undefined {
     if (this.#isClosing) return undefined;
+    const uses = isWatch ? 0 : 1;
     this.#holds += 1;
+    this.#uses += uses;
+    this.#idleSinceMs ??= performance.now();
     this.#stopIdle();
     return {
       [Symbol.dispose]: () => {
         this.#holds -= 1;
+        this.#uses -= uses;
+        if (uses > 0) this.#idleSinceMs = performance.now();
         if (this.#holds === 0) this.#unused.resolve();
         this.#awaitIdle();
       },

@@ -5,6 +5,7 @@ import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { refuseShare } from "#runtime/failure/share.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
+import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { isProcess } from "../servers/start-time.ts";
@@ -54,6 +55,7 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<string, Connection>();
   readonly #released = new WeakSet<Connection>();
+  readonly #gaveWay = new WeakSet<Connection>();
   readonly #calls = new Calls();
   #owners: Owners | undefined;
   #isLeaving = false;
@@ -87,15 +89,21 @@ export class Connections {
     return connection;
   }
 
-  /** SEC-6: a process takes tens of megabytes, and each session of a principal may have some of its own. */
-  #requireRoom({ server, holder, principal }: AskedConnection): void {
-    const counts = (one: { server: McpServer; holder: Holder }) => isProcess(one.server) && one.holder.sessionId !== "";
-    if (!counts({ server, holder })) return;
-    const own = this.list().filter((one) => one.principal === principal && counts(one));
-    const { maxProcesses: limit } = this.#options;
+  /** SEC-6: of the processes of a principal's sessions, the one that is idle longest gives way; if all are in use, refuses. */
+  #requireRoom(asked: AskedConnection): void {
+    const { maxProcesses: limit, onError } = this.#options;
+    const counts = ({ server, holder, principal }: AskedConnection) =>
+      isProcess(server) && holder.sessionId !== "" && principal === asked.principal;
+    if (!counts(asked)) return;
+    const own = [...this.#open].filter(([, connection]) => counts(connection));
     if (own.length < limit) return;
-    const remedy = "close sessions, let sessions share the server (`share`), or raise TOOLBUS_SHARE_PROCESSES";
-    refuseShare(principal, { of: "this bridge", share: "MCP servers as processes", limit, retryMs: RETRY_MS, remedy });
+    const sinceMs = ([, { idleSinceMs = Number.POSITIVE_INFINITY }]: [string, Connection]) => idleSinceMs;
+    const [idlest] = own.toSorted((one, other) => sinceMs(one) - sinceMs(other));
+    if (idlest === undefined || sinceMs(idlest) === Number.POSITIVE_INFINITY) refuseProcesses(asked.principal, limit);
+    const [key, connection] = idlest;
+    this.#gaveWay.add(connection);
+    this.#open.delete(key); // it counts no more
+    this.#owners?.release(key).catch(onError);
   }
 
   #changed(key: string, connection: Connection): void {
@@ -108,15 +116,15 @@ export class Connections {
     return [...this.#open.values()];
   }
 
-  async locate(asked: AskedConnection, signal: AbortSignal): Promise<Located> {
+  async locate(asked: AskedConnection, signal: AbortSignal, hold?: { isWatch: boolean }): Promise<Located> {
     const { server, holder } = asked;
     const key = keyOf(server, holder);
     for (;;) {
       const found = await this.#ask(key, asked, signal);
       if (found.kind === "there") return found;
       if (this.#isLeaving) refuseMoving(server);
-      const hold = found.resource.hold();
-      if (hold) return { kind: "here", connection: found.resource, hold };
+      const held = found.resource.hold(hold);
+      if (held) return { kind: "here", connection: found.resource, hold: held };
     }
   }
 
@@ -152,6 +160,17 @@ export class Connections {
     this.#options.starts.end(server);
   }
 
+  /** After a connection that gave way to another one of its principal: resolves when somebody has had it opened here again. */
+  async untilWanted(connection: Connection, signal: AbortSignal): Promise<void> {
+    if (!this.#gaveWay.has(connection)) return;
+    const key = keyOf(connection.server, connection.holder);
+    for (;;) {
+      using change = this.changes.next();
+      if (this.#open.has(key)) return;
+      await orAborted(change.happened, signal);
+    }
+  }
+
   /** Whether it was closed because its scope is over: then nobody opens it again on his own. */
   isReleased(connection: Connection): boolean {
     return this.#released.has(connection);
@@ -160,4 +179,10 @@ export class Connections {
 
 function refuseMoving({ name }: McpServer): never {
   return refuse("unavailable", `${name} moves to another instance`, { reason: "OWNER_CHANGED" });
+}
+
+function refuseProcesses(principal: string, limit: number): never {
+  const remedy = "end calls, let sessions share the server (`share`), or raise TOOLBUS_SHARE_PROCESSES";
+  const share = "MCP servers as processes";
+  return refuseShare(principal, { of: "this bridge", share, limit, retryMs: RETRY_MS, remedy });
 }

@@ -1,16 +1,18 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
-import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { AddressGuard } from "#runtime/http/address-guard.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { Eras } from "../link/era/eras.ts";
-import type { OpenLink } from "../link/link-keeper.ts";
+import type { OpenedLink, OpenLink } from "../link/link-keeper.ts";
 import type { Link } from "../link/opening/link.ts";
 import { withSecrets } from "../servers/secrets.ts";
-import { installerOf, isProcess, type StartTime, textOfLateStart } from "../servers/start-time.ts";
+import { installerOf, isProcess, programOf, type StartTime, textOfLateStart } from "../servers/start-time.ts";
 import type { TransportContext } from "../transport/module.ts";
 import type { FindTransport } from "../transport/registry.ts";
 import type { OpenedConnection } from "./connections.ts";
@@ -26,9 +28,15 @@ export interface OpenerOptions
   inSpan: InSpan;
 }
 
-/** SEC-6: processes that start at once, of all principals and of one. Of a hundred on two cores, none is there in its time. */
+/**
+ * SEC-6: processes that start at once, of all and of one program for one principal: of a hundred on two cores, none is there in its time.
+ * A program that hangs keeps its own next starts waiting, and those of others while all turns are taken.
+ */
 const MOST_STARTING = 32;
 const MOST_STARTING_OF_ONE = 8;
+const TURN_MS = 2_000;
+/** Who waits for a turn so long is told. */
+const TELLING_MS = 100;
 
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
@@ -39,37 +47,52 @@ export function createOpener(options: OpenerOptions) {
   return (asked: OpenedConnection): OpenLink =>
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
 
-  function opener({ server, holder, principal, authorization }: OpenedConnection): OpenLink {
-    return (events, start, signal, closing) => {
-      const open = async () => {
-        using time = timeoutSignal(start.ms);
-        using ending = openEnding(signal, time);
-        const limit = ending.signal;
-        const isOfRun = holder.runId !== "";
-        if (isOfRun) await requireOutside(server, runGuard);
-        const given = {
-          server: isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets),
-          module: options.findTransport(server),
-          context: {
-            ...context,
-            onWords: events.onWords,
-            ...(isOfRun && { guard: runGuard }),
-            ...(authorization && { authorization }),
-          },
-          era: eras.of(server),
-          inSpan: options.inSpan,
-          ...events,
-        };
-        const { openLink } = await sdkOfMcp();
-        const link = await openLink(given, start, limit, closing).catch((error) => {
-          eras.forget(server);
-          throw error;
-        });
-        eras.note(server, link.era);
-        return { link, listed: await listOrClose(link, { limit, start, closing }) };
-      };
-      return isProcess(server) ? turns.run(principal, open, signal) : open();
+  /** Whoever waits for a turn has not begun: the time of a start is not over meanwhile. */
+  async function inTurn(key: string, open: OpenLink, ...given: Parameters<OpenLink>): Promise<OpenedLink> {
+    const [events, , signal] = given;
+    let opened: Promise<OpenedLink> | undefined;
+    const begin = async () => {
+      stopTelling();
+      if (events.isUnclaimed?.()) return;
+      opened = open(...given);
+      await comesWithin(TURN_MS, opened).catch(() => {}); // it is told below
     };
+    const stopTelling = startTimer(TELLING_MS, () => events.onWords("many servers start, and this one in its turn"));
+    await turns.run(key, begin, signal).finally(stopTelling);
+    return opened ?? refuse("unavailable", "nobody waits for it", { reason: "MCP_SERVER_UNAVAILABLE" });
+  }
+
+  function opener({ server, holder, principal, authorization }: OpenedConnection): OpenLink {
+    const open: OpenLink = async (events, start, signal, closing) => {
+      using time = timeoutSignal(start.ms);
+      using ending = openEnding(signal, time);
+      const limit = ending.signal;
+      const isOfRun = holder.runId !== "";
+      if (isOfRun) await requireOutside(server, runGuard);
+      const given = {
+        server: isOfRun ? { ...server, sampling: false } : withSecrets(server, secrets),
+        module: options.findTransport(server),
+        context: {
+          ...context,
+          onWords: events.onWords,
+          ...(isOfRun && { guard: runGuard }),
+          ...(authorization && { authorization }),
+        },
+        era: eras.of(server),
+        inSpan: options.inSpan,
+        ...events,
+      };
+      const { openLink } = await sdkOfMcp();
+      const link = await openLink(given, start, limit, closing).catch((error) => {
+        eras.forget(server);
+        throw error;
+      });
+      eras.note(server, link.era);
+      return { link, listed: await listOrClose(link, { limit, start, closing }) };
+    };
+    if (!isProcess(server)) return open;
+    const key = JSON.stringify([principal, programOf(server)]);
+    return (...given) => inTurn(key, open, ...given);
   }
 }
 

@@ -28,7 +28,7 @@ const MOST_KNOWN = 1_000;
  * that needed it first: npx that is killed in the middle leaves a broken cache behind.
  *
  * START1  A start whose connection is closed goes on until it ends or its own time is over; the next connection to the same server
- *     takes it over, unused as it is. What nobody has taken over when it is ready is closed.
+ *     takes it over, unused as it is. What nobody has taken over when its turn comes is not begun, and when it is ready is closed.
  * START2  What was never started here is started once at a time: the others wait for the end of the first.
  */
 export class Starts implements AsyncDisposable {
@@ -86,6 +86,7 @@ export class Starts implements AsyncDisposable {
     const opened = begin(
       {
         onWords: (text) => start.events?.onWords(text),
+        isUnclaimed: () => start.events === undefined,
         onToolsChanged: () => start.events?.onToolsChanged(),
         onResourceUpdated: (uri) => start.events?.onResourceUpdated(uri),
         onSubscriptionsLost: (lost) => start.events?.onSubscriptionsLost(lost),

@@ -66,6 +66,8 @@ export interface OpenedLink {
 export interface OpeningEvents extends LinkEvents {
   /** What the server, or the program that fetches it, says beside the protocol. */
   onWords: (text: string) => void;
+  /** Whether it is of use to nobody any more to begin, though what has begun goes on. */
+  isUnclaimed?: () => boolean;
 }
 
 /** A link that lasted so long, or served a call, was sound: its end is no sign of a server that cannot start. */

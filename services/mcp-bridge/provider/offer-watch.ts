@@ -142,7 +142,7 @@ async function followOnce(
 ): Promise<"released" | "moved"> {
   const { connections, provider, peerOf } = parts;
   const asked = provider.askedOf(source, scope);
-  const located = await connections.locate(asked, asker.signal);
+  const located = await connections.locate(asked, asker.signal, { isWatch: true });
   if (located.kind === "there") {
     if (asker.isPeer) return "moved";
     const forwarded = { scope, sources: [sourceOfServer(asked.server, source.fromRun)] };
@@ -157,6 +157,7 @@ async function followOnce(
     tell(connection.offer());
     await orAborted(change.happened, asker.signal);
   }
+  await connections.untilWanted(connection, asker.signal); // what was told last holds: a call has it opened again
   if (!connections.isReleased(connection)) return "moved";
   tell(connection.offer());
   return "released";

@@ -84,36 +84,56 @@ describe("connections", () => {
     expect(shared.every(isAlive)).toBe(true);
   });
 
-  test("SEC-6 of processes each principal has its share, what sessions share apart, and a closed one makes room", async () => {
+  test("SEC-6 of processes each principal has its share, of which the one that is idle longest gives way", async () => {
     await using small = await openBridge(bus, { TOOLBUS_SHARE_PROCESSES: "2" });
-    const echo = async (sessionId: string, principal: string, more: JsonObject = {}) => {
-      const of = { sessionId, agent: "a1", principal };
-      return (await call(small, oddSource("own", [], more), "echo", { text: "x" }, { scope: of })).output;
-    };
-    expect([await echo("m1", "mallory"), await echo("m2", "mallory")]).toEqual(["x", "x"]);
-    await expect(echo("m3", "mallory")).rejects.toMatchObject({ code: Code.ResourceExhausted });
-    expect([await echo("m3", "mallory", { share: "global" }), await echo("a1", "alice")]).toEqual(["x", "x"]);
-    await small.servers.closeConnections({ sessionId: "m1", agent: "a1" });
-    expect(await echo("m3", "mallory")).toBe("x");
+    const over = new AbortController();
+    const of = (sessionId: string, principal = "mallory") => ({ scope: { sessionId, agent: "a1", principal } });
+    const own = oddSource("own");
+    const ask = (sessionId: string, principal?: string, source = own, tool = "pids", args = {}) =>
+      call(small, source, tool, args, of(sessionId, principal)).then(({ output }) => output as number[]);
+    const offers: (boolean | undefined)[] = [];
+    const watching = (async () => {
+      const watch = small.provider.watchProvidedTools({ ...of("m1"), sources: [own] }, { signal: over.signal });
+      for await (const { sources } of watch) offers.push(sources[0]?.available);
+    })().catch(() => {});
+    await until(() => offers.at(-1) === true);
+    const [m1, m2] = [await ask("m1"), await ask("m2")];
+    const others = [await ask("a1", "alice"), await ask("m3", "mallory", oddSource("own", [], { share: "global" }))];
+    expect([m1, m2, ...others].flat().every(isAlive)).toBe(true);
+
+    const m3 = await ask("m3"); // m1 is watched, and not opened again for that
+    await until(() => !m1.some(isAlive));
+    expect([offers.at(-1), [m2, m3, ...others].flat().every(isAlive)]).toEqual([true, true]);
+    const busy = ["m2", "m3"].map((session, n) => ask(session, "mallory", own, "wait", { ms: 2_000 + 500 * n }));
+    await delay(500);
+    await expect(ask("m1")).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await Promise.all(busy);
+    expect((await ask("m1")).every(isAlive)).toBe(true);
+    await until(() => !m2.some(isAlive));
+    over.abort();
+    await watching;
   });
 
-  test("SEC-6 of one principal eight processes start at a time, and those of others do not wait for them", async () => {
+  test("SEC-6 of one program eight processes start at a time, and one that hangs delays no other", async () => {
     const folder = await mkdtemp(join(tmpdir(), "toolbus-starts-"));
     const over = new AbortController();
-    const start = (principal: string, n: number) => {
-      const begins = `require("node:fs").appendFileSync("${folder}/${principal}", "."); process.stdin.resume()`;
-      const sources = [{ name: "mute", config: { command: process.execPath, args: ["-e", begins] } }];
-      const asked = { scope: { sessionId: `${principal}-${n}`, agent: "a1", principal }, sources };
+    const start = (name: string, sessionId: string) => {
+      const begins = `require("node:fs").appendFileSync("${folder}/${name}", "."); process.stdin.resume()`;
+      const sources = [{ name, config: { command: process.execPath, args: ["-e", begins] } }];
+      const asked = { scope: { sessionId, agent: "a1", principal: "alice" }, sources };
       left.provider.getProvidedTools(asked, { signal: over.signal }).catch(() => {});
     };
-    const begun = (principal: string) => readFile(join(folder, principal), "utf8").catch(() => "");
-    for (let n = 0; n < 12; n += 1) start("mallory", n);
-    await until(async () => (await begun("mallory")).length >= 8);
-    start("alice", 0);
-    await until(async () => (await begun("alice")) === ".");
-    expect(await begun("mallory")).toBe("........");
+    const begun = async (name: string) => (await readFile(join(folder, name), "utf8").catch(() => "")).length;
+    for (let n = 0; n < 12; n += 1) start("mute", `hangs-${n}`);
+    await until(async () => (await begun("mute")) >= 8);
+    start("other", "hangs-0");
+    await until(async () => (await begun("other")) === 1);
+    expect(await begun("mute")).toBe(8);
+    const { connections } = await left.servers.listConnections({ sessionId: "hangs-11" });
+    expect(connections[0]?.reason).toContain("in its turn");
+    await until(async () => (await begun("mute")) === 12, { timeoutMs: 5_000 });
     over.abort();
-    await Promise.all([...Array(12).keys()].map((n) => left.servers.closeConnections({ sessionId: `mallory-${n}` })));
+    await Promise.all([...Array(12).keys()].map((n) => left.servers.closeConnections({ sessionId: `hangs-${n}` })));
     await rm(folder, { recursive: true });
   });
 
