@@ -92,8 +92,11 @@ export function createRoutes(parts: Routes) {
     router.service(McpServerService, {
       async applyMcpServer({ server, ...conditions }, context) {
         const given = server ?? refuseField("server", "is required");
-        const stored = await applied.apply(validServer(given), { ...conditions, signal: context.signal });
-        if (!conditions.validateOnly) auditChange(given.name, "applied", context);
+        const { stored, hasChanged } = await applied.apply(validServer(given), {
+          ...conditions,
+          signal: context.signal,
+        });
+        if (hasChanged) auditChange(given.name, "applied", context);
         return { server: stored };
       },
       async getMcpServer({ name }, context) {

@@ -37,9 +37,9 @@ export async function openAppliedServers(bus: Bus, logger: Logger): Promise<Appl
         const isSame = standing !== undefined && equals(McpServerSchema, standing, server);
         return validateOnly || isSame ? undefined : server;
       };
-      const { revision } = await bucket.update(keyOf(server.name), decide, signal);
+      const { revision, hasChanged } = await bucket.update(keyOf(server.name), decide, signal);
       await view.reached(revision, signal);
-      return storedFrom(server, revision);
+      return { stored: storedFrom(server, revision), hasChanged };
     },
     async remove(name, { expectedRevision: expected, signal }) {
       const decide = (_: McpServer, revision: number) => {

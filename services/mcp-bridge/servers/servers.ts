@@ -19,7 +19,7 @@ export interface AppliedServers {
   /** As it is stored at this moment. */
   read(name: string, signal: AbortSignal): Promise<StoredMcpServer | undefined>;
   /** What is stored then, or would be. */
-  apply(server: McpServer, conditions: Conditions): Promise<StoredMcpServer>;
+  apply(server: McpServer, conditions: Conditions): Promise<{ stored: StoredMcpServer; hasChanged: boolean }>;
   /** False when there is none of that name. */
   remove(name: string, conditions: Omit<Conditions, "validateOnly">): Promise<boolean>;
 }

@@ -228,6 +228,7 @@ describe("servers that every agent can use", () => {
     const { name, config } = oddSource("audited");
     await left.servers.applyMcpServer({ server: parseServer(name, config), validateOnly: true });
     await left.servers.applyMcpServer({ server: parseServer(name, config) });
+    await left.servers.applyMcpServer({ server: parseServer(name, config) });
     await right.servers.deleteMcpServer({ name });
     const told = async () => {
       const events = await Array.fromAsync(readAuditBackwards(bus, 0, AbortSignal.timeout(5_000)));
