@@ -137,6 +137,16 @@ describe("what a crash tells", () => {
     await until(() => own.warnings.some((text) => /ended with code 3: crashing for eta$/.test(text)));
   }, 60_000);
 
+  test("WORK-8 no call is told what another one printed, though it looks like the last words of Node", async () => {
+    await using own = await openTestWorkers({ "tool.py": TOOL });
+    const seen = own.watchLogs(asOperator("olga"));
+    await own.call("tool.say", { text: "FATAL ERROR: iota" });
+    await until(() => seen.some(({ log }) => log?.message.includes("iota")));
+    expect((await failureOf(own.call("tool.crash", { text: "eta" }))).message).toMatch(
+      /ended with code 3: crashing for eta$/,
+    );
+  }, 60_000);
+
   test("WORK-8 half a frame is told to nobody but operators, nor is it a breach of the protocol", async () => {
     const { failure } = await napping("gamma");
     const half = await failureOf(workers.call("tool.write", { frame: '{"id":ID,"result":"delta' }));

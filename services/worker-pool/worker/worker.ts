@@ -144,7 +144,7 @@ export class Worker {
 
   /** To be given to the child as what reads its stderr. */
   readLogLine(text: string): void {
-    if (text.startsWith("FATAL ERROR: "))
+    if (this.#options.endsByItself && text.startsWith("FATAL ERROR: "))
       this.#fatal = `${this.#options.name} was ended: ${this.#options.redact(text)}`; // as Node says that its heap is full, in the midst of much else
     const written = writtenLineFromText(text, Date.now());
     const line = { ...written, message: this.#options.redact(written.message) };
