@@ -49,6 +49,7 @@ export default {
     { name: "divides", run: (_: object, { progress }: any) => { progress(0 / 0, 0); return "told"; } },
     { name: "asks_oddly", run: (_: object, { registry }: any) => registry.call(undefined) },
     { name: "asks_badly", run: (_: object, { registry }: any) => registry.call("look", "no object") },
+    { name: "blocks", run: ({ ms }: { ms: number }) => { const end = Date.now() + ms; while (Date.now() < end); return "done"; } },
     { name: "logs_oddly", run: (_: object, { log }: any) => { log.info("one", () => {}); return "told"; } },
     { name: "lists", run: () => Array(2_100_000).fill([]) },
     { name: "throws_oddly", run: () => { throw Object.create(null); } },
@@ -266,6 +267,17 @@ describe("what a module does wrong", () => {
     await until(async () => (await call("add", { a: 4 })).value === 4, { timeoutMs: 20_000 });
     expect((await told).rawMessage).toMatch(/timed out after/);
     expect(before.initialized).toBe(1);
+  });
+
+  test("one that works on for longer than the grace when a call beside is canceled is not taken for a loop", async () => {
+    const canceling = new AbortController();
+    const canceled = failureOf(call("slow", {}, {}, canceling.signal));
+    await call("add", { a: 1 }); // the other one has begun
+    const working = call("blocks", { ms: 450 });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    canceling.abort();
+    expect((await working).value).toBe("done");
+    expect((await canceled).code).toBe(Code.Canceled);
   });
 
   test("several calls that go on after their time end at once leave the process to its other calls", async () => {

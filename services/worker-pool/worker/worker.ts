@@ -2,8 +2,8 @@
 //
 // WORKER1  A call is answered exactly once: by its own frame, by the abort of its caller, or by the end of the process.
 // WORKER2  A call that its caller gave up stays on the worker until its function has ended; one that does not end within the grace
-//     makes the worker retire, since nothing else can free its thread, or stop the module. A module that meanwhile says nothing, not even
-//     that it heard of that, stands in a loop: it is ended, with the other calls in it.
+//     makes the worker retire, since nothing else can free its thread, or stop the module. A module that for twice the grace says nothing,
+//     not even that it heard of that, stands in a loop: it is ended, with the other calls in it.
 // WORKER3  A retiring worker takes no call. It ends when the calls that somebody waits for are answered.
 // WORKER4  An answer is held back until the log lines that were written before it are read, so that none comes after the result.
 // WORKER5  Of a worker that broke the protocol nothing counts any more: a line that it spoiled may have been another call's answer.
@@ -244,17 +244,22 @@ export class Worker {
     this.#write(lineFromCancel(id));
     this.#endIfDrained();
     const heardBefore = this.#heardLines;
-    const replace = () => {
+    const replaceAfterGrace = (isSecond = false) =>
+      startTimer(this.#options.cancelGraceMs, () => replace(isSecond), { isBackground: true });
+    const replace = (isSecond: boolean) => {
       if (this.#calls.get(id) !== call) return;
       const { name, endsByItself } = this.#options;
-      if (endsByItself && this.#heardLines === heardBefore)
-        return this.#fail(`${name} was ended: ${call.function} did not return`);
+      if (endsByItself && this.#heardLines === heardBefore) {
+        if (isSecond) this.#fail(`${name} was ended: ${call.function} did not return`);
+        else replaceAfterGrace(true);
+        return;
+      }
       const message = `${call.function} goes on after its time: ${name} is started again`;
       this.#options.onLine({ timeMs: Date.now(), level: LogLevel.WARN, message, fieldsJson: "" });
       call.end(); // it stays in the list: while its thread is taken, the process does not end by itself
       void this.retire();
     };
-    startTimer(this.#options.cancelGraceMs, replace, { isBackground: true });
+    replaceAfterGrace();
   }
 
   #remove(id: number, call: CallInFlight): void {
