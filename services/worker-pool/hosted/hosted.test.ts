@@ -50,6 +50,8 @@ export default {
     { name: "asks_oddly", run: (_: object, { registry }: any) => registry.call(undefined) },
     { name: "asks_badly", run: (_: object, { registry }: any) => registry.call("look", "no object") },
     { name: "blocks", run: ({ ms }: { ms: number }) => { const end = Date.now() + ms; while (Date.now() < end); return "done"; } },
+    { name: "catches", run() { process.once("uncaughtException", () => {}); setTimeout(() => { throw new Error("caught"); });
+        return new Promise((resolve) => setTimeout(resolve, 50, "went on")); } },
     { name: "logs_oddly", run: (_: object, { log }: any) => { log.info("one", () => {}); return "told"; } },
     { name: "lists", run: () => Array(2_100_000).fill([]) },
     { name: "throws_oddly", run: () => { throw Object.create(null); } },
@@ -267,6 +269,11 @@ describe("what a module does wrong", () => {
     await until(async () => (await call("add", { a: 4 })).value === 4, { timeoutMs: 20_000 });
     expect((await told).rawMessage).toMatch(/timed out after/);
     expect(before.initialized).toBe(1);
+  });
+
+  test("WORK-12 one that catches by itself what nobody else does goes on, and takes calls", async () => {
+    expect((await call("catches")).value).toBe("went on");
+    expect((await call("add", { a: 5 }, { timeoutMs: 5_000 })).value).toBe(5);
   });
 
   test("one that works on for longer than the grace when a call beside is canceled is not taken for a loop", async () => {

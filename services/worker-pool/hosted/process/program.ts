@@ -35,7 +35,10 @@ let module: HostedModule | undefined;
 const [input, output] = [new Socket({ fd: 3 }), new Socket({ fd: 4 })];
 const tell = (frame: object): void => void output.write(`${JSON.stringify(frame)}\n`);
 
-process.on("uncaughtExceptionMonitor", (error) => tell({ fatal: textFromError(error) }));
+process.on("uncaughtExceptionMonitor", (error) => {
+  const endsProcess = process.listenerCount("uncaughtException") === 0; // the module may catch what nobody else does
+  if (endsProcess) tell({ fatal: textFromError(error) });
+});
 const [path = ""] = process.argv.splice(2);
 void load(pathToFileURL(path).href);
 for await (const line of readLines(input)) void take(JSON.parse(line) as Received);
