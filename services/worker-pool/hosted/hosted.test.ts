@@ -49,6 +49,7 @@ export default {
     { name: "divides", run: (_: object, { progress }: any) => { progress(0 / 0, 0); return "told"; } },
     { name: "asks_oddly", run: (_: object, { registry }: any) => registry.call(undefined) },
     { name: "asks_badly", run: (_: object, { registry }: any) => registry.call("look", "no object") },
+    { name: "asks_much", run: (_: object, { registry }: any) => registry.call("look", { all: Array(2_100_000).fill([]) }) },
     { name: "blocks", run: ({ ms }: { ms: number }) => { const end = Date.now() + ms; while (Date.now() < end); return "done"; } },
     { name: "catches", run() { process.once("uncaughtException", () => {}); setTimeout(() => { throw new Error("caught"); });
         return new Promise((resolve) => setTimeout(resolve, 50, "went on")); } },
@@ -314,6 +315,7 @@ describe("what a module does wrong", () => {
     ["divides", "told"],
     ["asks_oddly", /name must be a text/],
     ["asks_badly", /arguments must be an object/],
+    ["asks_much", /^RangeError: the arguments have more than 2000000 objects/],
     ["logs_oddly", "told"],
     ["lists", /^the result has more than 2000000 objects/],
     ["throws_oddly", "an error without a text"],

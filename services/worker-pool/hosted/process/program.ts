@@ -5,6 +5,7 @@ import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
+import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
 import { PROTOCOL } from "../../worker/frames.ts";
 import { INITIALIZE, parseModule } from "./module-form.ts";
@@ -120,7 +121,9 @@ function createRegistry(id: number) {
     list,
     get: async (name: string) => (await list()).find((tool) => tool.name === name || tool.reference === name),
     async call(name: string, args: JsonObject = {}) {
-      if (!JSON.stringify(args)?.startsWith("{")) throw new TypeError("arguments must be an object");
+      const json = JSON.stringify(args);
+      if (!json?.startsWith("{")) throw new TypeError("arguments must be an object");
+      if (hasMoreValues(json, maxToolValues)) throw new RangeError(`the arguments have ${tooMany(maxToolValues)}`);
       return ask(id, { arguments: args, tool: texts({ name }).name });
     },
   };
