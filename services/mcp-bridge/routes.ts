@@ -20,7 +20,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import type { Logins } from "./auth/logins.ts";
 import type { Part } from "./connection/fleet.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
-import { type Asker, PEER_HEADER, type Provider } from "./provider/provider.ts";
+import { type Asker, HOPS_HEADER, PEER_HEADER, type Provider } from "./provider/provider.ts";
 import type { AskContent } from "./provider/session-content.ts";
 import type { SessionResources } from "./provider/session-resources.ts";
 import { contentRoutes } from "./routes/content-routes.ts";
@@ -167,5 +167,5 @@ function placeOfConnection({ server, sessionId, agent, instance, id }: McpConnec
 }
 
 function isPeer({ requestHeader }: HandlerContext): boolean {
-  return requestHeader.has(PEER_HEADER);
+  return requestHeader.has(PEER_HEADER) || requestHeader.has(HOPS_HEADER);
 }

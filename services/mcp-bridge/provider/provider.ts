@@ -28,6 +28,8 @@ import type { FoundSource, ResourceOfSession } from "./session-sources.ts";
 
 /** Set by an instance that asks another one for what that has itself. */
 export const PEER_HEADER = "toolbus-bridge-own-part";
+/** The same in release 0.2.0, which counts in it, and passes on what comes with less than 3. */
+export const HOPS_HEADER = "toolbus-bridge-hops";
 
 /** Another instance of the bridge, asked for what it owns. */
 export interface Peer {

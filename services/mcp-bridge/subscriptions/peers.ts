@@ -8,14 +8,14 @@ import { allPages } from "#runtime/rpc/paging/all-pages.ts";
 import { timedBy } from "#runtime/time/duration.ts";
 import { type ClientForOptions, clientFor } from "../../clients.ts";
 import type { Part } from "../connection/fleet.ts";
-import { PEER_HEADER, type Peer } from "../provider/provider.ts";
+import { HOPS_HEADER, PEER_HEADER, type Peer } from "../provider/provider.ts";
 
 type Interceptors = NonNullable<ClientForOptions["interceptors"]>;
 
 /** How long another instance may take for what it does at once, and for what includes the start of a server. */
 const PART_TIMEOUT_MS = 15_000;
 
-const headers = { [PEER_HEADER]: "1" };
+const headers = { [PEER_HEADER]: "1", [HOPS_HEADER]: "3" };
 
 /** The other instances of this service, as clients of what each of them serves under its own name. */
 export function createPeers(bus: Bus, service: string, interceptors: Interceptors) {

@@ -163,6 +163,16 @@ describe("the provider", () => {
     await left.servers.closeConnections(scope);
   });
 
+  test("what a bridge of release 0.2.0 passes on is answered by the owner alone, or the two would ask each other in circles", async () => {
+    const source = oddSource("passed-on");
+    await call(left, source, "pids");
+    const headers = { "toolbus-bridge-hops": "1" };
+    const listed = await left.provider.getProvidedTools({ scope, sources: [source] }, { headers });
+    expect(listed.sources).toMatchObject([{ source: "passed-on", available: true }]);
+    const refused = right.provider.getProvidedTools({ scope, sources: [source] }, { headers });
+    await expect(refused).rejects.toSatisfy((error) => failureFromConnectError(error).reason === "OWNER_CHANGED");
+  });
+
   test("another instance takes over what one had that is gone", async () => {
     const source = oddSource("orphan");
     await using passing = await openBridge(bus);
