@@ -62,6 +62,7 @@ export default {
         const write = (id: number) => writeSync(4, JSON.stringify({ id, result: null, error: null }) + "\\n");
         for (let id = 0; id < 50; id++) write(id);
         return new Promise(() => {}); } },
+    { name: "says_it_ends", run() { writeSync(4, JSON.stringify({ fatal: "as I say" }) + "\\n"); return new Promise(() => {}); } },
     { name: "fills", run() { const all = []; for (;;) all.push(new Array(1e6).fill(Math.random())); } },
     { name: "tells", run(_: object, { log, progress }: any) {
         log.info("one", { n: 1 }); progress(1, 2, "half"); console.log("printed hush-hush"); log.warn("two"); return "told"; } },
@@ -234,6 +235,7 @@ describe("what a module does wrong", () => {
   test.each([
     ["fault", /was ended: nobody catches me/],
     ["leaves", /ended with code 3/],
+    ["says_it_ends", /was ended: as I say/],
     ["fills", /was ended: .*memory/],
     ["lies", /broke the protocol: it answered call 0, which it was never given/],
   ])(

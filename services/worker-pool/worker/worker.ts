@@ -196,6 +196,7 @@ export class Worker {
     } else if (frame.kind === "fatal") {
       const { unloaded, name, redact } = this.#options;
       this.#fault ||= `${this.#isReady ? `${name} was ended: ` : unloaded}${redact(frame.reason)}`;
+      if (this.#isReady) void this.#end(); // whatever it does
     } else this.#readCallFrame(frame);
   }
 
