@@ -25,14 +25,31 @@ test.each([
 
 const LEAVES = "export default { tools: [{ name: 'leaves', run() { process.exit(3); } }] };";
 
-test("WORK-12 a call to a module that keeps ending is told when it is started again", async () => {
-  await using workers = await openTestWorkers({}, { TOOLBUS_WORKER_BACKOFF: "30s" });
+async function openModule(text: string) {
+  const workers = await openTestWorkers({}, { TOOLBUS_WORKER_BACKOFF: "30s" });
   const hosted = join(workers.directory, "hosted");
   await mkdir(hosted, { recursive: true });
-  await writeFile(join(hosted, "bad.mjs"), LEAVES);
+  await writeFile(join(hosted, "bad.mjs"), text);
   const isOffered = async () =>
     (await workers.provider.getProvidedTools({})).sources.some(({ available }) => available);
   await until(isOffered, { timeoutMs: 20_000 });
+  return workers;
+}
+
+const THROWS = `export default { tools: [{ name: "throws", run() {
+  setTimeout(() => { throw new Error("of alice: 17"); });
+  return new Promise(() => {});
+} }] };`;
+
+test("WORK-8 WORK-12 operators alone are told what a module's error says that nobody caught, and where it was", async () => {
+  await using workers = await openModule(THROWS);
+  const { message } = await failureOf(workers.call("bad.throws"));
+  expect(message).toBe("the module bad.mjs was ended by an error that nobody caught");
+  await until(() => /nobody caught: of alice: 17\n.*bad\.mjs:2:/s.test(workers.warnings.join()));
+}, 60_000);
+
+test("WORK-12 a call to a module that keeps ending is told when it is started again", async () => {
+  await using workers = await openModule(LEAVES);
   for (let count = 0; count < 3; count += 1)
     expect((await failureOf(workers.call("bad.leaves"))).reason).toBe("WORKER_CRASHED");
   const refused = await failureOf(workers.call("bad.leaves"));

@@ -233,9 +233,9 @@ describe("what a module does wrong", () => {
   });
 
   test.each([
-    ["fault", /was ended: nobody catches me/],
+    ["fault", /was ended by an error that nobody caught$/],
     ["leaves", /ended with code 3/],
-    ["says_it_ends", /was ended: as I say/],
+    ["says_it_ends", /was ended by an error that nobody caught$/],
     ["fills", /was ended: .*memory/],
     ["lies", /broke the protocol: it answered call 0, which it was never given/],
   ])(

@@ -144,8 +144,8 @@ export class Worker {
 
   /** To be given to the child as what reads its stderr. */
   readLogLine(text: string): void {
-    if (this.#options.endsByItself && text.startsWith("FATAL ERROR: "))
-      this.#fatal = `${this.#options.name} was ended: ${this.#options.redact(text)}`; // as Node says that its heap is full, in the midst of much else
+    if (this.#options.endsByItself && /^FATAL ERROR: .*heap out of memory/.test(text))
+      this.#fatal = `${this.#options.name} was ended: JavaScript heap out of memory`; // as Node says, in the midst of much else
     const written = writtenLineFromText(text, Date.now());
     const line = { ...written, message: this.#options.redact(written.message) };
     line.fieldsJson &&= this.#options.redact(line.fieldsJson);
@@ -194,9 +194,12 @@ export class Worker {
       this.#ready.resolve(frame);
       this.#isReady = true;
     } else if (frame.kind === "fatal") {
-      const { unloaded, name, redact } = this.#options;
-      this.#fault ||= `${this.#isReady ? `${name} was ended: ` : unloaded}${redact(frame.reason)}`;
-      if (this.#isReady) void this.#end(); // whatever it does
+      const { unloaded, name } = this.#options;
+      if (!this.#isReady) this.#setFault(`${unloaded}${this.#options.redact(frame.reason)}`);
+      else {
+        this.#setFault(`${name} was ended by an error that nobody caught`, `: ${frame.reason}`); // WORKER6
+        void this.#end(); // whatever it does
+      }
     } else this.#readCallFrame(frame);
   }
 
@@ -288,13 +291,19 @@ export class Worker {
 
   #failProtocol(reason: string, detail = ""): void {
     this.#brokeProtocol = true;
-    if (!this.#fault) this.#faultDetail = this.#options.redact(detail);
-    this.#fail(`${this.#options.name} broke the protocol: ${reason}`);
+    this.#fail(`${this.#options.name} broke the protocol: ${reason}`, detail);
   }
 
-  #fail(reason: string): void {
-    this.#fault ||= reason;
+  #fail(reason: string, detail = ""): void {
+    this.#setFault(reason, detail);
     void this.#child.kill();
+  }
+
+  /** Only operators see the detail. */
+  #setFault(reason: string, detail = ""): void {
+    if (this.#fault) return;
+    this.#fault = reason;
+    this.#faultDetail = this.#options.redact(detail);
   }
 
   #write(line: string): void {
