@@ -7,7 +7,7 @@ const USAGE = `usage: npm run attack -- [options]
 Attacks a suite of processes with the keys of two principals, without a key, as a third party on the bus and by hostile tools of each
 kind, while another principal calls. Says a line an attack: what it reached, and what the other principal paid.
 
-  --only TEXT   attacks whose name holds it; may be given more than once
+  --only TEXT   attacks whose requirement or name holds it; may be given more than once
   --short       each attack once and small, in less than a minute
   --seed N      what is random follows from it (1)
   --json        a line of JSON an attack
@@ -30,7 +30,7 @@ const { values } = parseArgs({
 
 const { only, short: isShort, json: isJson } = values;
 const chosen = (isShort ? shortAttacks : attacks).filter(
-  ({ name }) => only === undefined || only.some((part) => name.includes(part)),
+  ({ name, requirement }) => only === undefined || only.some((part) => `${requirement} ${name}`.includes(part)),
 );
 if (values.help || chosen.length === 0) {
   console.log(USAGE);
