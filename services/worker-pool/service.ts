@@ -22,7 +22,7 @@ import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-fi
 import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.ts";
 import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
-import { createPermits, type Permits } from "./pool/permits.ts";
+import { createPermits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createExecution } from "./provider/execution.ts";
 import { Fleet } from "./provider/fleet/fleet.ts";
@@ -135,9 +135,9 @@ export async function openWorkers(
   directory.changes.listen(changes.tell);
   hosted.changes.listen(changes.tell);
   const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker), confinement };
-  const builtIns = stack.use(
-    createBuiltIns({ commands, callMs: config.times.callMs, permits: permitsFor(config, "places of built-ins") }),
-  );
+  const { calls, waiting: limit, overflow } = config.pool;
+  const permits = createPermits(calls, "places of built-ins", { waiting: 0, limit, overflow });
+  const builtIns = stack.use(createBuiltIns({ commands, callMs: config.times.callMs, permits }));
   const hasFile = (file: string) => directory.find(file) !== undefined;
   const { instance } = config;
   const { callMs } = config.times;
@@ -147,14 +147,14 @@ export async function openWorkers(
     calls: new ToolCalls(createExecution({ pool, builtIns, hosted, host, secrets, logs, hasFile, callMs })),
     part: {
       async list() {
-        const found = { files: files(), modules: hosted.files() };
-        const workers = workersFrom({ ...found, slots: pool.slots(), instance });
-        return { workers, refusedFiles: refusedFilesFrom(found) };
+        const found = [...files(), ...hosted.files()];
+        const slots = [...pool.slots(), ...hosted.pool.slots()];
+        return { workers: workersFrom({ files: found, slots, instance }), refusedFiles: refusedFilesFrom(found) };
       },
       async stop(id, force) {
         const isWanted = ({ file, start }: { file: string; start: number }) =>
           idOfWorker({ instance, file, start }) === id;
-        return (await pool.stop(isWanted, force)) || (await hosted.stop(isWanted, force));
+        return (await pool.stop(isWanted, force)) || (await hosted.pool.stop(isWanted, force));
       },
       watchLogs: (filter, watching) => logs.watch(filter, watching),
     },
@@ -162,12 +162,6 @@ export async function openWorkers(
   };
   const owned = stack.move();
   return { routes, pool, hasFile, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-/** Built-ins and hosted modules have as many places as the pool's workers, and a line of their own. */
-function permitsFor({ pool }: WorkerPoolConfig, what: string): Permits {
-  const { calls, waiting, overflow } = pool;
-  return createPermits(calls, what, { waiting: 0, limit: waiting, overflow });
 }
 
 function resourceLimitsFrom({ memoryBytes, processorSeconds }: WorkerLimits): ResourceLimits {
@@ -183,14 +177,10 @@ interface Parts {
 }
 
 function openModules({ config, confinement, logs, redact, logger }: Parts): Promise<HostedModules> {
-  const { startMs, cancelGraceMs, backoffMs, maxBackoffMs } = config.times;
   return openHostedModules({
     ...config.hosted,
-    permits: permitsFor(config, "places of hosted modules"),
-    startMs,
-    cancelGraceMs,
-    backoffMs,
-    maxBackoffMs,
+    pool: config.pool,
+    times: config.times,
     environment: config.workerEnvironment,
     confinement,
     maxLineBytes: config.worker.maxLineBytes,

@@ -1,12 +1,11 @@
 import type { HostedTool } from "../../../sdk/typescript/hosted.ts";
 
-/** A function as a worker offers it. */
-export interface ToolFunction {
+/** A function as a worker offers it, or a tool as its module describes it. No effect where none is said: a pin holds the tool to that. */
+export interface ToolFunction extends Pick<HostedTool, "effect" | "timeoutMs"> {
   name: string;
-  /** Absent where the file says none: a pin holds the tool to that. */
-  effect?: HostedTool["effect"];
   description: string;
   inputSchemaJson: string;
+  outputSchemaJson?: string;
 }
 
 /** A Python file of the directory of workers, as reading it without running it found it. */

@@ -22,44 +22,43 @@
 import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { createChanges } from "#runtime/collections/changes.ts";
-import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
+import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { Answer } from "../calls/answer.ts";
 import { openDirectoryWatch } from "../files/directory-watch.ts";
-import { isModuleFileName, sourceFromFile } from "../files/tool-file.ts";
-import { type BackoffTimes, refuseBackedOff } from "../pool/crash-backoff.ts";
-import type { Permits } from "../pool/permits.ts";
-import type { CallListener } from "../worker/call-in-flight.ts";
-import type { CallRequest } from "../worker/frames.ts";
-import type { Worker } from "../worker/worker.ts";
 import {
-  createModuleSlot,
-  fileFromSlot,
-  type ModuleFile,
-  type ModuleSlot,
-  reasonWithWayOut,
-  startOfModule,
-} from "./module-slot.ts";
-import { type ModuleOptions, type ModuleProcess, openModule } from "./process/open-module.ts";
-import { HostedRegistry } from "./registry.ts";
+  isModuleFileName,
+  type OfferedFile,
+  sourceFromFile,
+  type ToolFile,
+  type ToolFunction,
+} from "../files/tool-file.ts";
+import { Pool, type PoolOptions } from "../pool/pool.ts";
+import { type ModuleOptions, openModule } from "./process/open-module.ts";
 
-interface HostedModulesOptions extends Omit<ModuleOptions, "file" | "path" | "onLine">, BackoffTimes {
+interface HostedModulesOptions
+  extends Pick<ModuleOptions, "maxLineBytes" | "redact" | "heapBytes" | "environment" | "confinement">,
+    Pick<PoolOptions, "pool" | "onLine"> {
   directory: string;
-  /** One for each call. */
-  permits: Permits;
-  onLine: (source: string, line: Parameters<ModuleOptions["onLine"]>[0]) => void;
+  times: PoolOptions["times"] & Pick<ModuleOptions, "startMs" | "cancelGraceMs">;
   logger: Pick<Logger, "info" | "warn">;
 }
 
-/** What goes with the request of a call. */
-interface HostedCall {
-  listener: CallListener;
-  signal: AbortSignal;
-  /** Called when the module gets it. */
-  onBegin: () => void;
+/** A file of the directory as it stands. */
+export type ModuleFile = ToolFile | { kind: "loading"; file: string };
+
+/** A module and its life, from version to version. */
+interface Module {
+  state: ModuleFile;
+  /** HOSTED1: what nobody else may offer. */
+  tools: readonly ToolFunction[];
+  loading: Promise<void>;
+  /** Waits between the tries of a module that is refused. */
+  backoff: Backoff;
+  /** Ends the wait for the next try. */
+  endRetry: () => void;
 }
 
 /** How long the service's start waits for modules; those that take longer are offered when they are there. */
@@ -71,16 +70,27 @@ export async function openHostedModules(options: HostedModulesOptions): Promise<
 }
 
 export class HostedModules implements AsyncDisposable {
-  readonly registry = new HostedRegistry();
-  readonly #options: HostedModulesOptions;
-  readonly #slots = new Map<string, ModuleSlot>();
+  /** One process for each module, which takes any number of calls. */
+  readonly pool: Pool;
   readonly changes = createChanges();
-  readonly #leaving = new Set<Promise<void>>();
+  readonly #options: HostedModulesOptions;
+  readonly #modules = new Map<string, Module>();
+  #versions = 0;
   #watch: AsyncDisposable | undefined;
   #isClosed = false;
 
   constructor(options: HostedModulesOptions) {
+    const unlimited = Number.POSITIVE_INFINITY;
     this.#options = options;
+    this.pool = new Pool({
+      ...options,
+      worker: { calls: unlimited },
+      pool: { ...options.pool, workers: unlimited },
+      times: { ...options.times, idleMs: unlimited },
+      find: (file) => this.#loaded(file),
+      start: (file, parts) =>
+        openModule({ ...options, ...options.times, ...parts, file, claim: (tools) => this.#claim(file.file, tools) }),
+    });
   }
 
   async open(): Promise<void> {
@@ -96,184 +106,127 @@ export class HostedModules implements AsyncDisposable {
   }
 
   files(): ModuleFile[] {
-    const slots = [...this.#slots.values()].sort((a, b) => (a.file < b.file ? -1 : 1));
-    return slots.map((slot) => fileFromSlot(slot));
+    const files = this.#modules.values().map(({ state }) => state);
+    return [...files].sort((a, b) => (a.file < b.file ? -1 : 1));
   }
 
   find(file: string): ModuleFile | undefined {
-    const slot = this.#slots.get(file);
-    return slot && fileFromSlot(slot);
+    return this.#modules.get(file)?.state;
   }
 
-  /**
-   * Calls a tool of a file. Rejects with a Failure: `not_found`, `failed_precondition`, and `unavailable` with reason
-   * WORKER_BACKED_OFF mean that nothing was started, reason DEADLINE_EXCEEDED or WORKER_CRASHED that the outcome is unknown.
-   */
-  async call(file: string, request: CallRequest, { listener, signal, onBegin }: HostedCall): Promise<Answer> {
-    this.#slotOf(file);
-    const release = await this.#options.permits.acquire(signal);
-    let running: ReturnType<Worker["call"]> | undefined;
-    try {
-      const slot = this.#slotOf(file); // it may have been removed while the call waited
-      const { tools, worker } = await unlessAborted(this.#processOf(slot), signal);
-      if (!tools.some(({ name }) => name === request.function))
-        refuse("not_found", `${file} offers no tool ${request.function}`, { reason: "TOOL_NOT_FOUND" });
-      running = worker.call(request, listener, signal);
-      onBegin();
-      void running.ended.then(release);
-      slot.callsTotal += 1;
-      const answer = await running.answer;
-      slot.crashes.reset();
-      return answer;
-    } finally {
-      if (!running) release();
-    }
-  }
-
-  /** Ends a module's process, after its calls unless it is forced; the next call starts another. Gives whether one took calls. */
-  async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
-    const slot = this.#slots
-      .values()
-      .find((slot) => isWanted({ file: slot.file, start: startOfModule(fileFromSlot(slot)) }));
-    await slot?.loading;
-    if (slot?.state.kind !== "ready" || !slot.state.process.worker.accepts) return false;
-    if (force) await slot.state.process.close();
-    else this.#letGo(slot.state.process);
-    return true;
+  /** The file of a tool. */
+  fileOf(tool: string): string | undefined {
+    return this.#modules.values().find(({ tools }) => tools.some(({ name }) => name === tool))?.state.file;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#watch?.[Symbol.asyncDispose]();
-    for (const { endRetry } of this.#slots.values()) endRetry();
-    await Promise.all([...this.#slots.values()].map(({ loading }) => loading));
-    await Promise.all([this.registry.shutdown(), ...this.#leaving]);
+    for (const { endRetry } of this.#modules.values()) endRetry();
+    await this.pool[Symbol.asyncDispose]();
+    await Promise.all(this.#modules.values().map(({ loading }) => loading));
   }
 
-  #slotOf(file: string): ModuleSlot {
-    const slot = this.#isClosed ? undefined : this.#slots.get(file);
-    const words = `there is no file ${file} in the directory of hosted modules`;
-    return slot ?? refuse("not_found", words, { reason: "WORKER_NOT_FOUND" });
-  }
-
-  /** The process that takes calls; started again when it ended. */
-  async #processOf(slot: ModuleSlot): Promise<ModuleProcess> {
-    for (;;) {
-      const { loading } = slot;
-      await loading;
-      if (slot.loading !== loading) continue;
-      const { state } = slot;
-      if (state.kind === "refused")
-        refuse("failed_precondition", `${slot.file} is refused: ${state.reason}`, { reason: "WORKER_INVALID" });
-      if (state.kind === "ready" && state.process.worker.accepts) return state.process;
-      if (state.kind === "ready" && state.process.worker.isLost) await state.process.worker.ended;
-      const standing = this.#slotOf(slot.file);
-      if (standing !== slot) return this.#processOf(standing); // removed, and there again
-      refuseBackedOff(`the module ${slot.file}`, slot.retryAtMs);
-      slot.loading = this.#replace(slot, true);
-    }
+  async #loaded(file: string): Promise<ToolFile | undefined> {
+    const module = this.#modules.get(file);
+    await module?.loading;
+    if (this.#modules.get(file)?.loading !== module?.loading) return this.#loaded(file);
+    return module === undefined || module.state.kind === "loading" ? undefined : module.state;
   }
 
   /** A change of what no module is itself may be a change of each: all are loaded again. Any other may be what a refused one lacks. */
   async #reload(paths: readonly string[]): Promise<void> {
     const isOfAll = paths.some((path) => !isModuleFileName(path));
-    const touched = this.#slots.values().filter(({ state }) => isOfAll || state.kind === "refused");
+    const touched = this.files().filter(({ kind }) => isOfAll || kind === "refused");
     const named = [...paths.filter(isModuleFileName), ...touched.map(({ file }) => file)];
     const there = new Set(await readdir(this.#options.directory).catch(() => [])); // gone: so are its modules
     for (const file of [...new Set(named)].sort()) {
-      this.#slots.get(file)?.backoff.reset();
+      this.#modules.get(file)?.backoff.reset();
       if (there.has(file)) void this.#load(file);
       else this.#remove(file);
     }
   }
 
   #load(file: string): Promise<void> {
-    const slot = this.#slots.get(file) ?? createModuleSlot(file, this.#options);
-    this.#slots.set(file, slot);
-    slot.crashes.reset();
-    slot.loading = slot.loading.then(() => this.#replace(slot)).then(() => this.#rest(slot));
-    return slot.loading;
-  }
-
-  /** HOSTED5. */
-  #rest({ state }: ModuleSlot): void {
-    if (state.kind === "ready" && !state.process.initializes) this.#letGo(state.process);
+    const module = this.#modules.get(file) ?? createModule(file, this.#options.times);
+    this.#modules.set(file, module);
+    module.loading = module.loading.then(() => this.#replace(module));
+    return module.loading;
   }
 
   #remove(file: string): void {
-    const slot = this.#slots.get(file);
-    this.#slots.delete(file);
-    slot?.endRetry();
-    if (slot) void slot.loading.then(() => this.#leave(slot));
+    const module = this.#modules.get(file);
+    this.#modules.delete(file);
+    module?.endRetry();
+    void module?.loading.then(() => this.pool.renew([file]));
     this.changes.tell();
   }
 
-  #stands(slot: ModuleSlot): boolean {
-    return !this.#isClosed && this.#slots.get(slot.file) === slot;
+  #stands(module: Module): boolean {
+    return !this.#isClosed && this.#modules.get(module.state.file) === module;
   }
 
   /** Loads what the file holds, and lets what was there before finish what it has. Never rejects. */
-  async #replace(slot: ModuleSlot, isRestart = false): Promise<void> {
-    if (!this.#stands(slot)) return;
-    slot.endRetry();
+  async #replace(module: Module): Promise<void> {
+    if (!this.#stands(module)) return;
+    module.endRetry();
     const { logger } = this.#options;
+    const { file } = module.state;
+    const slot = this.pool.slotOf(sourceFromFile(file), file);
     try {
-      const process = await this.#open(slot);
-      const before = slot.state;
-      await this.registry.initialize(process).catch(async (error: unknown) => {
-        await process.close();
-        throw error;
-      });
-      slot.state = { kind: "ready", process };
-      if (!isRestart) slot.backoff.reset();
-      if (before.kind === "ready") this.#letGo(before.process);
-      logger.info({ file: slot.file }, `${slot.file} offers ${process.tools.map(({ name }) => name).join(", ")}`);
+      void slot.renew();
+      const path = await this.#pathOf(file);
+      const digest = String(++this.#versions);
+      const version: OfferedFile = { kind: "offered", file, path, digest, environment: "", functions: [] };
+      const { ready } = await slot.worker(version);
+      module.state = { ...version, functions: module.tools };
+      module.backoff.reset();
+      if (!(await ready).initializes) void slot.endIdle(); // HOSTED5
+      logger.info({ file }, `${file} offers ${module.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
       const reason = reasonWithWayOut(messageFromUnknown(error));
-      if (isRestart) return this.#noteCrash(slot, reason); // what it offers is known, and has not changed
-      this.#leave(slot);
-      const isNews = slot.state.kind !== "refused" || slot.state.reason !== reason;
-      const detail = error instanceof Failure && error.cause !== undefined ? `\n${error.cause}` : "";
-      if (isNews) logger.warn({ file: slot.file }, `${slot.file} is refused: ${reason}${detail}`);
-      slot.state = { kind: "refused", reason };
-      if (this.#stands(slot)) slot.endRetry = startTimer(slot.backoff.next(), () => void this.#load(slot.file));
+      const isNews = module.state.kind !== "refused" || module.state.reason !== reason;
+      if (isNews) logger.warn({ file }, `${file} is refused: ${reason}`);
+      module.state = { kind: "refused", file, path: "", digest: "", reason };
+      module.tools = [];
+      if (this.#stands(module)) module.endRetry = startTimer(module.backoff.next(), () => void this.#load(file));
     }
     this.changes.tell();
   }
 
-  async #open(slot: ModuleSlot): Promise<ModuleProcess> {
-    const { directory, onLine } = this.#options;
-    const path = join(directory, slot.file);
-    const [root, target] = await Promise.all([realpath(directory), realpath(path)]);
-    if (!target.startsWith(root + sep))
-      refuse("failed_precondition", "it is a link that leads out of the directory", { reason: "WORKER_INVALID" });
-    const source = sourceFromFile(slot.file);
-    const process = await openModule({
-      ...this.#options,
-      file: slot.file,
-      path: target,
-      onLine: (line) => onLine(source, line),
-    });
-    void process.worker.ended.then(({ detail, wasExpected }) => {
-      if (!wasExpected) this.#noteCrash(slot, detail);
-    });
-    return process;
+  async #pathOf(file: string): Promise<string> {
+    const { directory } = this.#options;
+    const [root, target] = await Promise.all([realpath(directory), realpath(join(directory, file))]);
+    if (target.startsWith(root + sep)) return target;
+    return refuse("failed_precondition", "it is a link that leads out of the directory", { reason: "WORKER_INVALID" });
   }
 
-  #noteCrash(slot: ModuleSlot, reason: string): void {
-    slot.retryAtMs = slot.crashes.noteCrash() ?? 0;
-    this.#options.logger.warn({ file: slot.file }, `${slot.file} failed: ${reason}`);
+  /** HOSTED1. Throws `already_exists`, and changes nothing then. */
+  #claim(file: string, tools: readonly ToolFunction[]): void {
+    for (const { name } of tools) {
+      const other = this.fileOf(name) ?? file;
+      if (other !== file)
+        refuse("already_exists", `the tool ${JSON.stringify(name)} is registered by ${other} already`, {
+          reason: "TOOL_NAME_TAKEN",
+        });
+    }
+    const module = this.#modules.get(file);
+    if (module) module.tools = tools;
   }
+}
 
-  #leave(slot: ModuleSlot): void {
-    if (slot.state.kind !== "ready") return;
-    this.registry.unregister(slot.state.process);
-    this.#letGo(slot.state.process);
-  }
+function createModule(file: string, { backoffMs, maxBackoffMs }: PoolOptions["times"]): Module {
+  return {
+    state: { kind: "loading", file },
+    tools: [],
+    loading: Promise.resolve(),
+    backoff: createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs }),
+    endRetry() {},
+  };
+}
 
-  #letGo(process: ModuleProcess): void {
-    const left = process.worker.retire();
-    this.#leaving.add(left);
-    void left.finally(() => this.#leaving.delete(left));
-  }
+/** A module that Node took for CommonJS fails at its first `import` or `export`, and not by its author's fault. */
+function reasonWithWayOut(reason: string): string {
+  if (!/Unexpected token 'export'|Cannot use import statement/.test(reason)) return reason;
+  return `${reason} (the package.json above it makes it CommonJS: put one with {"type":"module"} beside it, and save it again)`;
 }

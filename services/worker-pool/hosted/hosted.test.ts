@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -131,13 +131,15 @@ describe("a hosted module", () => {
     });
   });
 
-  test("WORK-12 one that is stopped finishes its calls, or fails them when forced; the next call starts it again", async () => {
+  test("WORK-12 LOOP-9 one that is stopped finishes its calls, or fails them when forced, and shuts down; the next call starts it again", async () => {
     const { stopWorker, listWorkers } = clientFor(pool.bus, WorkerService);
     const isInFlight = async () => {
       const { workers } = await listWorkers({});
       return workers.find(({ file }) => file === "stopped.ts")?.callsInFlight === 1;
     };
-    const text = `let n = 0; export default { tools: [
+    const ended = join(pool.directory, "ended");
+    const text = `import { appendFileSync } from "node:fs";
+      let n = 0; export default { shutdown() { appendFileSync(${JSON.stringify(ended)}, "x"); }, tools: [
       { name: "waits", run: () => new Promise(() => {}) },
       { name: "naps", run: () => new Promise((resolve) => setTimeout(resolve, 1_000, "slept")) },
       { name: "counts", run: () => ++n } ] };`;
@@ -155,9 +157,10 @@ describe("a hosted module", () => {
     await until(isInFlight);
     const workerId = await idOfStopped();
     await stopWorker({ workerId, force: true });
-    expect((await failed).message).toContain("was ended");
+    expect((await failed).message).toContain("was stopped");
     expect((await of("counts")).value).toBe(1);
     expect((await failureOf(stopWorker({ workerId }))).code).toBe(Code.NotFound);
+    expect(await readFile(ended, "utf8"), "when loaded, when stopped, and by force").toBe("xxx");
     expect((await status("stopped"))?.available).toBe(true);
   });
 

@@ -19,7 +19,7 @@ test("WORK-8 the third crash in a row waits, and an answer makes the next two fr
 });
 
 test("WORK-8 a refused call is told how long it has to wait, until the time is over", () => {
-  expect(() => refuseBackedOff("it", 1_250, "a crash")).toThrow(
+  expect(() => refuseBackedOff(1_250, "a crash")).toThrow(
     expect.objectContaining({
       code: "unavailable",
       reason: "WORKER_BACKED_OFF",
@@ -27,5 +27,5 @@ test("WORK-8 a refused call is told how long it has to wait, until the time is o
       metadata: { retry_in_ms: "250" },
     }),
   );
-  expect(() => refuseBackedOff("it", 1_000)).not.toThrow();
+  expect(() => refuseBackedOff(1_000, "a crash")).not.toThrow();
 });

@@ -2,8 +2,6 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import type { PoolTimes } from "../config.ts";
 
-export type BackoffTimes = Pick<PoolTimes, "backoffMs" | "maxBackoffMs">;
-
 /** So many crashes in a row, with no answer between them, are met by starting again at once. */
 const FREE_CRASHES = 2;
 
@@ -12,7 +10,7 @@ export class CrashBackoff {
   readonly #backoff: Backoff;
   #crashes = 0;
 
-  constructor({ backoffMs, maxBackoffMs }: BackoffTimes) {
+  constructor({ backoffMs, maxBackoffMs }: Pick<PoolTimes, "backoffMs" | "maxBackoffMs">) {
     this.#backoff = createBackoff({ initialMs: backoffMs, maxMs: maxBackoffMs });
   }
 
@@ -30,10 +28,10 @@ export class CrashBackoff {
 }
 
 /** Throws `unavailable` until the time of the next start. */
-export function refuseBackedOff(what: string, retryAtMs: number, last = ""): void {
+export function refuseBackedOff(retryAtMs: number, last: string): void {
   const leftMs = retryAtMs - Date.now();
   if (leftMs <= 0) return;
-  refuse("unavailable", `${what} keeps failing and is started again in ${leftMs} ms${last && `; last: ${last}`}`, {
+  refuse("unavailable", `it keeps failing and is started again in ${leftMs} ms; last: ${last}`, {
     reason: "WORKER_BACKED_OFF",
     metadata: { retry_in_ms: String(leftMs) },
   });

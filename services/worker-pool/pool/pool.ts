@@ -2,9 +2,9 @@ import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { orAborted, unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer } from "../calls/answer.ts";
-import type { WorkerPoolConfig } from "../config.ts";
+import type { PoolTimes, WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
 import type { CallListener } from "../worker/call-in-flight.ts";
@@ -24,10 +24,13 @@ export interface PoolCall extends CallRequest {
   listener: CallListener;
 }
 
-interface PoolOptions extends Pick<WorkerPoolConfig, "worker" | "pool" | "times"> {
-  find: (file: string) => ToolFile | undefined;
+export interface PoolOptions extends Pick<WorkerPoolConfig, "pool"> {
+  /** How many calls one worker takes at a time. */
+  worker: Pick<WorkerPoolConfig["worker"], "calls">;
+  times: Pick<PoolTimes, "callMs" | "idleMs" | "backoffMs" | "maxBackoffMs">;
+  find: (file: string) => ToolFile | undefined | Promise<ToolFile | undefined>;
   /** Tells what is done while a file's dependencies are installed, until the function that it gives is called. */
-  watchInstall: (file: string, onLine: (line: string) => void) => () => void;
+  watchInstall?: (file: string, onLine: (line: string) => void) => () => void;
   /** Installs what a file needs, and starts a worker for it. */
   start: (file: OfferedFile, parts: Pick<OpenWorkerOptions, "onLine" | "onIdle" | "signal">) => Promise<Worker>;
   /** Lines of a worker that belong to no call. */
@@ -60,10 +63,10 @@ export class Pool implements AsyncDisposable {
    * started, the reasons WORKER_CRASHED and DEADLINE_EXCEEDED that the outcome is unknown.
    */
   async call(call: PoolCall): Promise<Answer> {
-    const file = this.#offered(call.file);
+    const file = await this.#offered(call.file, call.signal);
     if (!file.functions.some(({ name }) => name === call.function))
       refuse("not_found", `${call.file} offers no function ${call.function}`, { reason: "TOOL_NOT_FOUND" });
-    const slot = this.#slotOf(call.source, call.file);
+    const slot = this.slotOf(call.source, call.file);
     const { callMs } = this.#options.times;
     const time = startCallTime(call.function, call.timeoutMs ?? callMs, call.signal);
     try {
@@ -132,30 +135,31 @@ export class Pool implements AsyncDisposable {
   }
 
   async #readyWorker(slot: SourceSlot, call: PoolCall, time: CallTime): Promise<Worker> {
-    const file = this.#offered(call.file);
+    const file = await this.#offered(call.file, time.signal);
     const { state } = slot;
     if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
     time.pause();
     const tell = (message: string) => call.listener.onProgress({ done: 0, total: 0, message });
-    const endWatching = this.#options.watchInstall(file.file, tell);
+    const endWatching = this.#options.watchInstall?.(file.file, tell);
     try {
       return await unlessAborted(slot.worker(file), time.signal);
     } finally {
-      endWatching();
+      endWatching?.();
       time.resume();
     }
   }
 
-  #offered(fileName: string): OfferedFile {
-    const file = this.#options.find(fileName);
-    if (!file)
-      refuse("not_found", `there is no file ${fileName} in the directory of workers`, { reason: "WORKER_NOT_FOUND" });
+  async #offered(fileName: string, signal: AbortSignal): Promise<OfferedFile> {
+    const file = await orAborted(Promise.resolve(this.#options.find(fileName)), signal);
+    const missing = `there is no file ${fileName} in the directory of workers or hosted modules`;
+    if (!file) refuse("not_found", missing, { reason: "WORKER_NOT_FOUND" });
     if (file.kind === "refused")
       refuse("failed_precondition", `${fileName} is refused: ${file.reason}`, { reason: "WORKER_INVALID" });
     return file;
   }
 
-  #slotOf(source: string, file: string): SourceSlot {
+  /** The slot of a source, made if there is none. */
+  slotOf(source: string, file: string): SourceSlot {
     const key = JSON.stringify([source, file]);
     const found = this.#slots.get(key);
     if (found) return found;

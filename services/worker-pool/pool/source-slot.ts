@@ -161,7 +161,7 @@ export class SourceSlot {
 
   #start(file: OfferedFile): void {
     if (this.state.kind === "backed_off" && this.state.digest === file.digest)
-      refuseBackedOff("it", this.state.retryAtMs, this.state.reason);
+      refuseBackedOff(this.state.retryAtMs, this.state.reason);
     this.starts += 1;
     const start = this.starts;
     const abort = new AbortController();

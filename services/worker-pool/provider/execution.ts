@@ -34,10 +34,9 @@ import { parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { BuiltIns } from "../built-ins/built-ins.ts";
 import type { Answer } from "../calls/answer.ts";
-import { isToolFileName } from "../files/tool-file.ts";
+import { isToolFileName, sourceFromFile } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
 import type { LogHub } from "../logs/log-hub.ts";
-import { startCallTime } from "../pool/call-time.ts";
 import type { Pool } from "../pool/pool.ts";
 import type { CallListener } from "../worker/call-in-flight.ts";
 import type { Ask } from "../worker/frames.ts";
@@ -108,14 +107,9 @@ export function createExecution(parts: ExecutionParts): Execute {
     const asking = createAsking(parts, request, timeoutMs);
     const listener = { ...createListener(request, given), onAsk: asking.onAsk };
     const asked = { function: tool, argumentsJson, configJson, secretsJson, idempotencyKey };
-    if (!isModule)
-      return asking.told(await pool.call({ ...asked, source: given.source, file, timeoutMs, signal, listener }));
-    const time = startCallTime(tool, timeoutMs ?? parts.callMs, signal);
-    try {
-      return asking.told(await hosted.call(file, asked, { listener, signal: time.signal, onBegin: time.begin }));
-    } finally {
-      time.end();
-    }
+    const calling = isModule ? hosted.pool : pool;
+    const source = isModule ? sourceFromFile(file) : given.source; // a module has one process for all sources
+    return asking.told(await calling.call({ ...asked, source, file, timeoutMs, signal, listener }));
   }
 
   return async (request, { traceId, tell, signal }) => {
@@ -124,11 +118,11 @@ export function createExecution(parts: ExecutionParts): Execute {
     const context: Context = { traceId, tell, signal, argumentsJson, timeoutMs };
     const { source, tool, builtinPolicy: policy } = request;
     if (source) return callFile(request, source, context);
-    const module = hosted.registry.get(tool)?.module;
-    if (policy || !module) return builtIns.call({ tool, policy, argumentsJson, timeoutMs, signal });
+    const file = hosted.fileOf(tool);
+    if (policy || !file) return builtIns.call({ tool, policy, argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
     const given = { ...context, configJson, secretsJson: "{}", source: "" };
-    return call(request, given, { file: module.file, isModule: true });
+    return call(request, given, { file, isModule: true });
   };
 }
 

@@ -10,10 +10,8 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { loadBuiltIns } from "../built-ins/built-ins.ts";
 import type { ToolDirectory } from "../files/tool-directory.ts";
-import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
-import type { HostedModules } from "../hosted/hosted-modules.ts";
-import type { ModuleFile } from "../hosted/module-slot.ts";
-import type { DescribedTool } from "../hosted/process/module-form.ts";
+import { isModuleFileName, sourceFromFile } from "../files/tool-file.ts";
+import type { HostedModules, ModuleFile } from "../hosted/hosted-modules.ts";
 import type { Secrets } from "./secrets.ts";
 import { parseSourceConfig } from "./source-config.ts";
 
@@ -74,38 +72,29 @@ export function createOffers({
   };
 }
 
-function ownOffer(file: ToolFile | ModuleFile) {
+function ownOffer(file: ModuleFile) {
   const source = sourceFromFile(file.file);
   const reason = refusalOf(file);
   return { tools: reason ? [] : toolsFromFile(source, file), status: { source, available: reason === "", reason } };
 }
 
-function refusalOf(file: ToolFile | ModuleFile): string {
+function refusalOf(file: ModuleFile): string {
   if (file.kind === "loading") return "it is being loaded";
   return file.kind === "refused" ? file.reason : "";
 }
 
-function toolsFromFile(source: string, file: ToolFile | ModuleFile): OfferedToolInit[] {
+function toolsFromFile(source: string, file: ModuleFile): OfferedToolInit[] {
   if (file.kind !== "offered") return [];
-  if ("tools" in file) return file.tools.map((tool) => ({ source, tool: toolOfModule(tool) }));
-  return file.functions.map(({ effect, ...told }) => ({
+  const executionType = isModuleFileName(file.file) ? ExecutionType.HOSTED : ExecutionType.WORKER;
+  return file.functions.map(({ effect, timeoutMs, ...told }) => ({
     source,
-    tool: { ...told, effect: EFFECTS[effect ?? "unsaid"], executionType: ExecutionType.WORKER },
+    tool: {
+      ...told,
+      executionType,
+      effect: effect === undefined ? Effect.UNSPECIFIED : EFFECTS[effect],
+      ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
+    },
   }));
 }
 
-const EFFECTS = {
-  unsaid: Effect.UNSPECIFIED,
-  pure: Effect.PURE,
-  idempotent: Effect.IDEMPOTENT,
-  at_most_once: Effect.AT_MOST_ONCE,
-} as const;
-
-function toolOfModule({ effect, timeoutMs, ...tool }: DescribedTool): OfferedToolInit["tool"] {
-  return {
-    ...tool,
-    executionType: ExecutionType.HOSTED,
-    effect: EFFECTS[effect ?? "unsaid"],
-    ...(timeoutMs !== undefined && { timeout: durationFromMs(timeoutMs) }),
-  };
-}
+const EFFECTS = { pure: Effect.PURE, idempotent: Effect.IDEMPOTENT, at_most_once: Effect.AT_MOST_ONCE } as const;

@@ -3,20 +3,18 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
-import { sourceFromFile, type ToolFile } from "../files/tool-file.ts";
-import { type ModuleFile, startOfModule } from "../hosted/module-slot.ts";
+import type { ModuleFile } from "../hosted/hosted-modules.ts";
 import type { SourceSlot } from "../pool/source-slot.ts";
 import type { Worker } from "../worker/worker.ts";
 
 export interface WorkersParts {
-  files: readonly ToolFile[];
+  files: readonly ModuleFile[];
   slots: readonly SourceSlot[];
-  modules: readonly ModuleFile[];
   instance: string;
 }
 
-/** Every process, every slot that starts one or is backed off, and every hosted module. */
-export function workersFrom({ files, slots, modules, instance }: WorkersParts): WorkerMessage[] {
+/** Every process, and every slot that starts one or is backed off. */
+export function workersFrom({ files, slots, instance }: WorkersParts): WorkerMessage[] {
   const functions = new Map(
     files.map((file) => [file.file, file.kind === "offered" ? file.functions.map(({ name }) => name) : []]),
   );
@@ -29,8 +27,7 @@ export function workersFrom({ files, slots, modules, instance }: WorkersParts): 
       ...worker,
     }));
   });
-  const hosted = modules.flatMap((module) => (module.kind === "refused" ? [] : [moduleFrom(module, instance)]));
-  return [...workers, ...hosted]
+  return workers
     .map((worker) => create(WorkerSchema, worker))
     .sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0));
 }
@@ -42,27 +39,11 @@ export function idOfWorker({ instance, file, start }: { instance: string; file: 
 }
 
 /** The files of workers and of hosted modules that cannot be used, by name. */
-export function refusedFilesFrom({ files, modules }: Pick<WorkersParts, "files" | "modules">): RefusedFile[] {
-  return [...files, ...modules]
+export function refusedFilesFrom(files: readonly ModuleFile[]): RefusedFile[] {
+  return files
     .filter((file) => file.kind === "refused")
     .map(({ file, reason }) => create(RefusedFileSchema, { file, faults: [reason] }))
     .sort((a, b) => (a.file < b.file ? -1 : 1));
-}
-
-function moduleFrom(module: Exclude<ModuleFile, { kind: "refused" }>, instance: string) {
-  const { file } = module;
-  const id = idOfWorker({ instance, file, start: startOfModule(module) });
-  const known = { source: sourceFromFile(file), file, id, instance };
-  if (module.kind === "loading") return { ...known, state: WorkerState.STARTING };
-  const { tools, worker, callsTotal } = module;
-  return {
-    ...known,
-    state: WorkerState.READY,
-    functions: tools.map(({ name }) => name),
-    callsTotal: BigInt(callsTotal),
-    callsInFlight: worker?.callsInFlight ?? 0,
-    ...(worker && { processId: worker.pid, startTime: timestampFromMs(worker.startedAtMs) }),
-  };
 }
 
 function workersAt({ state, workers, starts }: SourceSlot) {

@@ -163,11 +163,12 @@ export const loop: Proofs = {
   ],
   "LOOP-9": [
     shown(
-      "tools are registered, found, listed, initialized and shut down; real modules run through it",
       "tools are registered, found, listed, initialized and shut down",
+      "a module has no process before its first call, unless it has something to initialize",
       "the registry knows it by its bare name",
+      "one that is stopped finishes its calls, or fails them when forced, and shuts down",
     ),
-    shown("a duplicate name is refused", "a duplicate name is refused with both names"),
+    shown("a duplicate name is refused", "is refused with its reason and hides no other"),
   ],
 };
 

@@ -1,17 +1,10 @@
 import { refuse } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { HostedModule, HostedTool } from "../../../../sdk/typescript/hosted.ts";
+import type { ToolFunction } from "../../files/tool-file.ts";
 
 /** The function by which the program is asked for the module's `initialize`; no tool has such a name. */
 export const INITIALIZE = "*initialize";
-
-/** A tool as its module describes it. */
-export interface DescribedTool extends Pick<HostedTool, "effect" | "timeoutMs"> {
-  name: string;
-  description: string;
-  inputSchemaJson: string;
-  outputSchemaJson: string;
-}
 
 const EFFECTS: ReadonlySet<unknown> = new Set(["pure", "idempotent", "at_most_once"]);
 const NAME = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -39,13 +32,13 @@ export function parseModule(exported: unknown): HostedModule {
 }
 
 /** What a process says of its module's tools, which is not believed. */
-export function toolsFrom(tools: unknown): DescribedTool[] {
+export function toolsFrom(tools: unknown): ToolFunction[] {
   if (!Array.isArray(tools)) fault("its process describes no tools");
   const wrong = tools.map(faultOfDescription).find(Boolean);
   return wrong ? fault(`tools[]${wrong}`) : tools.map(describedTool);
 }
 
-function describedTool(tool: HostedTool): DescribedTool {
+function describedTool(tool: HostedTool): ToolFunction {
   const { name, description = "", inputSchema = { type: "object" }, outputSchema, effect, timeoutMs } = tool;
   return {
     name,

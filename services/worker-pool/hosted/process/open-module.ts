@@ -5,30 +5,23 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
-import { Worker, type WorkerOptions } from "../../worker/worker.ts";
-import { type DescribedTool, INITIALIZE, toolsFrom } from "./module-form.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import type { OfferedFile, ToolFunction } from "../../files/tool-file.ts";
+import type { OpenWorkerOptions } from "../../worker/open-worker.ts";
+import { Worker } from "../../worker/worker.ts";
+import { INITIALIZE, toolsFrom } from "./module-form.ts";
 
-export interface ModuleOptions extends Pick<WorkerOptions, "maxLineBytes" | "cancelGraceMs" | "redact" | "onLine"> {
-  file: string;
-  /** Of the module, without links. */
-  path: string;
+export interface ModuleOptions
+  extends Pick<OpenWorkerOptions, "cancelGraceMs" | "redact" | "onLine" | "onIdle" | "signal"> {
+  /** Its path is without links. */
+  file: OfferedFile;
+  maxLineBytes: number;
   heapBytes: number;
   startMs: number;
   environment: Record<string, string>;
   confinement: Confinement | undefined;
-}
-
-/** A process with one version of a hosted module. */
-export interface ModuleProcess {
-  readonly file: string;
-  readonly worker: Worker;
-  readonly tools: readonly DescribedTool[];
-  /** Whether the module has something to do before its first call. */
-  readonly initializes: boolean;
-  /** Rejects with `failed_precondition` when the module's `initialize` throws or takes too long. */
-  initialize(): Promise<void>;
-  /** Ends it, with the module's `shutdown` as far as that comes in time. Calls in flight fail. */
-  close(): Promise<void>;
+  /** Called with what the module offers, before it is initialized. Throws when another module offers it. */
+  claim: (tools: readonly ToolFunction[]) => void;
 }
 
 const PROGRAM = fileURLToPath(moduleBeside(import.meta, "program"));
@@ -38,20 +31,22 @@ const SCRIPT = 'exec "$@" 3<&0 4>&1 </dev/null >&2';
 const MAX_SEMI_SPACE_MIB = 2;
 const SHUTDOWN_MS = 2_000;
 
-/** Loads a module, and starts nothing of it yet. Rejects with `failed_precondition` and the reason. */
-export async function openModule(options: ModuleOptions): Promise<ModuleProcess> {
-  const { file, startMs } = options;
-  const worker = await startModule(options);
-  const close = () => worker.stop(`the module ${file} was ended: it was stopped`);
+/** Starts a module; resolves when it is initialized. Rejects with `failed_precondition` and the reason when it cannot. */
+export async function openModule(options: ModuleOptions): Promise<Worker> {
+  const { startMs, signal } = options;
+  const name = `the module ${options.file.file}`;
+  const worker = await startModule(options, name);
   async function started<T>(promise: Promise<T>, what: string): Promise<T> {
-    if (await comesWithin(startMs, promise)) return promise;
-    return refuse("failed_precondition", `the module ${file} ${what} ${startMs} ms`, { reason: "WORKER_START_FAILED" });
+    if (await unlessAborted(comesWithin(startMs, promise), signal)) return promise;
+    return refuse("failed_precondition", `${name} ${what} ${startMs} ms`, { reason: "WORKER_START_FAILED" });
   }
   try {
-    const { tools, initializes = false } = await started(worker.ready, "was not loaded within");
-    return { file, worker, tools: toolsFrom(tools), initializes, initialize, close };
+    const { tools, initializes } = await started(worker.ready, "was not loaded within");
+    options.claim(toolsFrom(tools));
+    if (initializes) await initialize();
+    return worker;
   } catch (error) {
-    await close();
+    await worker.stop("it did not start");
     throw error;
   }
   async function initialize(): Promise<void> {
@@ -67,7 +62,7 @@ export async function openModule(options: ModuleOptions): Promise<ModuleProcess>
       onLine: options.onLine,
       onAsk: () => Promise.reject(new Error("no call asks")),
     };
-    const { answer } = worker.call(request, listener, new AbortController().signal);
+    const { answer } = worker.call(request, listener, signal);
     const answered = await started(answer, "was not initialized within");
     if (answered.kind === "error")
       refuse("failed_precondition", `initialize failed: ${answered.error}`, { reason: "WORKER_START_FAILED" });
@@ -75,8 +70,9 @@ export async function openModule(options: ModuleOptions): Promise<ModuleProcess>
 }
 
 /** It has nothing of the service's environment. */
-async function startModule(options: ModuleOptions): Promise<Worker> {
-  const { file, path, heapBytes, maxLineBytes, environment, confinement } = options;
+async function startModule(options: ModuleOptions, name: string): Promise<Worker> {
+  const { path } = options.file;
+  const { heapBytes, maxLineBytes, environment, confinement } = options;
   const heapWords = [
     `--max-old-space-size=${Math.ceil(heapBytes / 2 ** 20)}`,
     `--max-semi-space-size=${MAX_SEMI_SPACE_MIB}`,
@@ -96,7 +92,8 @@ async function startModule(options: ModuleOptions): Promise<Worker> {
   const worker = new Worker({
     ...options,
     child,
-    name: `the module ${file}`,
+    name,
+    digest: options.file.digest,
     unloaded: "",
     hasOwnIds,
     endsByItself: true,
