@@ -54,6 +54,8 @@ test("WORK-12 a call to a module that keeps ending is told when it is started ag
     expect((await failureOf(workers.call("bad.leaves"))).reason).toBe("WORKER_CRASHED");
   const refused = await failureOf(workers.call("bad.leaves"));
   expect(refused).toMatchObject({ code: "unavailable", reason: "WORKER_BACKED_OFF" });
-  expect(refused.message).toMatch(/^it keeps failing and is started again in \d+ ms; last: the module bad\.mjs ended with code 3/);
+  expect(refused.message).toMatch(
+    /^it keeps failing and is started again in \d+ ms; last: the module bad\.mjs ended with code 3/,
+  );
   expect(refused.metadata).toEqual({ retry_in_ms: expect.stringMatching(/^\d+$/) });
 }, 60_000);

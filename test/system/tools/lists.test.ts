@@ -50,7 +50,7 @@ beforeAll(async () => {
   const hosted = join(directory, "hosted");
   await mkdir(hosted);
   for (const name of ["c", "a", "b"]) {
-    const module = `export default { tools: [{ name: "answers_${name}", run: () => 1 }] };\n`;
+    const module = `export default { initialize() {}, tools: [{ name: "answers_${name}", run: () => 1 }] };\n`;
     await writeFile(join(hosted, `${name}.ts`), module);
   }
   suite = stack.use(await openTestSuite({ env: { TOOLBUS_HOSTED: hosted, TOOLBUS_MCP_STARTUP_TIMEOUT: "30s" } }));
