@@ -9,6 +9,7 @@ import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Changes } from "#runtime/collections/changes.ts";
 import type { Executed } from "#runtime/results/joined/joined-calls.ts";
+import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { loginQuestion } from "../auth/login-question.ts";
@@ -23,7 +24,6 @@ import { type Call, execute } from "./execute.ts";
 import { answerElicitation } from "./input/elicitation.ts";
 import { stateFrom } from "./input/required.ts";
 import { answerSampling } from "./input/sampling.ts";
-import { MovingDeadline } from "./moving-deadline.ts";
 
 /** What all connections of an instance have in common. */
 export interface ConnectionSettings {

@@ -8,6 +8,7 @@ import { errorResult } from "#runtime/results/error-result.ts";
 import type { CallEvent, Executed } from "#runtime/results/joined/joined-calls.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import { parseToolArguments } from "#runtime/schema/tools/tool-arguments.ts";
+import type { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { orAborted } from "#runtime/time/unless-aborted.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
@@ -24,7 +25,6 @@ import { methodOfTool } from "../tools/server-method.ts";
 import { capabilitiesFor } from "./input/elicitation.ts";
 import { answersFrom, inputRequiredByUrls, inputRequiredFrom, isInputRequired, urlsIn } from "./input/required.ts";
 import { refusedSampling } from "./input/sampling.ts";
-import type { MovingDeadline } from "./moving-deadline.ts";
 
 /** What is called, and on whose behalf. */
 export interface Call {

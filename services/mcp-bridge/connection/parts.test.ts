@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { InputKind, type InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
@@ -10,7 +10,6 @@ import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { createRefresh } from "../link/listing/refresh.ts";
 import { Calls, type CallWork } from "./calls.ts";
-import { MovingDeadline } from "./moving-deadline.ts";
 
 const noSignal = new AbortController().signal;
 
@@ -187,23 +186,4 @@ describe("calls", () => {
     await setImmediate();
     expect(told).toBeInstanceOf(Error);
   });
-});
-
-test("a call's time stands still from the first question to the last answer, where questions overlap", () => {
-  vi.useFakeTimers();
-  try {
-    using time = new MovingDeadline({ deadlineMs: Date.now() + 1_000 });
-    const one = time.pause();
-    vi.advanceTimersByTime(5_000);
-    const other = time.pause();
-    one[Symbol.dispose]();
-    vi.advanceTimersByTime(100);
-    other[Symbol.dispose]();
-    vi.advanceTimersByTime(900);
-    expect(time.signal.aborted).toBe(false);
-    vi.advanceTimersByTime(200);
-    expect(time.signal.aborted).toBe(true);
-  } finally {
-    vi.useRealTimers();
-  }
 });

@@ -1,5 +1,6 @@
-import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, type ReceivedReason, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
+import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { orAborted, unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -11,7 +12,6 @@ import type { CallListener } from "../worker/call-in-flight.ts";
 import type { CallRequest } from "../worker/frames.ts";
 import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
-import { type CallTime, startCallTime } from "./call-time.ts";
 import { createPermits, type Line, type Permits } from "./permits.ts";
 import { SourceSlot } from "./source-slot.ts";
 
@@ -67,14 +67,11 @@ export class Pool implements AsyncDisposable {
     if (!file.functions.some(({ name }) => name === call.function))
       refuse("not_found", `${call.file} offers no function ${call.function}`, { reason: "TOOL_NOT_FOUND" });
     const slot = this.slotOf(call.source, call.file);
-    const { callMs } = this.#options.times;
-    const time = startCallTime(call.function, call.timeoutMs ?? callMs, call.signal);
-    try {
-      const release = await slot.permits.acquire(time.signal);
-      return await this.#callOn(slot, call, time, release);
-    } finally {
-      time.end();
-    }
+    const { timeoutMs = this.#options.times.callMs } = call;
+    const reason = () => timeUp(call, timeoutMs, ", while it waited for its place", "CALL_NOT_STARTED");
+    using time = new MovingDeadline({ deadlineMs: Date.now() + timeoutMs, reason }, call.signal);
+    const release = await slot.permits.acquire(time.signal);
+    return await this.#callOn(slot, call, time, release);
   }
 
   /** Whether the source has a worker, however busy, or one that starts. */
@@ -108,7 +105,7 @@ export class Pool implements AsyncDisposable {
     await Promise.all(this.slots().map((slot) => slot.stop("the pool stops")));
   }
 
-  async #callOn(slot: SourceSlot, call: PoolCall, time: CallTime, release: () => void): Promise<Answer> {
+  async #callOn(slot: SourceSlot, call: PoolCall, time: MovingDeadline, release: () => void): Promise<Answer> {
     const taken = [release];
     const free = () => {
       for (const giveBack of taken) giveBack();
@@ -120,7 +117,7 @@ export class Pool implements AsyncDisposable {
       while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
       const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();
-      time.begin();
+      time.reason = () => timeUp(call, time.timeoutMs, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
       isRunning = true;
       void running.ended.then(free);
       const answer = await running.answer;
@@ -134,18 +131,17 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  async #readyWorker(slot: SourceSlot, call: PoolCall, time: CallTime): Promise<Worker> {
+  async #readyWorker(slot: SourceSlot, call: PoolCall, time: MovingDeadline): Promise<Worker> {
     const file = await this.#offered(call.file, time.signal);
     const { state } = slot;
     if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
-    time.pause();
+    using _ = time.pause();
     const tell = (message: string) => call.listener.onProgress({ done: 0, total: 0, message });
     const endWatching = this.#options.watchInstall?.(file.file, tell);
     try {
       return await unlessAborted(slot.worker(file), time.signal);
     } finally {
       endWatching?.();
-      time.resume();
     }
   }
 
@@ -217,3 +213,7 @@ export class Pool implements AsyncDisposable {
 }
 
 const MAX_IDLE_SLOTS = 256;
+
+function timeUp({ function: name }: PoolCall, timeoutMs: number, when: string, reason: ReceivedReason): Failure {
+  return new Failure("deadline_exceeded", `${name} timed out after ${Math.round(timeoutMs)}ms${when}`, { reason });
+}

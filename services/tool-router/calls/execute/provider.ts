@@ -12,7 +12,9 @@ import { startedNothing } from "#runtime/failure/not-started.ts";
 import { wasLost } from "#runtime/rpc/nats/call/delivery.ts";
 import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { filled } from "#runtime/schema/json-object.ts";
+import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { timedBy } from "#runtime/time/duration.ts";
+import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { type Executor, executionBy, isResumable } from "../../tools/tool-set/executor.ts";
 import type { ToolEntry } from "../../tools/tool-set/tool-set.ts";
@@ -23,7 +25,6 @@ import { openProviderStream, type ProviderControl, type ProviderStream } from ".
 import type { AskingCall, CallersAnswers, Sample } from "./input/question.ts";
 import type { Questions } from "./input/questions.ts";
 import type { Deadline } from "./limits/deadline.ts";
-import { openTimeLimit, type TimeLimit } from "./limits/time-limit.ts";
 import { createHolding, type Holding, takeOver } from "./provider-takeover.ts";
 
 export interface ProviderCall {
@@ -114,14 +115,21 @@ export function createProviderExecution(options: ProvidersOptions) {
     const client = options.find(provider);
     if (client === undefined) return failure(`there is no provider ${JSON.stringify(provider)}`);
     const graceMs = options.graceMs(provider);
-    using limit = openTimeLimit(call, graceMs, control.signal);
+    const { at, latestAt, timeoutMs } = call.deadline;
+    const times = {
+      deadlineMs: at + graceMs,
+      latestMs: latestAt && latestAt + graceMs,
+      timeoutMs: timeoutMs + graceMs,
+    };
+    using runEnd = call.runDeadline === undefined ? undefined : timeoutSignal(call.runDeadline + 1_000 - Date.now());
+    using limit = new MovingDeadline({ ...times, reason: timeUp }, control.signal, runEnd);
     const emit = (event: CallEvent) => {
       if (event.case === "progress") limit.extend();
       control.emit(event);
     };
     const { sample, used } = options.sampling(call);
     const holding = createHolding(wasBegun(call) ? UNTOLD_GRACE_MS : 0);
-    const ends = { ...control, emit, signal: limit.signal, limit, sample, onHeld: holding.onHeld };
+    const ends = { ...control, emit, signal: limit.signal, limit, graceMs, sample, onHeld: holding.onHeld };
     let attemptCount = 0;
     const tryOnce: TryOnce = (options = {}) => {
       attemptCount += 1;
@@ -131,12 +139,17 @@ export function createProviderExecution(options: ProvidersOptions) {
     return { execution: executionBy(call.executor, call.entry.tool, attemptCount), ...answer, ...used() };
   }
 
-  async function answered(call: ProviderCall, trying: Trying, control: CallControl, limit: TimeLimit): Promise<Answer> {
+  async function answered(
+    call: ProviderCall,
+    trying: Trying,
+    control: CallControl,
+    limit: MovingDeadline,
+  ): Promise<Answer> {
     try {
       return await tried(call, trying); // all attempts are under the same limit
     } catch (error) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
-      if (limit.isOver)
+      if (limit.signal.aborted)
         return failure(
           `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms${whose(call)}`,
           "DEADLINE_EXCEEDED",
@@ -212,8 +225,12 @@ function wasBegun({ begun }: ProviderCall): boolean {
   return begun.kind === "begun" && begun.resumed === true;
 }
 
+const timeUp = () => new DOMException("the time is over", "TimeoutError");
+
 interface Control extends ProviderControl {
-  readonly limit: TimeLimit;
+  /** Later than what the provider is told, by its grace. */
+  readonly limit: MovingDeadline;
+  readonly graceMs: number;
   readonly sample: Sample;
   /** Whether an instance that is lost was asked for the call before. */
   readonly isResumed?: boolean;
@@ -223,10 +240,14 @@ interface Control extends ProviderControl {
 const MOST_ROUNDS = 20;
 const MOST_AT_ONCE = 100;
 
-function requestOf(call: ProviderCall, { limit, isResumed }: Control, inputResponses: InputResponses | undefined) {
+function requestOf(
+  call: ProviderCall,
+  { limit, graceMs, isResumed }: Control,
+  inputResponses: InputResponses | undefined,
+) {
   const { source, tool } = call.executor;
   const { config, builtinPolicy } = call.entry.tool;
-  const { at, latestAt } = limit;
+  const latestMs = limit.latestMs - graceMs - Date.now();
   return create(ExecuteToolRequestSchema, {
     callId: call.callId,
     scope: call.scope,
@@ -234,8 +255,8 @@ function requestOf(call: ProviderCall, { limit, isResumed }: Control, inputRespo
     tool,
     argumentsJson: call.argumentsJson,
     ...(isResumed && { resumed: true }),
-    ...timedBy(at),
-    ...(latestAt !== undefined && { longestTimeout: durationFromMs(Math.max(0, Math.floor(latestAt - Date.now()))) }),
+    ...timedBy(limit.endsAtMs - graceMs),
+    ...(call.deadline.latestAt !== undefined && { longestTimeout: durationFromMs(Math.max(0, Math.floor(latestMs))) }),
     ...filled({ source, config, builtinPolicy, inputResponses }),
     acceptedInputs: ACCEPTED_INPUTS,
   });
