@@ -24,7 +24,7 @@ import { createRequests } from "./requests/requests.ts";
 import { createPeerRoutes, createRoutes } from "./routes.ts";
 import { createSessions, isOver } from "./sessions.ts";
 import { createAttachments } from "./streams/attachments.ts";
-import { type CallerStream, forgetSession } from "./streams/stream-record.ts";
+import { forgetSession } from "./streams/stream-record.ts";
 import { createTurns } from "./streams/turns.ts";
 import { openUpkeep } from "./streams/upkeep.ts";
 import { openVerifying } from "./streams/verifying.ts";
@@ -66,12 +66,9 @@ export async function openService(
     stream.instance === instance
       ? attachments.find(stream.attachmentId)?.cancel(requestId, reasonOfCancellation(why), instance)
       : peers.cancel(stream, requestId, reasonOfCancellation(why));
-  const isHere = ({ attachmentId }: CallerStream) => attachments.find(attachmentId) !== undefined;
-  const isAttachedAt: typeof peers.isAttachedAt = async (stream, sessionId) =>
-    stream.instance === instance ? isHere(stream) : peers.isAttachedAt(stream, sessionId);
   const stateOf: typeof peers.stateOf = async (stream, sessionId) => {
     if (stream.instance !== instance) return peers.stateOf(stream, sessionId);
-    return isHere(stream) ? "attached" : "lost";
+    return attachments.find(stream.attachmentId) ? "attached" : "lost";
   };
   stack.use(openUpkeep({ attachments, declared, records, clock, stateOf, onError: report }));
   const stopping = createStopping();
@@ -117,7 +114,7 @@ export async function openService(
       answers,
       progress,
       relay,
-      isAttachedAt,
+      stateOf,
       toolsOf,
       defaultTimeoutMs,
     },

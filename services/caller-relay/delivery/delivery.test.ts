@@ -48,7 +48,7 @@ function openRelay() {
   return {
     ...{ clock, requests, records, late, answered, results },
     attach: (graceMs = 0, streamId = "") =>
-      attachCaller({ attachments, records, clock, instance: "here", isAttachedAt: async () => true }, "s", {
+      attachCaller({ attachments, records, clock, instance: "here", stateOf: async () => "attached" }, "s", {
         streamId,
         graceMs,
       }),

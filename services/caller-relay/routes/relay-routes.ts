@@ -78,8 +78,8 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
     async getDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));
       const [declaration, found] = await Promise.all([declarations.read(sessionId), records.read(sessionId)]);
-      const states = streamsOf(found?.value).map((stream) => parts.isAttachedAt(stream, sessionId));
-      return { attached: (await Promise.all(states)).includes(true), ...(declaration && { declaration }) };
+      const states = streamsOf(found?.value).map((stream) => parts.stateOf(stream, sessionId));
+      return { attached: (await Promise.all(states)).includes("attached"), ...(declaration && { declaration }) };
     },
     async *watchDeclaration({ sessionId }, context) {
       await sessions.requireOwner(sessionId, callerOf(context));

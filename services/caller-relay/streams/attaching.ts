@@ -2,15 +2,21 @@ import { Failure, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Attachment } from "./attachment.ts";
 import type { Attachments } from "./attachments.ts";
-import { type CallerStream, endStream, type StreamRecords, streamsOf, withStream } from "./stream-record.ts";
+import {
+  type CallerStream,
+  endStream,
+  type StreamRecords,
+  type StreamState,
+  streamsOf,
+  withStream,
+} from "./stream-record.ts";
 
 export interface AttachingParts {
   attachments: Attachments;
   records: StreamRecords;
   clock: Clock;
   instance: string;
-  /** Whether there is such a stream, wherever it is. */
-  isAttachedAt: (stream: CallerStream, sessionId: string) => Promise<boolean>;
+  stateOf: (stream: CallerStream, sessionId: string) => Promise<StreamState>;
 }
 
 const MOST_STREAMS = 16;
@@ -56,8 +62,8 @@ export async function attachCaller(
 /** Ends what the record names and is no more, as its instance was killed or could not write; gives whether there was such a stream. */
 async function endLost(parts: AttachingParts, sessionId: string): Promise<boolean> {
   const named = streamsOf((await parts.records.read(sessionId))?.value);
-  const areThere = await Promise.all(named.map((stream) => parts.isAttachedAt(stream, sessionId)));
-  const lost = named.filter((_, index) => !areThere[index]);
+  const states = await Promise.all(named.map((stream) => parts.stateOf(stream, sessionId)));
+  const lost = named.filter((_, index) => states[index] !== "attached"); // one that is silent is taken for dead
   for (const stream of lost) await endStream(parts, sessionId, stream);
   return lost.length > 0;
 }

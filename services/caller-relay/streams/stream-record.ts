@@ -13,6 +13,9 @@ const callerStream = z.object({
 /** An open stream, and where it is. */
 export type CallerStream = z.infer<typeof callerStream>;
 
+/** `lost` as its instance says so, or is not there; `silent` where that does not answer, which may live. */
+export type StreamState = "attached" | "lost" | "silent";
+
 /** Where the streams of a session's caller are. The record decides; whoever holds another stream of the session closes it. */
 export const streamRecord = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("open"), sessionId: z.string(), streams: z.array(callerStream).min(1) }),

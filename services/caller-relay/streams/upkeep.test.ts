@@ -63,7 +63,7 @@ test("CTR-7 callers whose instance was killed leave no record of their streams, 
   const asked: string[] = [];
   const stateOf = async ({ attachmentId }: { attachmentId: string }) => {
     asked.push(attachmentId);
-    if (attachmentId === "4") return "unknown" as const;
+    if (attachmentId === "4") return "silent" as const;
     const isBack = attachmentId === "5" && asked.filter((id) => id === "5").length > 1;
     return attachmentId === "stands" || isBack ? ("attached" as const) : ("lost" as const);
   };

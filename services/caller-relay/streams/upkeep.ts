@@ -2,6 +2,7 @@ import type { CallerDeclaration } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import type { AttachingParts } from "./attaching.ts";
 import type { Attachments } from "./attachments.ts";
 import { type CallerStream, endStream, type StreamRecords } from "./stream-record.ts";
 
@@ -18,8 +19,7 @@ export interface UpkeepParts {
   declared: Bucket<CallerDeclaration>;
   records: StreamRecords;
   clock: Clock;
-  /** `unknown` while its instance does not answer, which may live. */
-  stateOf: (stream: CallerStream, sessionId: string) => Promise<"attached" | "lost" | "unknown">;
+  stateOf: AttachingParts["stateOf"];
 }
 
 /** Keeps what attached callers have declared, and removes what is remembered of lost streams, and of callers whose grace is over. */
@@ -35,8 +35,8 @@ export async function upkeep(
   const silent = new Set<string>();
   const isLost = async ({ sessionId, stream }: { sessionId: string; stream: CallerStream }) => {
     if (silent.has(stream.instance)) return false;
-    const state = await stateOf(stream, sessionId);
-    if (state === "unknown") silent.add(stream.instance);
+    const state = await stateOf(stream, sessionId).catch(() => "silent"); // it is looked at again
+    if (state === "silent") silent.add(stream.instance);
     return state === "lost";
   };
   const lost: Parameters<typeof isLost>[0][] = [];

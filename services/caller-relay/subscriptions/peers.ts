@@ -15,7 +15,7 @@ import { clientFor } from "../../clients.ts";
 import type { CarriedBy } from "../delivery/sending.ts";
 import type { Waiter } from "../requests/calls.ts";
 import type { Carriage } from "../streams/attachments.ts";
-import type { CallerStream } from "../streams/stream-record.ts";
+import type { CallerStream, StreamState } from "../streams/stream-record.ts";
 
 /** Names the attachment that a forwarded request is for; without it, a forwarded call joins one that is held there. */
 export const attachmentHeader = "toolbus-attachment";
@@ -43,12 +43,6 @@ export function createPeers(bus: Bus, service: string, holder: string) {
   const providerAt = (instance: string) => clientFor(bus, ToolProviderService, { process: processOf(instance) });
   const relayAt = (instance: string) =>
     clientFor(bus, CallerService, { process: processOf(instance), defaultTimeoutMs: answerTimeoutMs });
-  const askAttached = async ({ instance, attachmentId }: CallerStream, sessionId: string) => {
-    const headers = { [attachmentHeader]: attachmentId };
-    return (await relayAt(instance).getDeclaration({ sessionId }, { headers })).attached;
-  };
-  /** While this instance is off the bus itself, nothing is said of another one. */
-  const saysAway = (error: unknown) => bus.link.isUp && failureFromConnectError(error).code === "unavailable";
 
   return {
     async carry(stream: CallerStream, request: CallerToolRequest, { signal, mode }: CarriedBy): Promise<Carriage> {
@@ -63,8 +57,8 @@ export function createPeers(bus: Bus, service: string, holder: string) {
         if (!bus.link.isUp) throw failureFromConnectError(error); // says nothing about the other instance
         const failure = failureFromConnectError(error);
         const isTold = failure.reason === peerReasons.gone;
-        if (failure.code === "unavailable" && !isTold && (await this.isAttachedAt(stream, request.sessionId)))
-          throw failure;
+        const mayBeThere = failure.code === "unavailable" && !isTold;
+        if (mayBeThere && (await this.stateOf(stream, request.sessionId)) === "attached") throw failure;
         return deliveryOf(error) === "NOT_SENT" ? { kind: "absent" } : carriageFromFailure(failure);
       }
     },
@@ -102,20 +96,16 @@ export function createPeers(bus: Bus, service: string, holder: string) {
       const headers = { [attachmentHeader]: stream.attachmentId };
       return isKnownTo(relayAt(stream.instance).respond({ sessionId, requestId, ...submission }, { headers }));
     },
-    /** `lost` only as it says so itself, or where no such instance is there; `isAttachedAt` takes one that is silent for dead. */
-    async stateOf(stream: CallerStream, sessionId: string): Promise<"attached" | "lost" | "unknown"> {
+    /** Rejects while this instance is off the bus itself: then nothing is said of another one. */
+    async stateOf({ instance, attachmentId }: CallerStream, sessionId: string): Promise<StreamState> {
       try {
-        return (await askAttached(stream, sessionId)) ? "attached" : "lost";
+        const headers = { [attachmentHeader]: attachmentId };
+        const { attached } = await relayAt(instance).getDeclaration({ sessionId }, { headers });
+        return attached ? "attached" : "lost";
       } catch (error) {
-        return saysAway(error) && deliveryOf(error) === "NOT_SENT" ? "lost" : "unknown";
-      }
-    },
-    async isAttachedAt(stream: CallerStream, sessionId: string): Promise<boolean> {
-      try {
-        return await askAttached(stream, sessionId);
-      } catch (error) {
-        if (saysAway(error)) return false;
-        throw failureFromConnectError(error);
+        const failure = failureFromConnectError(error);
+        if (!bus.link.isUp || failure.code !== "unavailable") throw failure;
+        return deliveryOf(error) === "NOT_SENT" ? "lost" : "silent";
       }
     },
   };
