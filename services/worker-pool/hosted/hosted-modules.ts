@@ -27,6 +27,7 @@ import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import type { PoolTimes } from "../config.ts";
 import { openDirectoryWatch } from "../files/directory-watch.ts";
 import {
   isModuleFileName,
@@ -42,7 +43,7 @@ interface HostedModulesOptions
   extends Pick<ModuleOptions, "maxLineBytes" | "redact" | "heapBytes" | "environment" | "confinement">,
     Pick<PoolOptions, "pool" | "onLine"> {
   directory: string;
-  times: PoolOptions["times"] & Pick<ModuleOptions, "startMs" | "cancelGraceMs">;
+  times: PoolOptions["times"] & Pick<PoolTimes, "startMs" | "cancelGraceMs">;
   logger: Pick<Logger, "info" | "warn">;
 }
 
@@ -88,8 +89,11 @@ export class HostedModules implements AsyncDisposable {
       pool: { ...options.pool, workers: unlimited },
       times: { ...options.times, idleMs: unlimited },
       find: (file) => this.#loaded(file),
-      start: (file, parts) =>
-        openModule({ ...options, ...options.times, ...parts, file, claim: (tools) => this.#claim(file.file, tools) }),
+      start: (file, parts) => {
+        const { startMs: startTimeoutMs, cancelGraceMs } = options.times;
+        const claim = (tools: readonly ToolFunction[]) => this.#claim(file.file, tools);
+        return openModule({ ...options, startTimeoutMs, cancelGraceMs, ...parts, file, claim });
+      },
     });
   }
 

@@ -34,7 +34,7 @@ import { parseBounded } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { BuiltIns } from "../built-ins/built-ins.ts";
 import type { Answer } from "../calls/answer.ts";
-import { isToolFileName, sourceFromFile } from "../files/tool-file.ts";
+import { isModuleFileName, sourceFromFile } from "../files/tool-file.ts";
 import type { HostedModules } from "../hosted/hosted-modules.ts";
 import type { LogHub } from "../logs/log-hub.ts";
 import type { Pool } from "../pool/pool.ts";
@@ -94,22 +94,22 @@ export function createExecution(parts: ExecutionParts): Execute {
     const { files, secrets: names, config } = parseSourceConfig(source.name, source.config);
     const secretsJson = secrets.jsonOf(source.name, names);
     const configJson = JSON.stringify({ ...config, ...request.config });
-    const [python = ""] = files;
-    const module = parts.hasFile(python) ? undefined : files.find((file) => hosted.find(file));
-    const given = { ...context, configJson, secretsJson, source: source.name };
-    const isModule = module !== undefined || !isToolFileName(python);
-    return call(request, given, { file: module ?? python, isModule });
+    const [first = ""] = files;
+    const file = files.find((file) => parts.hasFile(file) || hosted.find(file)) ?? first;
+    return call(request, { ...context, configJson, secretsJson, source: source.name }, file);
   }
 
-  async function call(request: ExecuteToolRequest, given: Given, { file, isModule }: Place): Promise<Answer> {
+  async function call(request: ExecuteToolRequest, given: Given, file: string): Promise<Answer> {
     const { tool, callId: idempotencyKey } = request;
     const { argumentsJson, configJson, secretsJson, timeoutMs, signal } = given;
     const asking = createAsking(parts, request, timeoutMs);
     const listener = { ...createListener(request, given), onAsk: asking.onAsk };
     const asked = { function: tool, argumentsJson, configJson, secretsJson, idempotencyKey };
-    const calling = isModule ? hosted.pool : pool;
-    const source = isModule ? sourceFromFile(file) : given.source; // a module has one process for all sources
-    return asking.told(await calling.call({ ...asked, source, file, timeoutMs, signal, listener }));
+    const more = { ...asked, file, timeoutMs, signal, listener };
+    const calling = isModuleFileName(file)
+      ? hosted.pool.call({ ...more, source: sourceFromFile(file) }) // it has one process for all sources
+      : pool.call({ ...more, source: given.source });
+    return asking.told(await calling);
   }
 
   return async (request, { traceId, tell, signal }) => {
@@ -121,8 +121,7 @@ export function createExecution(parts: ExecutionParts): Execute {
     const file = hosted.fileOf(tool);
     if (policy || !file) return builtIns.call({ tool, policy, argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
-    const given = { ...context, configJson, secretsJson: "{}", source: "" };
-    return call(request, given, { file, isModule: true });
+    return call(request, { ...context, configJson, secretsJson: "{}", source: "" }, file);
   };
 }
 
@@ -142,11 +141,6 @@ function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeou
 }
 
 type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
-/** The file of a function, or of a module. */
-interface Place {
-  file: string;
-  isModule: boolean;
-}
 type Given = Context & { configJson: string; secretsJson: string; source: string };
 
 function checkedArguments(text: string): string {

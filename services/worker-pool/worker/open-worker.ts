@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { refuse } from "#runtime/failure/failure.ts";
-import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
-import type { Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
+import { type ChildProcessOptions, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
+import type { ChildConfinement, Confinement } from "#runtime/lifecycle/child-process/confinement.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerLimits } from "../config.ts";
@@ -25,29 +25,45 @@ export interface OpenWorkerOptions extends Pick<WorkerOptions, "cancelGraceMs" |
 const SDK = fileURLToPath(new URL("../../../sdk/python/toolbus_sdk", import.meta.url));
 
 /** Starts a worker; resolves when it has imported its file. Throws `failed_precondition` with the reason when it cannot. */
-export async function openWorker(options: OpenWorkerOptions): Promise<Worker> {
-  const { file, limits, startTimeoutMs } = options;
+export function openWorker(options: OpenWorkerOptions): Promise<Worker> {
+  const { file, limits, environment, confinement, python, startTimeoutMs } = options;
+  const cwd = dirname(file.path);
+  return startWorker({
+    ...options,
+    child: { command: options.uv, args: commandLine(options), env: environment, cwd },
+    confinement: confinement && { ...confinement, visible: [cwd, python] },
+    name: `the worker of ${file.file}`,
+    unloaded: `${file.file} cannot be imported: `,
+    tooLate: `${file.file} was not imported within ${startTimeoutMs} ms`,
+    digest: file.digest,
+    maxLineBytes: limits.maxLineBytes,
+  });
+}
+
+interface StartOptions
+  extends Omit<WorkerOptions, "child" | "hasOwnIds">,
+    Pick<OpenWorkerOptions, "startTimeoutMs" | "signal"> {
+  child: ChildProcessOptions;
+  confinement: ChildConfinement | undefined;
+  /** What is said of one that is not loaded in its time. */
+  tooLate: string;
+}
+
+/** Starts a process of a worker or of a module; resolves when it has loaded its file. */
+export async function startWorker(options: StartOptions): Promise<Worker> {
+  const { confinement, maxLineBytes, startTimeoutMs, signal, tooLate } = options;
   const opened: { worker?: Worker } = {};
   const child = await openChildProcess({
-    command: options.uv,
-    args: commandLine(options),
-    env: options.environment,
-    cwd: dirname(file.path),
-    confinement: options.confinement && { ...options.confinement, visible: [dirname(file.path), options.python] },
-    maxLineBytes: 2 * limits.maxLineBytes, // the SDK keeps to the limit itself; a frame is a little more than its result
+    ...options.child,
+    confinement,
+    maxLineBytes: 2 * maxLineBytes, // the other end keeps to the limit itself; a frame is a little more than its result
     onStderrLine: (line) => opened.worker?.readLogLine(line),
   });
-  const { maxLineBytes } = limits;
-  const hasOwnIds = options.confinement !== undefined;
-  const name = `the worker of ${file.file}`;
-  const unloaded = `${file.file} cannot be imported: `;
-  const worker = new Worker({ ...options, hasOwnIds, child, name, unloaded, digest: file.digest, maxLineBytes });
+  const worker = new Worker({ ...options, child, hasOwnIds: confinement !== undefined });
   opened.worker = worker;
   try {
-    const isReady = await unlessAborted(comesWithin(startTimeoutMs, worker.ready), options.signal);
-    if (isReady) return worker;
-    const message = `${file.file} was not imported within ${startTimeoutMs} ms`;
-    return refuse("failed_precondition", message, { reason: "WORKER_START_FAILED" });
+    if (await unlessAborted(comesWithin(startTimeoutMs, worker.ready), signal)) return worker;
+    return refuse("failed_precondition", tooLate, { reason: "WORKER_START_FAILED" });
   } catch (error) {
     await worker.stop("it did not start");
     throw error;
