@@ -1,6 +1,8 @@
 /** Events on their way to one reader who may be slower than their source: bounded, the oldest give way. */
 export interface EventQueue<T> extends AsyncIterable<T> {
   push(event: T): void;
+  /** Takes back what was not read yet; false if there was none. */
+  remove(isRemoved: (event: T) => boolean): boolean;
   /** What is in the queue is still read; then the reading ends, or throws the error. */
   end(error?: unknown): void;
 }
@@ -17,13 +19,6 @@ export function createEventQueue<T>(options: EventQueueOptions<T>): EventQueue<T
   let ending: { error?: unknown } | undefined;
   let wake = () => {};
 
-  function take(): T[] {
-    const taken = leftOut > 0 && options.leftOut ? [options.leftOut(leftOut), ...events] : events;
-    events = [];
-    leftOut = 0;
-    return taken;
-  }
-
   return {
     push(event) {
       if (ending) return;
@@ -34,13 +29,21 @@ export function createEventQueue<T>(options: EventQueueOptions<T>): EventQueue<T
       }
       wake();
     },
+    remove(isRemoved) {
+      const before = events.length;
+      events = events.filter((event) => !isRemoved(event));
+      return events.length < before;
+    },
     end(error) {
       ending ??= error === undefined ? {} : { error };
       wake();
     },
     async *[Symbol.asyncIterator]() {
       for (;;) {
-        yield* take();
+        const count = leftOut;
+        leftOut = 0;
+        if (count > 0 && options.leftOut) yield options.leftOut(count);
+        while (leftOut === 0 && events.length > 0) yield events.shift()!;
         if (events.length > 0) continue;
         if (ending) {
           if ("error" in ending) throw ending.error;

@@ -76,7 +76,8 @@ function openRelay() {
 const saying = (value: string): Submission => ({ submissionId: "", outcome: { case: "resultJson", value } });
 const opened = { onProgress: () => {}, takenOver: false };
 const unrecorded = async () => undefined;
-const nextOf = async (attachment: Attachment) => (await attachment.events().next()).value?.value?.requestId;
+const nextOf = async (attachment: Attachment) =>
+  (await attachment.events[Symbol.asyncIterator]().next()).value?.value?.requestId;
 
 describe("a call that is held", () => {
   test("CTR-6 ends after its time with an error that names tool and time, and leaves a trace for a late answer", async () => {
@@ -281,7 +282,7 @@ describe("a call that is held", () => {
     expect(await nextOf(attachment)).toBe("given up");
     givingUp.abort("enough");
     await expect(given).rejects.toBe("enough");
-    expect((await attachment.events().next()).value).toEqual({
+    expect((await attachment.events[Symbol.asyncIterator]().next()).value).toEqual({
       case: "canceled",
       value: { requestId: "given up", reason: CallerToolCancellationReason.CANCELED },
     });
@@ -313,7 +314,7 @@ describe("a call that is held", () => {
       await relay.clock.advance(by === "by the relay" ? 60_000 : 59_950);
       if (by === "by who made it") givingUp.abort("enough");
       await given;
-      const { value } = await attachment.events().next();
+      const { value } = await attachment.events[Symbol.asyncIterator]().next();
       expect(value).toMatchObject({ case: "canceled", value: { requestId: "r" } });
       expect([await relay.answer("r", "1"), (await relay.late.keys()).size]).toEqual(["unknown", 0]);
     },

@@ -62,7 +62,7 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       onAbort(parts.stopping, () => attachment.end("stopping"), context.signal);
       const declaration = await declarations.read(sessionId);
       yield { event: { case: "attached", value: { sessionId, callerId: declaration?.callerId ?? "" } } };
-      for await (const event of attachment.events()) yield { event };
+      for await (const event of attachment.events) yield { event };
       refuseEnd(sessionId, await attachment.ended);
     },
     async respond({ sessionId, requestId, ...given }, context) {

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { CallerToolCancellationReason, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { WatchCallerResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 
@@ -41,21 +42,12 @@ const ORPHANED_MS = 5_000;
 export function createAttachment(sessionId: string) {
   const ended = Promise.withResolvers<StreamEnd>();
   const carried = new Map<string, Carried>();
-  const unsent: CallerEvent[] = [];
+  const unsent = createEventQueue<CallerEvent>({ limit: Number.POSITIVE_INFINITY });
   let ending: StreamEnd | undefined;
-  let wake = () => {};
 
   /** Whether it was there. */
-  function takeBack(requestId: string): boolean {
-    const place = unsent.findIndex((event) => event.case === "request" && event.value?.requestId === requestId);
-    if (place >= 0) unsent.splice(place, 1);
-    return place >= 0;
-  }
-
-  function emitEvent(event: CallerEvent): void {
-    unsent.push(event);
-    wake();
-  }
+  const takeBack = (requestId: string): boolean =>
+    unsent.remove((event) => event.case === "request" && event.value?.requestId === requestId);
 
   /**
    * LOOP-15: says that nobody waits for a request any more, also for one of an earlier stream; one that was not sent is taken back. A
@@ -63,7 +55,7 @@ export function createAttachment(sessionId: string) {
    */
   function cancel(requestId: string, reason: CallerToolCancellationReason, holder: string): void {
     if ((carried.get(requestId)?.holder ?? holder) !== holder) return;
-    if (!takeBack(requestId)) emitEvent({ case: "canceled", value: { requestId, reason } });
+    if (!takeBack(requestId)) unsent.push({ case: "canceled", value: { requestId, reason } });
   }
 
   function emissionOf(requestId: string, request: Carried): Emission {
@@ -102,7 +94,7 @@ export function createAttachment(sessionId: string) {
         refuse("resource_exhausted", `the caller has ${mostRequests} requests open`, { reason: "CALLER_BUSY" });
       const taken: Carried = { holder, held: Promise.withResolvers(), isAnswered: false };
       carried.set(requestId, taken);
-      emitEvent({ case: "request", value: request });
+      unsent.push({ case: "request", value: request });
       return emissionOf(requestId, taken);
     },
     /** Takes over a request that the stream carries, from a holder that is lost; undefined if it carries none of that id. */
@@ -128,13 +120,7 @@ export function createAttachment(sessionId: string) {
     },
     cancel,
     /** What to send, in order, until the stream ends. */
-    async *events(): AsyncGenerator<CallerEvent> {
-      while (ending === undefined) {
-        const event = unsent.shift();
-        if (event) yield event;
-        else await new Promise<void>((resolve) => (wake = resolve));
-      }
-    },
+    events: unsent as AsyncIterable<CallerEvent>,
     /** Only the first end counts. */
     end(why: StreamEnd): void {
       ending ??= why;
@@ -143,7 +129,8 @@ export function createAttachment(sessionId: string) {
         held.resolve(ending);
       }
       ended.resolve(ending);
-      wake();
+      unsent.remove(() => true);
+      unsent.end();
     },
   };
 }

@@ -82,7 +82,7 @@ export class Dispatcher {
     try {
       this.#demand(watcher.tools);
       if (signal.aborted) onAbort();
-      for (;;) yield await watcher.next();
+      yield* watcher.messages;
     } finally {
       signal.removeEventListener("abort", onAbort);
       this.#detach(watcher);

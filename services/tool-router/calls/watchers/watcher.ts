@@ -1,3 +1,4 @@
+import { createEventQueue } from "#runtime/collections/event-queue.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import type { QueuedCall, WatcherFacts } from "./ports.ts";
 
@@ -28,9 +29,10 @@ export class Watcher {
   readonly taken = new Map<string, CallRecord>();
   /** It let a call time out, and has acknowledged or answered none since. */
   isSuspect = false;
-  readonly #unread: WatcherMessage[] = [];
-  #changed = Promise.withResolvers<void>();
-  #end: { error: unknown } | undefined;
+  readonly #messages = createEventQueue<WatcherMessage>({ limit: Number.POSITIVE_INFINITY });
+  /** In order; throws what ended it. */
+  readonly messages: AsyncIterable<WatcherMessage> = this.#messages;
+  #hasEnded = false;
 
   constructor({ token, principal, tools, limit }: WatcherFacts & { limit: number }) {
     this.token = token;
@@ -41,7 +43,7 @@ export class Watcher {
 
   get free(): number {
     const limit = this.isSuspect ? 1 : this.limit;
-    return this.#end ? 0 : Math.max(0, limit - this.delivered.size);
+    return this.#hasEnded ? 0 : Math.max(0, limit - this.delivered.size);
   }
 
   /** The call is no longer held, or it was acknowledged. */
@@ -53,30 +55,17 @@ export class Watcher {
   }
 
   push(handed: WatcherMessage): void {
-    this.#unread.push(handed);
-    this.#changed.resolve();
+    this.#messages.push(handed);
   }
 
   /** Takes back a call that the watcher has not read yet; false if it has. */
   retract(callId: string): boolean {
-    const at = this.#unread.findIndex(({ call, withdrawn }) => call.callId === callId && !withdrawn);
-    if (at >= 0) this.#unread.splice(at, 1);
-    return at >= 0;
+    return this.#messages.remove(({ call, withdrawn }) => call.callId === callId && !withdrawn);
   }
 
   end(error: unknown): void {
-    this.#end ??= { error };
-    this.#changed.resolve();
-  }
-
-  /** Rejects with what ended it. */
-  async next(): Promise<WatcherMessage> {
-    for (;;) {
-      if (this.#end) throw this.#end.error;
-      const handed = this.#unread.shift();
-      if (handed) return handed;
-      this.#changed = Promise.withResolvers();
-      await this.#changed.promise;
-    }
+    this.#hasEnded = true;
+    this.#messages.remove(() => true);
+    this.#messages.end(error);
   }
 }
