@@ -90,6 +90,16 @@ describe("files of the directory", () => {
     await until(async () => (await status(source)) === undefined, { timeoutMs: 30_000 });
   });
 
+  test("LOOP-9 a module that cannot be initialized is not kept, and its names are free", async () => {
+    const offer = (more: string) => `export default { ${more} tools: [{ name: "free", run: () => "here" }] };`;
+    await write("keyless.ts", offer('initialize() { throw new Error("no key"); },'));
+    await until(async () => (await status("keyless"))?.reason.includes("no key"), { timeoutMs: 30_000 });
+    await write("keyed.ts", offer(""));
+    await offered("keyed");
+    expect((await pool.call({ tool: "free" })).value).toBe("here");
+    await Promise.all([rm(join(hosted, "keyless.ts")), rm(join(hosted, "keyed.ts"))]);
+  });
+
   test("PROD-1 a module that a package.json makes CommonJS is refused with the way out", async () => {
     await mkdir(join(hosted, "plain"));
     await write("plain/package.json", '{"type":"commonjs"}');

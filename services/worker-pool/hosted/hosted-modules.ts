@@ -5,7 +5,7 @@
 // crashes end it and nothing else. Its calls get `unavailable`, reason `WORKER_CRASHED`; the next call starts it again; one that
 // keeps ending is backed off.
 //
-// HOSTED1  The registry holds each tool name once. A module that brings a name of another one is refused, with both names; the one that
+// HOSTED1  Each tool name is offered once. A module that brings a name of another one is refused, with both names; the one that
 //     was there first stays. A module that is refused is offered by nobody, hides no other, and is tried again after a wait that
 //     grows: what it needs may have been away. One that was offered and only fails to start again stays offered, and is backed off
 //     like one that keeps ending.

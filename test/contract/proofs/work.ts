@@ -64,7 +64,6 @@ export const work: Proofs = {
       "installing has its own timeout and is not counted as call time",
       "installing is not counted as call time",
       "installing has its own timeout",
-      "installing and starting are not counted",
     ),
     shown(
       "the first call shows what is installed, and a failed install is remembered for a while",
