@@ -219,6 +219,29 @@ describe("files of the directory", () => {
     expect((await sources()).map(({ source }) => source)).not.toContain("slow");
   });
 
+  test("LOOP-9 a module that is removed while a call starts it leaves no process", async () => {
+    const { listWorkers } = clientFor(pool.bus, WorkerService);
+    const workers = async () => (await listWorkers({})).workers.filter(({ file }) => file === "starts.ts");
+    const slow = join(pool.directory, "slow");
+    await write(
+      "starts.ts",
+      `import { existsSync, rmSync } from "node:fs";
+      const isSlow = existsSync(${JSON.stringify(slow)});
+      rmSync(${JSON.stringify(slow)}, { force: true });
+      if (isSlow) await new Promise((resolve) => setTimeout(resolve, 2_000));
+      export default { tools: [{ name: "starts", run: () => 1 }] };`,
+    );
+    await offered("starts");
+    await until(async () => (await workers()).length === 0, { timeoutMs: 20_000 });
+    await writeFile(slow, "");
+    const called = pool.call({ source: { name: "starts" }, tool: "starts" }).catch(() => {}); // its module may be gone
+    await until(() => !existsSync(slow), { timeoutMs: 20_000 });
+    await rm(join(hosted, "starts.ts"));
+    await until(async () => (await status("starts")) === undefined, { timeoutMs: 20_000 });
+    await called;
+    await until(async () => (await workers()).length === 0, { timeoutMs: 5_000 });
+  });
+
   test("LOOP-9 a call that waits for its place while its module is removed is told that the module is gone", async () => {
     await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "1", TOOLBUS_POOL_WAITING: "1" }));
     const file = (name: string) => join(own.directory, "hosted", name);

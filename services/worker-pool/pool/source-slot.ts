@@ -89,6 +89,7 @@ export class SourceSlot {
   /** Lets the worker finish what it has; the next call starts another. */
   async renew(): Promise<void> {
     this.noteAnswer();
+    if (this.state.kind === "starting") await this.state.opened.catch(() => {}); // whoever waits for it is told
     if (this.state.kind === "ready" || this.state.kind === "backed_off") this.state = { kind: "stopped" };
     await Promise.all([...this.workers.keys()].map((worker) => worker.retire()));
   }
