@@ -1,4 +1,5 @@
 import type { Quota } from "#runtime/bus/quota/quota.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { refuseShare } from "#runtime/failure/share.ts";
 import type { RunLog } from "../log/journal.ts";
 
@@ -12,50 +13,48 @@ export type RunQuota = ReturnType<typeof createRunQuota>;
 const ASKED = 32;
 const RETRY_MS = 5_000;
 
+/** Of a run that is being created, until it is disposed; with `runId`, of one that was accepted, and keeps it. */
+export interface Place extends Disposable {
+  runId?: string;
+}
+
 /** `stored` tells who has its share of what all runs take. */
 export function createRunQuota(
   log: Pick<RunLog, "last">,
   limit: number,
   stored: Pick<Quota, "requireRoom"> = { requireRoom: () => {} },
 ) {
-  const runsByPrincipal = new Map<string, Set<string>>();
-  const placesByPrincipal = new Map<string, Set<Disposable>>();
+  const placesByPrincipal = new Map<string, Set<Place>>();
+  const placesOf = (principal: string) => getOrInsertComputed(placesByPrincipal, principal, () => new Set<Place>());
 
-  const hasRoom = (principal: string) =>
-    (runsByPrincipal.get(principal)?.size ?? 0) + (placesByPrincipal.get(principal)?.size ?? 0) < limit;
-
-  function takePlace(principal: string): Disposable {
-    const places = placesByPrincipal.get(principal) ?? new Set();
-    const leave = () => places.delete(place) && places.size === 0 && placesByPrincipal.delete(principal);
-    const place = { [Symbol.dispose]: () => void leave() };
-    placesByPrincipal.set(principal, places.add(place));
+  function takePlace(places: Set<Place>): Place {
+    const place: Place = { [Symbol.dispose]: () => void (place.runId ?? places.delete(place)) };
+    places.add(place);
     return place;
   }
 
   /** The oldest first, in turns: who still goes on is asked again after all others. */
-  async function forgetEnded(runs: Set<string>): Promise<void> {
-    const asked = [...runs.values().take(ASKED)];
-    const lasts = await Promise.all(asked.map((runId) => log.last(runId)));
-    for (const [index, runId] of asked.entries()) {
+  async function forgetEnded(places: Set<Place>): Promise<void> {
+    const asked = [...places].filter(({ runId }) => runId !== undefined).slice(0, ASKED);
+    const lasts = await Promise.all(asked.map(({ runId = "" }) => log.last(runId)));
+    for (const [index, place] of asked.entries()) {
       const last = lasts[index]?.event.event.case; // none once retention has removed the run
-      runs.delete(runId);
-      if (last !== undefined && last !== "ended") runs.add(runId);
+      places.delete(place);
+      if (last !== undefined && last !== "ended") places.add(place);
     }
   }
 
   return {
     /** In the place that is held for it, if there is one. */
-    add(principal: string, runId: string, place?: Disposable): void {
-      const runs = runsByPrincipal.get(principal) ?? new Set();
-      runsByPrincipal.set(principal, runs.add(runId));
-      place?.[Symbol.dispose]();
+    add(principal: string, runId: string, place = takePlace(placesOf(principal))): void {
+      place.runId = runId;
     },
-    /** The place of a run that is being created, until it is disposed. Refuses a principal that has its share. */
-    async requireRoom(principal: string): Promise<Disposable> {
+    /** Refuses a principal that has its share. */
+    async requireRoom(principal: string): Promise<Place> {
       stored.requireRoom(principal);
-      if (hasRoom(principal)) return takePlace(principal);
-      await forgetEnded(runsByPrincipal.get(principal) ?? new Set());
-      if (hasRoom(principal)) return takePlace(principal);
+      const places = placesOf(principal);
+      if (places.size >= limit) await forgetEnded(places);
+      if (places.size < limit) return takePlace(places);
       return refuseShare(principal, { of: "this orchestrator", share: "runs in flight", limit, retryMs: RETRY_MS });
     },
   };

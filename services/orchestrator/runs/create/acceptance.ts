@@ -21,7 +21,7 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import { enqueue, isQueued, type SessionQueues } from "../../sessions/queue.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
 import type { ExistingRunOptions } from "../existing-run.ts";
-import type { RunQuota } from "../run-quota.ts";
+import type { Place, RunQuota } from "../run-quota.ts";
 
 export interface TakenKey {
   readonly runId: string;
@@ -49,7 +49,7 @@ export interface AcceptanceOptions extends ExistingRunOptions {
 export async function acceptRun(
   options: AcceptanceOptions,
   accepted: RunAccepted,
-  { isFirst = false, place }: { isFirst?: boolean; place?: Disposable | undefined } = {},
+  { isFirst = false, place }: { isFirst?: boolean; place?: Place | undefined } = {},
 ): Promise<FoldedRun> {
   const { log, queues, wakes, keys, clock } = options;
   const { sessionId, idempotencyKey } = accepted;
