@@ -59,13 +59,7 @@ export function createRecentChanges(start: number, bounds: Bounds) {
     },
     /** The number of the first that is stored there or behind it. */
     numberAt(sequence: number): number {
-      let [low, high] = [0, changes.length];
-      while (low < high) {
-        const middle = (low + high) >>> 1;
-        if ((changes[middle]?.sequence ?? 0) < sequence) low = middle + 1;
-        else high = middle;
-      }
-      return dropped + low;
+      return dropped + 1 + changes.findLastIndex((change) => change.sequence < sequence);
     },
     /** Some of those from a number on; none when there are none yet. */
     since: (number: number): readonly RunChange[] => changes.slice(number - dropped, number - dropped + mostAtOnce),
