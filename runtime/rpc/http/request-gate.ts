@@ -1,27 +1,22 @@
-import { ConnectError, type ConnectRouterOptions, type HandlerContext } from "@connectrpc/connect";
+import { ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { headerProtocolVersion, protocolVersion } from "@connectrpc/connect/protocol-connect";
 import { connectError, refusalFromUnknown } from "../../failure/connect.ts";
 import { onBegunKey } from "./head-in-time.ts";
-
-type RequestGate = NonNullable<ConnectRouterOptions["requestGate"]>;
 
 /**
  * Stands where Connect begins to serve a call, before it reads the body: interceptors run only when a request was read, so what
  * Connect refuses by itself passes by them. Each error that ends a call aborts the call's signal before it is written, and gets
  * its reason there.
  */
-export function createRequestGate(inner: RequestGate | undefined): RequestGate {
-  return (context) => {
-    const { signal } = context;
-    if (signal.aborted) throw refusalFromUnknown(signal.reason); // its time is over before it begins
-    const explain = () => {
-      if (signal.reason instanceof ConnectError) tellAccepted(context, refusalFromUnknown(signal.reason));
-    };
-    signal.addEventListener("abort", explain, { once: true });
-    requireProtocolVersion(context);
-    context.values.get(onBegunKey)(context);
-    return inner?.(context);
+export function requestGate(context: HandlerContext): void {
+  const { signal } = context;
+  if (signal.aborted) throw refusalFromUnknown(signal.reason); // its time is over before it begins
+  const explain = () => {
+    if (signal.reason instanceof ConnectError) tellAccepted(context, refusalFromUnknown(signal.reason));
   };
+  signal.addEventListener("abort", explain, { once: true });
+  requireProtocolVersion(context);
+  context.values.get(onBegunKey)(context);
 }
 
 /** The compressions that there are, beside the refusal of another: Connect leaves them out, as headers of a protocol (2.2). */

@@ -32,7 +32,7 @@ import {
   sinkOf,
 } from "./messages.ts";
 import { answerRefusal, answerThrown, responseFromRefusal, withReadableStatus } from "./refusal.ts";
-import { createRequestGate } from "./request-gate.ts";
+import { requestGate } from "./request-gate.ts";
 import { connectionOf, turns } from "./sockets/turns.ts";
 import { unservedForm, unservedPath } from "./unserved.ts";
 
@@ -68,7 +68,7 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   const { before, admit, fallback, logger } = options;
   const acceptCompression = [compressionGzip, compressionBrotli].map(againstBombs);
   const connect = { acceptCompression, ...options.connect };
-  const router = createConnectRouter({ ...connect, requestGate: createRequestGate(connect.requestGate) });
+  const router = createConnectRouter({ ...connect, requestGate });
   options.routes(router);
   const commonHandlers = connectHandlers(options.routes, connect);
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));

@@ -10,7 +10,7 @@
 //     with `unavailable`, which its client gets as the answer or its end; what is then still open after a grace is cut.
 
 import type { AddressInfo } from "node:net";
-import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
+import type { Interceptor } from "@connectrpc/connect";
 import { connectError } from "../../failure/connect.ts";
 import { listen } from "../../http/listen.ts";
 import { comesWithin } from "../../time/comes-within.ts";
@@ -36,8 +36,6 @@ export interface HttpServerOptions extends Omit<RequestListenerOptions, "connect
   interceptors?: Interceptor[];
   /** The largest message that is read; 64 MiB unless told. */
   readMaxBytes?: number;
-  /** More of Connect's own options: a gate before the body is read, JSON options, the longest deadline. */
-  connect?: Omit<ConnectRouterOptions, "interceptors" | "readMaxBytes" | "shutdownSignal">;
   /** What bodies may cost, where it is not the default. */
   body?: Partial<BodyLimits>;
   /** How many connections one address may have open; any number unless told. */
@@ -110,11 +108,9 @@ function bodyLimits({ readMaxBytes = READ_MAX_BYTES, body }: HttpServerOptions):
   return { ...paces, holdFor, room: new AssemblyRoom(), ...body, connectionBytes };
 }
 
-function connectOptions(options: HttpServerOptions): ConnectOptions {
-  const { interceptors = [], readMaxBytes = READ_MAX_BYTES, connect } = options;
+function connectOptions({ interceptors = [], readMaxBytes = READ_MAX_BYTES }: HttpServerOptions): ConnectOptions {
   // a misspelt field of JSON would fail open: a restriction that nobody reads
-  const jsonOptions = { ignoreUnknownFields: false, ...connect?.jsonOptions };
-  return { ...connect, jsonOptions, interceptors, readMaxBytes };
+  return { jsonOptions: { ignoreUnknownFields: false }, interceptors, readMaxBytes };
 }
 
 function urlFromAddress({ address, family, port }: AddressInfo, isSecure: boolean): string {

@@ -10,7 +10,7 @@ import { compressionBrotli, compressionGzip, connectNodeAdapter } from "@connect
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EchoService } from "#runtime/rpc/nats/testing/echo-service.ts";
 import { createFailureInterceptor } from "../../../failure/connect.ts";
-import { createRequestGate } from "../request-gate.ts";
+import { requestGate } from "../request-gate.ts";
 import { type HttpServer, serveOnHttp } from "../server.ts";
 import { bytes, textOf } from "../testing/echo-server.ts";
 
@@ -61,7 +61,7 @@ const connects = () =>
     routes,
     ...options,
     jsonOptions: { ignoreUnknownFields: false },
-    requestGate: createRequestGate(undefined),
+    requestGate,
     acceptCompression: [compressionGzip, compressionBrotli],
   });
 

@@ -55,7 +55,6 @@ export function connectHandlers(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
 ): ReadonlyMap<string, ConnectHandler> {
-  if (options.requestGate) return new Map(); // it sees requests that have not been read
   const methods = methodsFromRoutes(routes, options.interceptors ?? []);
   const handlers = methods.flatMap((recorded): [string, ConnectHandler][] => {
     const { method, kind } = recorded.spec;
