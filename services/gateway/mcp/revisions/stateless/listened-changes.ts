@@ -1,4 +1,5 @@
 import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
+import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
@@ -34,15 +35,18 @@ export async function openChanges(parts: McpParts, exchange: McpExchange, end: (
   const scope = scopeOfSession(await own.sessionId());
   const lists = followTools({ ...own, scope, signal });
   await lists.next();
-  const told = openBus();
+  const told = createEventQueue<ServerEvent>({ limit: 2 * MOST_RESOURCES });
   const uris = await listenTo(resourcesIn(body), { own, signal, told });
   async function follow(): Promise<void> {
     using _ = ending;
-    for await (const _list of lists) told.publish({ kind: "tools_list_changed" });
+    for await (const _list of lists) told.push({ kind: "tools_list_changed" });
+  }
+  async function pass(listener: (event: ServerEvent) => void): Promise<void> {
+    for await (const event of told) listener(event);
   }
   const leave = () => ending.end();
   const subscribe: ServerEventBus["subscribe"] = (listener) => {
-    told.subscribe(listener);
+    void pass(listener);
     void follow().finally(end);
     return leave;
   };
@@ -52,7 +56,7 @@ export async function openChanges(parts: McpParts, exchange: McpExchange, end: (
 interface Listening {
   readonly own: ReturnType<typeof serverParts>;
   readonly signal: AbortSignal;
-  readonly told: { publish(event: ServerEvent): void };
+  readonly told: Pick<EventQueue<ServerEvent>, "push">;
 }
 
 /** Resolves with those that are told of from now on. */
@@ -66,7 +70,7 @@ async function listenTo(uris: readonly string[], { own, signal, told }: Listenin
     if (!isWatched) refused.add(uri);
     waited.get(uri)?.resolve();
   };
-  const onUpdated = (uri: string) => told.publish({ kind: "resource_updated", uri });
+  const onUpdated = (uri: string) => told.push({ kind: "resource_updated", uri });
   if (named.length > 0) void followResources({ sources, resources: named, signal, onUpdated, onSettled });
   await comesWithin(SETTLED_MS, Promise.all([...waited.values()].map(({ promise }) => promise)));
   return named.map(({ uri }) => uri).filter((uri) => !refused.has(uri));
@@ -88,20 +92,4 @@ export function withResources(body: unknown, uris: readonly string[]): unknown {
   if (!isObject(body) || !isObject(body.params) || !Array.isArray(resourceSubscriptions)) return body;
   const granted = { ...others, ...(uris.length > 0 && { resourceSubscriptions: uris }) };
   return { ...body, params: { ...body.params, notifications: granted } };
-}
-
-/** Keeps what comes before its listener. */
-function openBus() {
-  let early: ServerEvent[] | undefined = [];
-  let deliver = (event: ServerEvent): void => {
-    early?.push(event);
-  };
-  return {
-    publish: (event: ServerEvent) => deliver(event),
-    subscribe(listener: (event: ServerEvent) => void) {
-      for (const event of early ?? []) listener(event);
-      early = undefined;
-      deliver = listener;
-    },
-  };
 }

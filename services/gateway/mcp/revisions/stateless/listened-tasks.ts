@@ -69,24 +69,19 @@ export interface ListenedTasks {
 /** The stream with what it tells of tasks. */
 export function withTaskUpdates(response: Response, listened: ListenedTasks): Response {
   const { read, taskIds: told, signals, subscriptionId, hidesTools } = listened;
-  const frames = new TransformStream<Uint8Array, Uint8Array>({
-    transform: (bytes, controller) => {
-      const kept = keptFrame(new TextDecoder().decode(bytes), { told, hidesTools });
-      if (kept !== undefined) controller.enqueue(new TextEncoder().encode(kept));
-    },
-  });
-  const merged = new TransformStream<Uint8Array, Uint8Array>();
+  const merged = new TextEncoderStream();
   const writer = merged.writable.getWriter();
   const notify = (task: DetailedTask) => {
     const params = { ...task, _meta: { [SUBSCRIPTION_ID]: subscriptionId } };
-    return writer.write(new TextEncoder().encode(frameOf({ method: "notifications/tasks", params })));
+    return writer.write(frameOf({ method: "notifications/tasks", params }));
   };
   const pass = async () => {
     using ending = openEnding(...signals);
     let isFirst = true;
     try {
-      for await (const bytes of response.body?.pipeThrough(frames) ?? []) {
-        await writer.write(bytes);
+      for await (const frame of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const kept = keptFrame(frame, { told, hidesTools });
+        if (kept !== undefined) await writer.write(kept);
         if (isFirst) void followTasks(told, { read, notify, signal: ending.signal }).catch(() => {}); // the client has left
         isFirst = false;
       }
