@@ -8,7 +8,6 @@ import { enumWord } from "#runtime/schema/enum-word.ts";
 import { attributesOfUsage, runSpan } from "#runtime/telemetry/conventions.ts";
 import type { WorkSpan } from "#runtime/telemetry/in-span.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
-import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import { type ClaimedRun, Superseded } from "../log/claim.ts";
@@ -28,8 +27,7 @@ import { type AgentModel, createModelRow, type ModelRow } from "../loop/requests
 import type { DeltaWriter } from "../loop/streaming/deltas.ts";
 import type { ToolMessageParts } from "../loop/streaming/shown-calls.ts";
 import { listTools } from "../loop/tools/list-tools.ts";
-import type { RememberedAgents } from "../loop/tools/tool-router.ts";
-import type { ToolTable } from "../loop/tools/tool-table.ts";
+import type { Agents } from "../loop/tools/tool-router.ts";
 import type { ModelSource } from "../model/providers/model-source.ts";
 import { readHistory, tokensBefore } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
@@ -41,7 +39,7 @@ export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInbo
   readonly log: RunLog;
   readonly queues: SessionQueues;
   readonly lendSlot: (principal: string) => Disposable;
-  readonly agents: RememberedAgents;
+  readonly agents: Agents;
   readonly modelOf: ModelSource;
   readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
@@ -84,7 +82,7 @@ async function turn(
   try {
     const listed = listTools(run.state, options, listing.signal);
     listed.catch(() => {}); // the loop gets the error when it needs the tools
-    const context = await openContextInTime(options, run, { ...active, listed }, signal);
+    const context = await openContextInTime(options, run, active, signal);
     if (context !== undefined) return await runLoop(run, { ...context, signal, listed });
     const ownLimits = limitsFrom(undefined, run.state.accepted.options?.limits);
     return await stopRun(run, { ...options, signal }, stopOfLate(run.state, ownLimits));
@@ -106,7 +104,7 @@ const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndRe
 async function openContextInTime(
   options: TurnLoopOptions,
   run: ClaimedRun,
-  active: Listing,
+  active: ActiveRun,
   signal: AbortSignal,
 ): Promise<OpenedContext | undefined> {
   const { acceptedAtMs, accepted, cancel } = run.state;
@@ -122,21 +120,21 @@ async function openContextInTime(
   }
 }
 
-type Listing = ActiveRun & { listed: Promise<ToolTable> };
 type OpenedContext = Omit<LoopContext, "signal">;
 
 async function openContext(
   options: TurnLoopOptions,
   run: ClaimedRun,
-  { entry, listed }: Listing,
+  { entry }: ActiveRun,
   signal: AbortSignal,
 ): Promise<OpenedContext> {
-  const { log, queues, logger } = options;
+  const { log, queues, logger, clock, agents } = options;
   const { runId, accepted } = run.state;
   const before = await queues.before(entry);
-  const { agent: name, switchCount, carry, previousRunId, fork } = accepted;
+  const { agent: name, principal, switchCount, carry, previousRunId, fork } = accepted;
   const previous = { agent: name, switchCount, carry, previousRunId, fork, before };
-  const agentAsked = getAgent(options, run, listed, signal);
+  const waiting = { clock, signal, endReason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
+  const agentAsked = waitFor(waiting, () => agents.getAgent(name, { signal, principal }));
   const [agent, history, inbox] = await Promise.all([
     agentAsked,
     readHistory(queues, log, previous, async () => tokensBefore(await agentAsked)),
@@ -149,7 +147,7 @@ async function openContext(
     ...{ ...options, agent, limits, history, inbox },
     models: modelsOfAgent(options, agent),
     maxTurnBytes: log.maxEventBytes(runId),
-    lendSlot: () => options.lendSlot(accepted.principal),
+    lendSlot: () => options.lendSlot(principal),
     publishDelta: (delta) => options.publishDelta(runId, delta),
     setDeltas: (deltas) => options.setDeltas(runId, deltas),
     onRefused: ({ name, callId }, why) => {
@@ -180,23 +178,4 @@ function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackMode
   } catch (error) {
     throw new RunFailed(RunEndReason.MODEL_ERROR, messageFromUnknown(error), error);
   }
-}
-
-/** Sources that start may keep a list of tools waiting for a minute. */
-const LISTED_MS = 500;
-
-/** A configuration that was read before is taken if the list of tools soon says that it is current; else the two are asked for together. */
-async function getAgent(
-  { agents, clock }: TurnLoopOptions,
-  run: ClaimedRun,
-  listed: Promise<ToolTable>,
-  signal: AbortSignal,
-): Promise<Agent> {
-  const { agent: name, principal } = run.state.accepted;
-  const options = { clock, signal, endReason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
-  const read = (contextRevision: number) =>
-    waitFor(options, () => agents.getAgent(name, { signal, principal, contextRevision }));
-  if (!agents.knows(name)) return read(0);
-  const isListed = await comesWithin(LISTED_MS, listed).catch(() => false); // the loop gets the error
-  return read(isListed ? (await listed).contextRevision : 0);
 }

@@ -6,18 +6,7 @@ import type { ClientOnBehalf, OnBehalfOptions } from "#runtime/rpc/bus/client-on
 
 export interface Agents {
   /** The configuration of an agent; throws `not_found`. */
-  getAgent(
-    name: string,
-    options: OnBehalfOptions & {
-      /** The context revision of a session that has the agent: a configuration that is not older is not read again. */
-      readonly contextRevision?: number;
-    },
-  ): Promise<Agent>;
-}
-
-export interface RememberedAgents extends Agents {
-  /** Whether a configuration of the agent was read before, current or not. */
-  knows(name: string): boolean;
+  getAgent(name: string, options: OnBehalfOptions): Promise<Agent>;
 }
 
 export type CallCanceler = Pick<ClientOnBehalf<typeof ToolCallService>, "cancelToolCall">;

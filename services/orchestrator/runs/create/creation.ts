@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { Item } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { CreateRunRequest } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -49,7 +48,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const session = await openSession(options, request, by);
   const standing = standingOf(session);
   refuseOtherAgent(request, standing.agent);
-  const readAgent = onFirstUse(() => readAgentOf(options.agents, session, by));
+  const readAgent = onFirstUse(() => options.agents.getAgent(standing.agent, by));
   await refuseUnfitOptions(options, request.options, { sessionId: session.id, agent: standing.agent, readAgent, by });
   await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
   const hasOutputs = given.some(({ item }) => item.case === "functionCallOutput");
@@ -106,15 +105,6 @@ function refuseOtherAgent({ sessionId, agent }: CreateRunRequest, actual: string
 /** The session that the request names, or its key; empty for one that is to be opened. */
 function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, "input">, principal: string): string {
   return sessionId || (idempotencyKey === "" ? "" : sessionOfKey(principal, agent, idempotencyKey));
-}
-
-/** The agent of the session's next run. */
-function readAgentOf(
-  agents: Agents,
-  { agent, nextAgent, contextRevision: current }: Session,
-  by: Creator,
-): Promise<Agent> {
-  return agents.getAgent(nextAgent || agent, { ...by, contextRevision: nextAgent === "" ? current : 0 });
 }
 
 /** ORCH-1: a run continues nothing that its agent is not shown. */

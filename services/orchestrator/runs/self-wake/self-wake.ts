@@ -50,14 +50,14 @@ export async function startFromInbox(
 ): Promise<boolean> {
   if (await isCalledSession(options, sessionId)) return false; // self-wake-3
   const session = await options.sessions.getSession(sessionId, { signal, principal: "" });
-  const { agent: name, principal, switchCount, carry, contextRevision } = session;
+  const { agent: name, principal, switchCount, carry } = session;
   if (session.state === SessionState.CLOSED) return false;
   const by = { signal, principal };
   const page = (pageToken: string) => options.inbox.listInboxEvents({ sessionId, agent: name, pageToken }, by);
   const events = (await allPages(page)).flatMap((page) => page.events);
   const last = events.at(-1);
   if (last === undefined) return false;
-  const agent = await options.agents.getAgent(name, { ...by, contextRevision });
+  const agent = await options.agents.getAgent(name, by);
   if (agent.wakeOnInbox === false) return false;
   const selfWakeCount = await countSelfWakes(options, sessionId, events);
   const about = { sessionId, agent: name, switchCount, carry, principal, selfWakeCount };

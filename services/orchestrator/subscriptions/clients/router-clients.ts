@@ -17,9 +17,8 @@ import { clientFor } from "../../../clients.ts";
 import { processOf } from "../../../processes.ts";
 import { TakenOver } from "../../log/claim.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { createKnownAgents } from "../../loop/tools/known/known-agents.ts";
-import { createKnownLists } from "../../loop/tools/known/known-lists.ts";
-import type { RememberedAgents, ToolRouter } from "../../loop/tools/tool-router.ts";
+import { createKnownLists } from "../../loop/tools/known-lists.ts";
+import type { Agents, ToolRouter } from "../../loop/tools/tool-router.ts";
 import type { SessionSource } from "../../runs/create/creation.ts";
 
 /** Reads from the memory of the router: one that takes longer is repeated. */
@@ -98,21 +97,17 @@ function isLeftToOthers({ reason }: AbortSignal): boolean {
   return reason instanceof TakenOver || (reason instanceof Failure && reason.code === "unavailable");
 }
 
-function agentsFrom(agents: ClientOnBehalf<typeof AgentService>): RememberedAgents {
-  const known = createKnownAgents();
+function agentsFrom(agents: ClientOnBehalf<typeof AgentService>): Agents {
   return {
-    knows: known.has,
-    async getAgent(name, { contextRevision = 0, ...by }) {
-      const current = known.find(name, contextRevision);
-      if (current !== undefined) return current;
+    async getAgent(name, by) {
       const { agent: stored } = await agents.getAgent({ name }, by);
-      if (stored?.agent === undefined)
-        return refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
+      return (
+        stored?.agent ??
+        refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
           reason: "AGENT_NOT_FOUND",
           metadata: { agent: name },
-        });
-      known.keep(stored);
-      return stored.agent;
+        })
+      );
     },
   };
 }
