@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import { bodySchema, type CreateBody, effort, requireOwnMetadata } from "../request/body.ts";
-import { parsed } from "../request/parsed.ts";
 import { messageSchema, type Spoken, spokenFrom } from "./messages.ts";
 
 const named = z.looseObject({ name: z.string() });
@@ -63,7 +63,7 @@ export interface ChatRequest extends Pick<Spoken, "places"> {
 }
 
 export function parseChat(value: unknown): ChatRequest {
-  const chat = parsed(chatSchema, value);
+  const chat = inForm(chatSchema, value);
   requireOwnMetadata(chat.metadata);
   if (chat.stream_options && !chat.stream) refuseField("stream_options", "is for streams: set stream to true");
   const { stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, stop } = chat;

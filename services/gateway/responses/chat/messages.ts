@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import type { Typed } from "../request/body.ts";
 import { contentSchema } from "../request/content.ts";
-import { parsed } from "../request/parsed.ts";
 
 const call = z.looseObject({
   type: z.literal("function", { error: 'must be "function"' }),
@@ -68,6 +68,6 @@ const file = z.looseObject({
 
 /** All but images and files is the same there. */
 function partFrom(part: Typed, place: string): Typed {
-  if (part.type === "image_url") return { type: "input_image", image_url: parsed(image, part, place).image_url.url };
-  return part.type === "file" ? { ...parsed(file, part, place).file, type: "input_file" } : part;
+  if (part.type === "image_url") return { type: "input_image", image_url: inForm(image, part, place).image_url.url };
+  return part.type === "file" ? { ...inForm(file, part, place).file, type: "input_file" } : part;
 }

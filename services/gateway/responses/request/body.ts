@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { refuseField } from "#runtime/failure/failure.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
-import { parsed } from "./parsed.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 
 /** Its other fields are read by its type. */
 const typed = z.looseObject({ type: z.string().optional() });
@@ -48,7 +48,7 @@ export function parseBody(value: unknown): CreateBody {
   for (const [field, message] of Object.entries(UNSERVED)) {
     if (isObject(value) && value[field] !== undefined && value[field] !== null) refuseField(field, message);
   }
-  const body = parsed(bodySchema, value);
+  const body = inForm(bodySchema, value);
   requireOwnMetadata(body.metadata);
   return body;
 }

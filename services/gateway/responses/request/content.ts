@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { z } from "zod";
 import type { ContentPartSchema, FileSchema } from "#gen/toolbus/content/v1/content_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
-import { parsed } from "./parsed.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 
 export type ContentPart = MessageInitShape<typeof ContentPartSchema>;
 type FileSource = MessageInitShape<typeof FileSchema>["source"];
@@ -28,10 +28,10 @@ export function textFrom(content: Content, place: string): string {
 }
 
 function textOfPart(part: Part, place: string): string {
-  if (part.type === "refusal") return parsed(z.looseObject({ refusal: z.string() }), part, place).refusal;
+  if (part.type === "refusal") return inForm(z.looseObject({ refusal: z.string() }), part, place).refusal;
   if (!/^(input_text|output_text|text)$/.test(part.type))
     refuseField(`${place}.type`, `${JSON.stringify(part.type)} is no content that is known here`);
-  return parsed(z.looseObject({ text: z.string() }), part, place).text;
+  return inForm(z.looseObject({ text: z.string() }), part, place).text;
 }
 
 const image = z.looseObject({
@@ -45,11 +45,11 @@ const file = z.looseObject({
 
 function partFrom(part: Part, place: string): ContentPart {
   if (part.type === "input_image") {
-    const { image_url: url } = parsed(image, part, place);
+    const { image_url: url } = inForm(image, part, place);
     return filePart(readUrl(url, `${place}.image_url`), { mediaType: "image/*", place: `${place}.image_url` });
   }
   if (part.type !== "input_file") return { part: { case: "text", value: textOfPart(part, place) } };
-  const { filename, file_data: data, file_url: url } = parsed(file, part, place);
+  const { filename, file_data: data, file_url: url } = inForm(file, part, place);
   const field = data ? "file_data" : "file_url";
   const given = data || url || refuseField(place, "needs `file_data` or `file_url`: files are not kept here");
   const mediaType = typeOfName(filename ?? given);

@@ -4,10 +4,10 @@ import { Role } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { InputItemSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import type { CreateBody, Typed } from "./body.ts";
 import { summaryFrom } from "./compaction.ts";
 import { type ContentPart, contentFrom, contentSchema, textFrom } from "./content.ts";
-import { parsed } from "./parsed.ts";
 import { nameWithin } from "./tools.ts";
 
 type InputItem = MessageInitShape<typeof InputItemSchema>;
@@ -24,7 +24,7 @@ export function inputFrom({ input }: CreateBody): Input {
   const items = given.map((item, n) => ({ item, place: `input[${n}]` }));
   const begin = items.findIndex(({ item }) => !isInstruction(item));
   const opening = begin < 0 ? items : items.slice(0, begin);
-  const system = opening.map(({ item, place }) => textFrom(parsed(message, item, place).content, place)).join("\n\n");
+  const system = opening.map(({ item, place }) => textFrom(inForm(message, item, place).content, place)).join("\n\n");
   const spoken = itemsFrom(items.slice(opening.length));
   return { system, items: given.length > 0 && spoken.length === 0 ? [said(Role.USER, BEGIN)] : spoken };
 }
@@ -89,21 +89,21 @@ function wordsOf(parts: readonly ContentPart[], files: ContentPart[]): string {
 function itemFrom(item: Typed, place: string, files: ContentPart[]): InputItem[] {
   switch (item.type ?? "message") {
     case "message":
-      return messageFrom(parsed(message, item, place), place);
+      return messageFrom(inForm(message, item, place), place);
     case "function_call": {
-      const { call_id: callId, namespace, name, arguments: argumentsJson } = parsed(call, item, place);
+      const { call_id: callId, namespace, name, arguments: argumentsJson } = inForm(call, item, place);
       return [calledFrom(callId, nameWithin(namespace, name), argumentsJson)];
     }
     case "function_call_output": {
-      const given = parsed(output, item, place);
+      const given = inForm(output, item, place);
       return [answeredFrom(given.call_id, wordsOf(contentFrom(given.output, `${place}.output`), files))];
     }
     case "mcp_call": {
-      const { id, name, arguments: argumentsJson, output: result, error } = parsed(executed, item, place);
+      const { id, name, arguments: argumentsJson, output: result, error } = inForm(executed, item, place);
       return [calledFrom(id, name, argumentsJson), answeredFrom(id, result ?? "", error ?? undefined)];
     }
     case "compaction":
-      return [said(Role.USER, summaryFrom(parsed(compaction, item, place).encrypted_content))];
+      return [said(Role.USER, summaryFrom(inForm(compaction, item, place).encrypted_content))];
     case "item_reference": // to an item that stands before it
     case "reasoning": // what models need of their thoughts is in the log of the response before
       return [];

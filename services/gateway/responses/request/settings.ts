@@ -2,8 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { type ModelSettingsSchema, ReasoningEffort } from "#gen/toolbus/run/v1/model_settings_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import type { CreateBody, effort } from "./body.ts";
-import { parsed } from "./parsed.ts";
 
 type Effort = Uppercase<z.infer<typeof effort>>;
 type Settings = MessageInitShape<typeof ModelSettingsSchema>;
@@ -36,7 +36,7 @@ function jsonOutputFrom(format: { type?: string | undefined }): NonNullable<Sett
   if (format.type === "json_object") return {};
   if (format.type !== "json_schema")
     refuseField("text.format.type", `${JSON.stringify(format.type)} is no format that is known here`);
-  const { schema, name, description, strict } = parsed(jsonSchemaFormat, format, "text.format");
+  const { schema, name, description, strict } = inForm(jsonSchemaFormat, format, "text.format");
   const told = { name: name ?? "", description: description ?? "", strict: strict ?? false };
   return { ...told, schemaJson: JSON.stringify(schema) };
 }

@@ -2,8 +2,8 @@ import type { MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { z } from "zod";
 import { type RunOptionsSchema, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuseField } from "#runtime/failure/failure.ts";
+import { inForm } from "#runtime/schema/zod-form.ts";
 import type { CreateBody, Typed } from "./body.ts";
-import { parsed } from "./parsed.ts";
 
 /** Options of a run, as they are written. */
 export type Options = Exclude<MessageInitShape<typeof RunOptionsSchema>, MessageShape<typeof RunOptionsSchema>>;
@@ -42,8 +42,8 @@ export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Opt
       `${JSON.stringify(unserved.tool.type)} is not offered: an agent has its own tools`,
     );
   return {
-    functionTools: of("function").map(({ tool, place }) => functionToolFrom(parsed(functionTool, tool, place))),
-    mcpServers: of("mcp").map(({ tool, place }) => serverFrom(parsed(mcpTool, tool, place))),
+    functionTools: of("function").map(({ tool, place }) => functionToolFrom(inForm(functionTool, tool, place))),
+    mcpServers: of("mcp").map(({ tool, place }) => serverFrom(inForm(mcpTool, tool, place))),
     ...choiceFrom(choice),
   };
 }
@@ -52,7 +52,7 @@ function toolsOf(tools: CreateBody["tools"]): { tool: Typed; place: string; name
   return (tools ?? []).flatMap((tool, n) => {
     const place = `tools[${n}]`;
     if (tool.type !== "namespace") return [{ tool, place }];
-    const { name: namespace, tools: inner } = parsed(namespaceTool, tool, place);
+    const { name: namespace, tools: inner } = inForm(namespaceTool, tool, place);
     const named = inner.map((one) => ({ ...one, name: nameWithin(namespace, one.name) }));
     return named.map((one, at) => ({ tool: one, place: `${place}.tools[${at}]`, namespace }));
   });
@@ -87,7 +87,7 @@ function choiceFrom(choice: CreateBody["tool_choice"]): Options {
   if (choice === undefined || choice === null) return {};
   if (typeof choice === "string") return { toolChoice: modeOf(choice) };
   if (choice.type !== "allowed_tools") return { toolChoice: forced(choice) };
-  const { mode, tools } = parsed(allowedTools, choice, "tool_choice");
+  const { mode, tools } = inForm(allowedTools, choice, "tool_choice");
   return { toolChoice: modeOf(mode ?? "auto"), allowedTools: { names: tools.map(referenceOf) } };
 }
 
@@ -96,7 +96,7 @@ function modeOf(mode: keyof typeof MODES): Options["toolChoice"] {
 }
 
 function forced(choice: Typed): Options["toolChoice"] {
-  return { choice: { case: "forcedTool", value: referenceOf(parsed(namedTool, choice, "tool_choice")) } };
+  return { choice: { case: "forcedTool", value: referenceOf(inForm(namedTool, choice, "tool_choice")) } };
 }
 
 /** A tool of a server that the request brings has a name there. */
