@@ -2,6 +2,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { unknownOutcome } from "../call/delivery.ts";
 import { Channel } from "../channel/channel.ts";
 import { SMALLEST_PART_BYTES } from "../channel/credit.ts";
+import type { Credit } from "../frame/frame.ts";
 import { UNARY_CREDIT } from "../frame/parts.ts";
 import {
   assertSendable,
@@ -26,31 +27,49 @@ export async function callUnary(
   return repeatRefused(context, request, async (isConfirmed) => {
     const opened = isConfirmed
       ? await openConfirmed(context, request, { body, window: UNARY_CREDIT })
-      : await openUnary(context, request, body);
+      : await openCall(context, request, body, UNARY);
     return opened instanceof Channel ? answerFromChannel(opened) : opened;
   });
 }
 
-/** Gives the whole answer when it is one frame. */
-function openUnary(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<WholeAnswer | Channel> {
+/** What a call grants its answer, and the least of it when the connection's budget is used up. */
+interface Granting {
+  readonly window: Credit;
+  readonly leastBytes: number;
+}
+
+const UNARY: Granting = { window: UNARY_CREDIT, leastBytes: SMALLEST_PART_BYTES };
+
+/** A call of one request. Gives the whole answer when it is one frame. */
+export async function openCall(
+  context: ClientContext,
+  request: ClientRequest,
+  body: Uint8Array,
+  { window, leastBytes }: Granting,
+): Promise<WholeAnswer | Channel> {
   const { mux } = context;
-  const grantedBytes = mux.budget.offer(UNARY_CREDIT.bytes, SMALLEST_PART_BYTES); // light-call-1 of light-call.ts
-  const credit = { messages: UNARY_CREDIT.messages, bytes: grantedBytes };
-  const headers = openingHeaders(context, request, grantedBytes < UNARY_CREDIT.bytes ? { credit } : {});
-  if (body.length > openingLimit(mux, headers)) return openInParts(context, request, body);
-  return new LightCall(context, request, { body, headers, credit, window: UNARY_CREDIT }).start();
+  const credit = { messages: window.messages, bytes: mux.budget.offer(window.bytes, leastBytes) }; // light-call-1 of light-call.ts
+  const isUsual = window === UNARY_CREDIT && credit.bytes === window.bytes;
+  const headers = openingHeaders(context, request, isUsual ? {} : { credit });
+  if (body.length > openingLimit(mux, headers)) return openInParts(context, request, { body, window });
+  return new LightCall(context, request, { body, headers, credit, window }).start();
 }
 
 /** Opens the call with the first part of the request and sends the rest as the server takes it. */
-async function openInParts(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<Channel> {
-  const channel = openChannel(context, request, { window: UNARY_CREDIT });
+export async function openInParts(
+  context: ClientContext,
+  request: ClientRequest,
+  { body, window }: { body: Uint8Array; window: Credit },
+): Promise<Channel> {
+  const channel = openChannel(context, request, { window });
   try {
     const rest = await openChannelCall(context, request, channel, { body });
-    if (rest) await channel.sendRest(rest);
+    if (rest) void channel.sendRest(rest);
+    return channel;
   } catch (error) {
-    if (channel.isOpen) channel.fail(error as ConnectError); // which the reader of the answer is told
+    if (channel.isOpen) channel.fail(error as ConnectError);
+    throw error;
   }
-  return channel;
 }
 
 async function answerFromChannel(channel: Channel): Promise<WholeAnswer> {

@@ -3,18 +3,10 @@ import { iterableOf } from "../../../handling/iterable-of.ts";
 import { unknownOutcome } from "../../call/delivery.ts";
 import { Channel } from "../../channel/channel.ts";
 import { FIRST_CREDIT, FLOOR_BYTES } from "../../channel/credit.ts";
-import {
-  assertSendable,
-  type ClientContext,
-  type ClientRequest,
-  openChannel,
-  openChannelCall,
-  openingHeaders,
-  openingLimit,
-  repeatRefused,
-} from "../client-call.ts";
+import { assertSendable, type ClientContext, type ClientRequest, repeatRefused } from "../client-call.ts";
 import { openConfirmed } from "../confirmed-call.ts";
-import { LightCall, type WholeAnswer } from "../light-call.ts";
+import type { WholeAnswer } from "../light-call.ts";
+import { openCall, openInParts } from "../unary-call.ts";
 
 export interface StreamAnswer {
   readonly header: Headers;
@@ -44,33 +36,17 @@ export async function callStream(
   return { header: await opened.beginning.header, trailer: opened.trailer, bodies: bodiesOf(opened) };
 }
 
-/** Gives the whole answer when it is one frame, as that of a unary call. */
+const STREAM = { window: FIRST_CREDIT, leastBytes: FLOOR_BYTES };
+
 async function openStream(
   context: ClientContext,
   request: ClientRequest,
   requests: StreamRequests,
 ): Promise<WholeAnswer | Channel> {
-  if (requests.kind === "many") return openInFrames(context, request, NO_BODY);
-  const { body } = requests;
-  const { mux } = context;
-  const credit = { messages: FIRST_CREDIT.messages, bytes: mux.budget.offer(FIRST_CREDIT.bytes, FLOOR_BYTES) };
-  const headers = openingHeaders(context, request, { credit });
-  if (body.length > openingLimit(mux, headers)) return openInFrames(context, request, body);
-  const answer = await new LightCall(context, request, { body, headers, credit, window: FIRST_CREDIT }).start();
-  if (answer instanceof Channel) await answer.beginning.opened;
-  return answer;
-}
-
-async function openInFrames(context: ClientContext, request: ClientRequest, body: Uint8Array): Promise<Channel> {
-  const channel = openChannel(context, request, { window: FIRST_CREDIT });
-  try {
-    const rest = await openChannelCall(context, request, channel, { body });
-    if (rest) void channel.sendRest(rest);
-  } catch (error) {
-    if (channel.isOpen) channel.fail(error as ConnectError);
-    throw error;
-  }
-  return channel;
+  if (requests.kind === "many") return openInParts(context, request, { body: NO_BODY, window: FIRST_CREDIT });
+  const opened = await openCall(context, request, requests.body, STREAM);
+  if (opened instanceof Channel) await opened.beginning.opened;
+  return opened;
 }
 
 /** Sends the requests as the server takes them; a failing source ends the call. */
