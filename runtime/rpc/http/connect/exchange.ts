@@ -18,9 +18,8 @@ export interface RequestHead {
   readonly compression: Compression | null;
 }
 
-/** Undefined for requests of other protocols, for compressed ones, and for what must be refused. */
+/** Of a POST; undefined for other protocols, for compressed ones, and for what must be refused. */
 export function readHead(request: HttpRequest, available: readonly Compression[]): RequestHead | undefined {
-  if (request.method !== "POST") return undefined;
   const type = parseContentType(textOf(request, "content-type"));
   if (!type) return undefined;
   const prefix = type.stream ? "connect-" : "";

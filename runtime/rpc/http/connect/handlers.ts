@@ -75,30 +75,18 @@ function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): 
   const maxBytes = limits.readMaxBytes + (isStream ? ENVELOPE_HEAD_BYTES : 0);
   const available: readonly Compression[] = acceptCompression;
   return async ({ request, response, body: source, values }) => {
+    if (request.method !== "POST") return {};
     const head = readHead(request, available);
-    if (head?.isStream !== isStream) return gathered(request, source, maxBytes);
-    const context = createContext(recorded, { request, head, values });
-    whenOver(response, (reason) => context.abort(reason));
-    const body = await source.read(maxBytes).catch(refusedBody);
+    const common = head?.isStream === isStream && { head, context: createContext(recorded, { request, head, values }) };
+    if (common) whenOver(response, (reason) => common.context.abort(reason));
+    const body = await source.read(maxBytes).catch(refusedBody); // connect-3
     if (body.kind === "refused") return { body: failing(body.error) };
     if (body.kind === "too long") return { body: wholeBody(body.chunks, source) };
     const message = isStream ? onlyMessage(body.bytes) : body.bytes;
-    if (!message) return whole(body.bytes);
-    await (isStream ? answerServerStream : answerUnary)(recorded, writing, { head, context, message, response });
+    if (!common || !message) return { body: createAsyncIterable([body.bytes]), isShort: isShort(body.bytes) };
+    await (isStream ? answerServerStream : answerUnary)(recorded, writing, { ...common, message, response });
     return undefined;
   };
-}
-
-/** connect-3 */
-async function gathered(request: HttpRequest, source: RequestBody, maxBytes: number): Promise<Unanswered> {
-  if (request.method !== "POST") return {};
-  const body = await source.read(maxBytes).catch(refusedBody);
-  if (body.kind === "refused") return { body: failing(body.error) };
-  return body.kind === "whole" ? whole(body.bytes) : { body: wholeBody(body.chunks, source) };
-}
-
-function whole(bytes: Uint8Array): Unanswered {
-  return { body: createAsyncIterable([bytes]), isShort: isShort(bytes) };
 }
 
 type Head = Pick<Admitted, "request" | "values"> & { head: RequestHead };
