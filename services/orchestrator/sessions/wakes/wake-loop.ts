@@ -1,6 +1,6 @@
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { createBackoff } from "#runtime/time/retry/backoff.ts";
+import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import type { Slots } from "./slots.ts";
 import type { Wake, WakeQueue } from "./wake.ts";
 
@@ -23,10 +23,9 @@ const mostAtOnce = 16;
 export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal): Promise<void> {
   const { queue, slots, work, clock, logger } = options;
   const atWork = new Set<Promise<void>>();
-  const backoff = createBackoff({ initialMs: 50, maxMs: 1_000 });
   let atOnce = 1;
-  for (; !signal.aborted; await slots.untilFree()) {
-    try {
+  const fetchAll = async (works: () => void) => {
+    for (; !signal.aborted; await slots.untilFree()) {
       const asked = Math.min(atOnce, slots.free);
       if (asked <= 0) continue; // what was lent has come back
       let came = 0;
@@ -39,13 +38,11 @@ export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal)
         });
         atWork.add(done);
       }
-      backoff.reset();
+      works();
       atOnce = came < asked ? 1 : Math.min(mostAtOnce, atOnce * 2);
-    } catch (error) {
-      if (signal.aborted) break;
-      logger.warn({ err: error }, "wake-ups cannot be fetched");
-      await clock.delay(backoff.next(), signal).catch(() => {}); // aborted: the loop's condition sees it
     }
-  }
+  };
+  const onError = (err: unknown) => logger.warn({ err }, "wake-ups cannot be fetched");
+  await repeatUntilAborted(fetchAll, { initialMs: 50, maxMs: 1_000, clock, signal, onError });
   await Promise.all(atWork);
 }
