@@ -1,6 +1,5 @@
 import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import type { ReadTrustList } from "#runtime/bus/credentials/trust/trust-list.ts";
-import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Caller } from "../../identity.ts";
 import { createSigner } from "./issuer.ts";
@@ -57,26 +56,15 @@ export interface CallKeyReaderOptions {
   readonly now?: () => number;
 }
 
-const MAX_KEYS = 10_000;
-
-/** A key outlives the trust in whom it is signed by no longer than this. */
-const REMEMBERED_MS = 60_000;
-
-/** A key that was verified is believed for a while, so that who is asked often does not verify it each time. */
 export function createCallKeyReader({ trust, isKnown, now = Date.now }: CallKeyReaderOptions): ReadCallKey {
-  const verified = new BoundedMap<string, { readonly caller: Caller; readonly untilMs: number }>(MAX_KEYS);
   return async (text) => {
-    const known = verified.get(text);
-    if (known && known.untilMs > now()) return known.caller;
     const signed = { audience: AUDIENCE, trust, now, refuse: refuseKey };
-    const { payload, key, untilMs } = await readSigned(text.slice(PREFIX.length), signed);
+    const { payload, key } = await readSigned(text.slice(PREFIX.length), signed);
     const { sub: principal, call, jti: id } = payload;
     if (key.speaksFor === "itself") refuseKey(`is signed by ${key.name}, which cannot speak for principals`);
     if (!principal || typeof call !== "string" || !call || !id) return refuseKey("names no principal or no call");
     if (!isKnown(principal)) refuseKey("is of a principal that has no key here any more");
-    const caller = { principal, isOperator: false, callKey: { callId: call, id } };
-    verified.set(text, { caller, untilMs: Math.min(untilMs, now() + REMEMBERED_MS) });
-    return caller;
+    return { principal, isOperator: false, callKey: { callId: call, id } };
   };
 }
 
