@@ -1,7 +1,7 @@
 /**
  * Changes of runs, as they are stored, for all who follow runs at this process.
  *
- * changes-1  One follower of the store serves all. It begins with the first who comes, and ends with the last.
+ * changes-1  One follower of the store serves all. It begins with the first who comes, and ends some time after the last has left.
  * changes-2  Each event is folded into what a list shows of its run, which is kept while the run goes on. A log is read once at most,
  *     when its run is met in the middle.
  * changes-3  The latest changes are held once for all. Each follower reads them from where it stands and when it can: one that is so
@@ -16,6 +16,7 @@ import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { repeatUntilAborted, retryWhile } from "#runtime/time/retry/retry.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type RunLog, unlessBroken } from "../../log/journal.ts";
 import { type FoldedRun, foldEvent, foldLog } from "../../log/state/fold.ts";
@@ -43,6 +44,7 @@ export interface ChangesOptions {
   readonly log: Pick<RunLog, "read">;
   readonly allRuns: AllRuns;
   readonly bounds?: Bounds;
+  readonly lingerMs?: number;
   /** Told what is read again, and what is passed over (changes-4). */
   readonly onTrouble?: (what: string, error: unknown) => void;
 }
@@ -71,16 +73,18 @@ const mostReads = 5;
 const waits = { initialMs: 50, maxMs: 1_000 };
 
 export function createRunChanges(options: ChangesOptions): RunChanges {
-  const { log, allRuns, bounds = mostHeld, onTrouble = () => {} } = options;
+  const { log, allRuns, bounds = mostHeld, lingerMs = 30_000, onTrouble = () => {} } = options;
   let feed: Feed | undefined;
   let joined = 0;
+  let stopLingering = () => {};
 
   function leave(): void {
     joined -= 1;
-    if (joined === 0) close();
+    if (joined === 0) stopLingering = startTimer(lingerMs, close, { isBackground: true });
   }
 
   function close(): void {
+    stopLingering();
     feed?.close();
     feed = undefined;
   }
@@ -88,18 +92,26 @@ export function createRunChanges(options: ChangesOptions): RunChanges {
   return {
     async join(from, signal) {
       const next = await allRuns.next(signal);
+      stopLingering();
       const start = from !== undefined && from <= next && next - from <= mostBehind ? Math.max(from, 1) : next;
       feed ??= openFeed({ log, allRuns, bounds, onTrouble, start }); // changes-1
       const { recent, more } = feed;
       joined += 1;
-      return { next, recent, more, [Symbol.dispose]: leave };
+      let leaveOnce: () => void = leave;
+      return {
+        ...{ next, recent, more },
+        [Symbol.dispose]() {
+          leaveOnce();
+          leaveOnce = () => {};
+        },
+      };
     },
     [Symbol.dispose]: close,
   };
 }
 
 type Feed = ReturnType<typeof openFeed>;
-type FeedOptions = Required<ChangesOptions> & { readonly start: number };
+type FeedOptions = Required<Omit<ChangesOptions, "lingerMs">> & { readonly start: number };
 
 function openFeed({ log, allRuns, bounds, onTrouble, start }: FeedOptions) {
   const recent = createRecentChanges(start, bounds);
