@@ -48,6 +48,18 @@ test("WORK-8 WORK-12 operators alone are told what a module's error says that no
   await until(() => /nobody caught: of alice: 17\n.*bad\.mjs:2:/s.test(workers.warnings.join()));
 }, 60_000);
 
+test("WORK-12 a module that ends in initialize when it is started again starts no call, and is backed off", async () => {
+  await using workers = await openModule(`import { existsSync } from "node:fs";
+    export default {
+      initialize() { if (existsSync("down.txt")) process.exit(4); },
+      tools: [{ name: "leaves", run() { process.exit(3); } }] };`);
+  await writeFile(join(workers.directory, "hosted", "down.txt"), "");
+  const reasons: (string | undefined)[] = [];
+  for (let count = 0; count < 4; count += 1) reasons.push((await failureOf(workers.call("bad.leaves"))).reason);
+  expect(reasons).toEqual(["WORKER_CRASHED", "WORKER_START_FAILED", "WORKER_START_FAILED", "WORKER_BACKED_OFF"]);
+  expect(workers.warnings.at(-1)).toContain("the module bad.mjs ended with code 4");
+}, 60_000);
+
 test("WORK-12 a call to a module that keeps ending is told when it is started again", async () => {
   await using workers = await openModule(LEAVES);
   for (let count = 0; count < 3; count += 1)

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { moduleBeside } from "#runtime/config/places.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { ToolFunction } from "../../files/tool-file.ts";
 import { type OpenWorkerOptions, startWorker } from "../../worker/open-worker.ts";
@@ -47,7 +47,9 @@ export async function openModule(options: ModuleOptions): Promise<Worker> {
     return worker;
   } catch (error) {
     await worker.stop("it did not start");
-    throw error;
+    if (!(error instanceof Failure) || error.reason !== "WORKER_CRASHED") throw error;
+    const { detail: cause } = await worker.ended; // of its start: no call was begun
+    throw new Failure("failed_precondition", error.message, { reason: "WORKER_START_FAILED", cause });
   }
 }
 
