@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -217,6 +217,20 @@ describe("files of the directory", () => {
       timeoutMs: 30_000,
     });
     expect((await sources()).map(({ source }) => source)).not.toContain("slow");
+  });
+
+  test("LOOP-9 a module among very many files has one process, which is listed", async () => {
+    await using own = await openPoolOnBus((directory) => {
+      mkdirSync(join(directory, "hosted"));
+      writeFileSync(join(directory, "out.mjs"), "");
+      const kept = 'export default { initialize() {}, tools: [{ name: "pid", run: () => process.pid }] };';
+      writeFileSync(join(directory, "hosted", "a.mjs"), kept);
+      for (let n = 0; n < 256; n += 1) symlinkSync(join(directory, "out.mjs"), join(directory, "hosted", `b${n}.mjs`));
+      return {};
+    });
+    const { workers } = await clientFor(own.bus, WorkerService).listWorkers({});
+    expect(workers.map(({ file }) => file)).toEqual(["a.mjs"]);
+    expect((await own.call({ tool: "pid" })).value).toBe(workers[0]?.processId);
   });
 
   test("LOOP-9 a module that is removed while a call starts it leaves no process", async () => {

@@ -176,12 +176,12 @@ export class HostedModules implements AsyncDisposable {
     module.endRetry();
     const { logger } = this.#options;
     const { file } = module.state;
-    const slot = this.pool.slotOf(sourceFromFile(file), file);
     try {
-      void slot.renew();
+      this.pool.renew([file]);
       const path = await this.#pathOf(file);
       const digest = String(++this.#versions);
       const version: OfferedFile = { kind: "offered", file, path, digest, environment: "", functions: [] };
+      const slot = this.pool.slotOf(sourceFromFile(file), file); // used at once: the pool forgets those that are not
       const { ready } = await slot.worker(version);
       module.state = { ...version, functions: module.tools };
       module.backoff.reset();
