@@ -1,5 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { until } from "#runtime/time/until.ts";
@@ -70,4 +73,29 @@ test("WORK-12 a call to a module that keeps ending is told when it is started ag
     /^it keeps failing and is started again in \d+ ms; last: the module bad\.mjs ended with code 3/,
   );
   expect(refused.metadata).toEqual({ retry_in_ms: expect.stringMatching(/^\d+$/) });
+}, 60_000);
+
+test("LOOP-9 a module that changes while a call starts it has no process after the pool's end", async () => {
+  const workers = await openModule(`import { existsSync, writeFileSync } from "node:fs";
+    if (existsSync("slow.txt")) {
+      writeFileSync("started.txt", "");
+      await new Promise((resolve) => setTimeout(resolve, 10_000));
+    }
+    export default { tools: [{ name: "starts", run: () => 1 }] };`);
+  const elsewhere = await mkdtemp(join(tmpdir(), "toolbus-ended-"));
+  const [hosted, late] = [join(workers.directory, "hosted"), join(elsewhere, "late.txt")];
+  await using _ = { [Symbol.asyncDispose]: () => rm(elsewhere, { recursive: true }) };
+  const states = async () => (await workers.service.listWorkers({})).workers.map(({ state }) => state);
+  await until(async () => (await states()).length === 0);
+  await writeFile(join(hosted, "slow.txt"), "");
+  const told = failureOf(workers.call("bad.starts"));
+  await until(() => existsSync(join(hosted, "started.txt")), { timeoutMs: 20_000 });
+  const next = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(late)}, "");
+    export default { initialize() {}, tools: [{ name: "starts", run: () => 2 }] };`;
+  await writeFile(join(hosted, "bad.mjs"), next);
+  await delay(2_000); // the pool hears of it, and waits for what starts
+  await workers[Symbol.asyncDispose]();
+  expect((await told).reason).toBe("WORKER_STOPPED");
+  expect(existsSync(late)).toBe(false);
+  expect(workers.warnings.join()).not.toContain("is refused");
 }, 60_000);

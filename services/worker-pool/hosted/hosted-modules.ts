@@ -190,7 +190,7 @@ export class HostedModules implements AsyncDisposable {
     } catch (error) {
       const reason = reasonWithWayOut(messageFromUnknown(error));
       const isNews = module.state.kind !== "refused" || module.state.reason !== reason;
-      if (isNews) logger.warn({ file }, `${file} is refused: ${reason}`);
+      if (isNews && this.#stands(module)) logger.warn({ file }, `${file} is refused: ${reason}`);
       module.state = { kind: "refused", file, path: "", digest: "", reason };
       module.tools = [];
       if (this.#stands(module)) module.endRetry = startTimer(module.backoff.next(), () => void this.#load(file));

@@ -45,6 +45,7 @@ export class Pool implements AsyncDisposable {
   readonly #line: Line;
   readonly #calls: Permits;
   readonly #processes: Permits;
+  #isClosed = false;
 
   constructor(options: PoolOptions) {
     const { calls, workers, overflow, waiting } = options.pool;
@@ -102,6 +103,7 @@ export class Pool implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true; // those who wait start nothing more
     await Promise.all(this.slots().map((slot) => slot.stop("the pool stops")));
   }
 
@@ -180,6 +182,7 @@ export class Pool implements AsyncDisposable {
   }
 
   async #open(source: string, file: OfferedFile, onIdle: () => void, signal: AbortSignal): Promise<Worker> {
+    if (this.#isClosed) refuse("unavailable", "the pool stops", { reason: "WORKER_STOPPED" });
     const release = await this.#room(signal);
     try {
       const onLine = (line: WrittenLine) => this.#options.onLine(source, line);
