@@ -281,6 +281,32 @@ describe("files of the directory", () => {
     expect(codes.toSorted()).toEqual([Code.NotFound, Code.ResourceExhausted]);
   });
 
+  test("LOOP-9 a call that waits for its place while its module loses the tool is told that there is none", async () => {
+    await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "1" }));
+    const module = (tool: string) => `import { existsSync } from "node:fs";
+      export default { tools: [{ name: "${tool}", async run({ path }) {
+        while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 20));
+        return "whole";
+      } }] };`;
+    const [first = "", other = "", path = ""] = ["hosted/one.mjs", "hosted/other.mjs", "go on"].map((it) =>
+      join(own.directory, it),
+    );
+    await writeFile(first, module("one"));
+    await writeFile(other, module("before"));
+    const names = async () => (await own.provider.getProvidedTools({})).tools.map(({ tool }) => tool?.name);
+    await until(async () => (await names()).includes("before") && (await names()).includes("one"));
+    const running = own.call({ tool: "one", args: { path } });
+    const { listWorkers } = clientFor(own.bus, WorkerService);
+    await until(async () => (await listWorkers({})).workers.some(({ callsInFlight }) => callsInFlight === 1));
+    const waiting = failureOf(own.call({ source: { name: "other" }, tool: "before", args: { path } }));
+    await until(async () => (await listWorkers({})).workers.length === 2);
+    await writeFile(other, module("after"));
+    await until(async () => (await names()).includes("after"), { timeoutMs: 20_000 });
+    await writeFile(path, "");
+    expect((await running).value).toBe("whole");
+    expect(failureFromConnectError(await waiting)).toMatchObject({ code: "not_found", reason: "TOOL_NOT_FOUND" });
+  });
+
   test("LOOP-14 a call whose time ends while it waits for its place is told that nothing was started", async () => {
     await using own = await openPoolOnBus(() => ({ TOOLBUS_POOL_CALLS: "1" }));
     const text = `export default { tools: [{ name: "rests", run: (_, { signal }) => new Promise((_, reject) => {

@@ -64,9 +64,7 @@ export class Pool implements AsyncDisposable {
    * started, the reasons WORKER_CRASHED and DEADLINE_EXCEEDED that the outcome is unknown.
    */
   async call(call: PoolCall): Promise<Answer> {
-    const file = await this.#offered(call.file, call.signal);
-    if (!file.functions.some(({ name }) => name === call.function))
-      refuse("not_found", `${call.file} offers no function ${call.function}`, { reason: "TOOL_NOT_FOUND" });
+    await this.#offered(call, call.signal);
     const slot = this.slotOf(call.source, call.file);
     const { timeoutMs = this.#options.times.callMs } = call;
     const reason = () => timeUp(call, timeoutMs, ", while it waited for its place", "CALL_NOT_STARTED");
@@ -134,7 +132,7 @@ export class Pool implements AsyncDisposable {
   }
 
   async #readyWorker(slot: SourceSlot, call: PoolCall, time: MovingDeadline): Promise<Worker> {
-    const file = await this.#offered(call.file, time.signal);
+    const file = await this.#offered(call, time.signal); // which may be another one by now
     const { state } = slot;
     if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
     using _ = time.pause();
@@ -147,12 +145,14 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  async #offered(fileName: string, signal: AbortSignal): Promise<OfferedFile> {
+  async #offered({ file: fileName, function: tool }: PoolCall, signal: AbortSignal): Promise<OfferedFile> {
     const file = await orAborted(Promise.resolve(this.#options.find(fileName)), signal);
     const missing = `there is no file ${fileName} in the directory of workers or hosted modules`;
     if (!file) refuse("not_found", missing, { reason: "WORKER_NOT_FOUND" });
     if (file.kind === "refused")
       refuse("failed_precondition", `${fileName} is refused: ${file.reason}`, { reason: "WORKER_INVALID" });
+    if (!file.functions.some(({ name }) => name === tool))
+      refuse("not_found", `${fileName} offers no function ${tool}`, { reason: "TOOL_NOT_FOUND" });
     return file;
   }
 
