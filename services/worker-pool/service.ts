@@ -106,7 +106,7 @@ export async function openWorkers(
       find: (file) => directory.find(file),
       watchInstall: (file, onLine) => installations.watch(file, onLine),
       onLine: (source, line) => writeUnlabelled(logs, source, line),
-      logger,
+      onCrash: (at, detail) => logger.warn(at, `a worker failed: ${detail}`),
       start: async (file, start) =>
         openWorker({
           ...start,

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,8 +12,8 @@ const failureOf = (call: Promise<unknown>) =>
   call.then(() => expect.fail("the call succeeded"), failureFromConnectError);
 
 test.each([
-  ["throws", 'const here = 1;\nthrow new Error("not today");\n', /a worker failed: not today\n.*bad\.mjs:2:7/s],
-  ["has no syntax", "export default {\n  tools: [[},\n};\n", /a worker failed: SyntaxError: .*bad\.mjs:2\n/s],
+  ["throws", 'const here = 1;\nthrow new Error("not today");\n', /bad\.mjs is refused: not today\n.*bad\.mjs:2:7/s],
+  ["has no syntax", "export default {\n  tools: [[},\n};\n", /bad\.mjs is refused: SyntaxError: .*bad\.mjs:2\n/s],
 ])(
   "WORK-8 WORK-12 operators are told where a module cannot be loaded that %s",
   async (_how, text, words) => {
@@ -25,6 +25,17 @@ test.each([
   },
   60_000,
 );
+
+test("WORK-8 operators are told once of a module that is tried again and again", async () => {
+  await using workers = await openTestWorkers({}, { TOOLBUS_WORKER_BACKOFF: "1ms" });
+  const [hosted, tries] = ["hosted", "tries.txt"].map((it) => join(workers.directory, it)) as [string, string];
+  await mkdir(hosted, { recursive: true });
+  const text = `import { appendFileSync } from "node:fs";
+    appendFileSync(${JSON.stringify(tries)}, "x"); throw new Error("not today");`;
+  await writeFile(join(hosted, "bad.mjs"), text);
+  await until(() => existsSync(tries) && readFileSync(tries).length > 3, { timeoutMs: 30_000 });
+  expect(workers.warnings.filter((text) => text.includes("not today"))).toHaveLength(1);
+}, 60_000);
 
 const LEAVES = "export default { tools: [{ name: 'leaves', run() { process.exit(3); } }] };";
 
@@ -52,7 +63,7 @@ test("WORK-8 WORK-12 operators alone are told what a module's error says that no
 }, 60_000);
 
 test("WORK-12 a module that ends in initialize when it is started again starts no call, and is backed off", async () => {
-  await using workers = await openModule(`import { existsSync } from "node:fs";
+  await using workers = await openModule(`import { existsSync, readFileSync } from "node:fs";
     export default {
       initialize() { if (existsSync("down.txt")) process.exit(4); },
       tools: [{ name: "leaves", run() { process.exit(3); } }] };`);

@@ -22,7 +22,7 @@
 import { readdir, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { createChanges } from "#runtime/collections/changes.ts";
-import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
@@ -56,6 +56,8 @@ interface Module {
   /** HOSTED1: what nobody else may offer. */
   tools: readonly ToolFunction[];
   loading: Promise<void>;
+  /** The version that is being loaded: whether it fails is told once. */
+  loads?: string | undefined;
   /** Waits between the tries of a module that is refused. */
   backoff: Backoff;
   /** Ends the wait for the next try. */
@@ -89,6 +91,9 @@ export class HostedModules implements AsyncDisposable {
       pool: { ...options.pool, workers: unlimited },
       times: { ...options.times, idleMs: unlimited },
       find: (file) => this.#loaded(file),
+      onCrash: (at, detail, digest) => {
+        if (digest !== this.#modules.get(at.file)?.loads) options.logger.warn(at, `a worker failed: ${detail}`);
+      },
       start: (file, parts) => {
         const { startMs: startTimeoutMs, cancelGraceMs } = options.times;
         const claim = (tools: readonly ToolFunction[]) => this.#claim(file.file, tools);
@@ -181,6 +186,7 @@ export class HostedModules implements AsyncDisposable {
       const path = await this.#pathOf(file);
       const digest = String(++this.#versions);
       const version: OfferedFile = { kind: "offered", file, path, digest, environment: "", functions: [] };
+      module.loads = digest;
       const slot = this.pool.slotOf(sourceFromFile(file), file); // used at once: the pool forgets those that are not
       const { ready } = await slot.worker(version);
       module.state = { ...version, functions: module.tools };
@@ -189,12 +195,14 @@ export class HostedModules implements AsyncDisposable {
       logger.info({ file }, `${file} offers ${module.tools.map(({ name }) => name).join(", ")}`);
     } catch (error) {
       const reason = reasonWithWayOut(messageFromUnknown(error));
+      const detail = error instanceof Failure && error.cause !== undefined ? `\n${error.cause}` : "";
       const isNews = module.state.kind !== "refused" || module.state.reason !== reason;
-      if (isNews && this.#stands(module)) logger.warn({ file }, `${file} is refused: ${reason}`);
+      if (isNews && this.#stands(module)) logger.warn({ file }, `${file} is refused: ${reason}${detail}`);
       module.state = { kind: "refused", file, path: "", digest: "", reason };
       module.tools = [];
       if (this.#stands(module)) module.endRetry = startTimer(module.backoff.next(), () => void this.#load(file));
     }
+    module.loads = undefined;
     this.changes.tell();
   }
 

@@ -1,5 +1,4 @@
 import { Failure, messageFromUnknown, type ReceivedReason, refuse } from "#runtime/failure/failure.ts";
-import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
@@ -35,7 +34,8 @@ export interface PoolOptions extends Pick<WorkerPoolConfig, "pool"> {
   start: (file: OfferedFile, parts: Pick<OpenWorkerOptions, "onLine" | "onIdle" | "signal">) => Promise<Worker>;
   /** Lines of a worker that belong to no call. */
   onLine: (source: string, line: WrittenLine) => void;
-  logger: Pick<Logger, "warn">;
+  /** A worker crashed, or a version of its file cannot be started. */
+  onCrash: (at: { source: string; file: string }, detail: string, digest: string) => void;
 }
 
 /** All workers of this process, one for each source that was called lately. */
@@ -162,7 +162,7 @@ export class Pool implements AsyncDisposable {
     const found = this.#slots.get(key);
     if (found) return found;
     if (this.#slots.size >= MAX_IDLE_SLOTS) this.#forgetUnused();
-    const { worker, times, logger } = this.#options;
+    const { worker, times, onCrash } = this.#options;
     const slot: SourceSlot = new SourceSlot({
       source,
       file,
@@ -170,7 +170,7 @@ export class Pool implements AsyncDisposable {
       line: this.#line,
       times,
       open: (version, onIdle, signal) => this.#open(source, version, onIdle, signal),
-      onCrash: (detail) => logger.warn({ source, file }, `a worker failed: ${detail}`),
+      onCrash: (detail, digest) => onCrash({ source, file }, detail, digest),
       isCrowded: () => this.#processes.hasWaiting,
     });
     this.#slots.set(key, slot);

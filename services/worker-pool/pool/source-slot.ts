@@ -29,7 +29,7 @@ export interface SlotOptions {
   times: Pick<PoolTimes, "idleMs" | "backoffMs" | "maxBackoffMs">;
   /** Installs and starts a worker. */
   open: (file: OfferedFile, onIdle: () => void, signal: AbortSignal) => Promise<Worker>;
-  onCrash: (detail: string) => void;
+  onCrash: (detail: string, digest: string) => void;
   /** Whether somebody waits for a worker to end, so that another can start. */
   isCrowded: () => boolean;
 }
@@ -202,7 +202,7 @@ export class SourceSlot {
 
   #noteCrash(end: { reason: string; detail: string }, digest: string): void {
     const retryAtMs = this.#crashes.noteCrash();
-    this.#options.onCrash(end.detail);
+    this.#options.onCrash(end.detail, digest);
     if (this.state.kind === "ready" || this.state.kind === "starting") return; // another has taken its place already
     if (retryAtMs !== undefined) this.state = { kind: "backed_off", digest, retryAtMs, ...end };
   }
