@@ -86,6 +86,18 @@ test("WORK-12 a call to a module that keeps ending is told when it is started ag
   expect(refused.metadata).toEqual({ retry_in_ms: expect.stringMatching(/^\d+$/) });
 }, 60_000);
 
+test("LOOP-9 a call to a tool that a module has no more when it is started again is no success", async () => {
+  await using workers = await openModule(`import { existsSync } from "node:fs";
+    export default { tools: [{ name: existsSync("other.txt") ? "other" : "first", run: () => 1 }] };`);
+  await until(async () => (await workers.service.listWorkers({})).workers.length === 0);
+  await writeFile(join(workers.directory, "hosted", "other.txt"), "");
+  const { isError, result } = await workers.call("bad.first");
+  expect({ isError, result }).toEqual({
+    isError: true,
+    result: { error: "the module offers no tool first any more" },
+  });
+}, 60_000);
+
 test("LOOP-9 a module that changes while a call starts it has no process after the pool's end", async () => {
   const workers = await openModule(`import { existsSync, writeFileSync } from "node:fs";
     if (existsSync("slow.txt")) {

@@ -99,19 +99,19 @@ type Given = Omit<Extract<Received, { id: number }>, "id" | "function">;
 
 async function call(id: number, name: string, given: Given, signal: AbortSignal): Promise<unknown> {
   const { kwargs, config, secrets, idempotency_key: callId } = given;
-  return module?.tools
-    .find((tool) => tool.name === name)
-    ?.run(kwargs, {
-      ...{ callId, signal, config, secrets },
-      log: createLog(id),
-      registry: createRegistry(id),
-      model: {
-        generate: async ({ prompt, instructions = "", agent = "" }) =>
-          (await ask(id, { generate: texts({ prompt, instructions, agent }) })) as { text: string },
-      },
-      progress: (done, total = 0, message = "") =>
-        tell({ id, progress: { done: finite(done), total: finite(total), message: String(message) } }),
-    });
+  const tool = module?.tools.find((tool) => tool.name === name);
+  if (!tool) throw new Error(`the module offers no tool ${name} any more`);
+  return tool.run(kwargs, {
+    ...{ callId, signal, config, secrets },
+    log: createLog(id),
+    registry: createRegistry(id),
+    model: {
+      generate: async ({ prompt, instructions = "", agent = "" }) =>
+        (await ask(id, { generate: texts({ prompt, instructions, agent }) })) as { text: string },
+    },
+    progress: (done, total = 0, message = "") =>
+      tell({ id, progress: { done: finite(done), total: finite(total), message: String(message) } }),
+  });
 }
 
 function createRegistry(id: number) {
