@@ -35,7 +35,7 @@ export async function openChanges(parts: McpParts, exchange: McpExchange, end: (
   const scope = scopeOfSession(await own.sessionId());
   const lists = followTools({ ...own, scope, signal });
   await lists.next();
-  const told = createEventQueue<ServerEvent>({ limit: 2 * MOST_RESOURCES });
+  const told = createEventQueue<ServerEvent>({ limit: MOST_RESOURCES }); // of each resource one at most, until the stream begins
   const uris = await listenTo(resourcesIn(body), { own, signal, told });
   async function follow(): Promise<void> {
     using _ = ending;
@@ -56,7 +56,7 @@ export async function openChanges(parts: McpParts, exchange: McpExchange, end: (
 interface Listening {
   readonly own: ReturnType<typeof serverParts>;
   readonly signal: AbortSignal;
-  readonly told: Pick<EventQueue<ServerEvent>, "push">;
+  readonly told: Pick<EventQueue<ServerEvent>, "push" | "remove">;
 }
 
 /** Resolves with those that are told of from now on. */
@@ -70,7 +70,10 @@ async function listenTo(uris: readonly string[], { own, signal, told }: Listenin
     if (!isWatched) refused.add(uri);
     waited.get(uri)?.resolve();
   };
-  const onUpdated = (uri: string) => told.push({ kind: "resource_updated", uri });
+  const onUpdated = (uri: string) => {
+    told.remove((event) => event.kind === "resource_updated" && event.uri === uri);
+    told.push({ kind: "resource_updated", uri });
+  };
   if (named.length > 0) void followResources({ sources, resources: named, signal, onUpdated, onSettled });
   await comesWithin(SETTLED_MS, Promise.all([...waited.values()].map(({ promise }) => promise)));
   return named.map(({ uri }) => uri).filter((uri) => !refused.has(uri));
