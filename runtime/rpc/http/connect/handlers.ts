@@ -64,8 +64,8 @@ export function connectHandlers(
   return new Map(handlers);
 }
 
-function createHandler(recorded: RecordedMethod, common: ConnectRouterOptions): ConnectHandler {
-  const options = { ...common, ...recorded.options };
+function createHandler(recorded: RecordedMethod, routerOptions: ConnectRouterOptions): ConnectHandler {
+  const options = { ...routerOptions, ...recorded.options };
   const { binaryOptions, jsonOptions, acceptCompression = [] } = options;
   const limits = validateReadWriteMaxBytes(options.readMaxBytes, options.writeMaxBytes, options.compressMinBytes);
   const { method, kind } = recorded.spec;

@@ -101,13 +101,8 @@ function agentsFrom(agents: ClientOnBehalf<typeof AgentService>): Agents {
   return {
     async getAgent(name, by) {
       const { agent: stored } = await agents.getAgent({ name }, by);
-      return (
-        stored?.agent ??
-        refuse("not_found", `there is no agent ${JSON.stringify(name)}`, {
-          reason: "AGENT_NOT_FOUND",
-          metadata: { agent: name },
-        })
-      );
+      const details = { reason: "AGENT_NOT_FOUND", metadata: { agent: name } } as const;
+      return stored?.agent ?? refuse("not_found", `there is no agent ${JSON.stringify(name)}`, details);
     },
   };
 }
