@@ -25,7 +25,7 @@ export interface WorkerOptions {
   readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
   readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
-  /** Closes the servers that an ended run brought; called again for the same run when its session is looked at again. */
+  /** Closes what was open for a run alone that has ended; called again for the same run when its session is looked at again. */
   readonly releaseRun?: (run: FoldedRun) => Promise<void>;
   /** Aborts when this process is to stop: no further run is claimed. */
   readonly handover: AbortSignal;

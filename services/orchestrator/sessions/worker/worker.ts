@@ -49,6 +49,7 @@ import { createWaitingForSlots } from "../wakes/waiting-for-slots.ts";
 import { againMs, type HolderAnswer, type Wake } from "../wakes/wake.ts";
 import { type Hold, redeliverSoon, settleWake, type WakeOutcome } from "../wakes/wake-outcome.ts";
 import { claimAndRun } from "./claim-and-run.ts";
+import { createReleasedRuns } from "./released-runs.ts";
 import { endBroken } from "./wake/broken-runs.ts";
 import { createInboxLook } from "./wake/inbox-look.ts";
 import { onIdle } from "./wake/on-idle.ts";
@@ -59,6 +60,7 @@ export function createSessionWorker(given: WorkerOptions) {
   const elsewhere = createHeldElsewhere(given.holders);
   const options = { ...given, elsewhere, lookIntoInbox: createInboxLook(given) };
   const { log, queues, clock, logger } = options;
+  const releaseOnce = createReleasedRuns(given.releaseRun ?? (async () => {}));
   const waitingForSlots = createWaitingForSlots(given.slots);
   const holdsBySession = new Map<string, Hold>();
 
@@ -102,9 +104,7 @@ export function createSessionWorker(given: WorkerOptions) {
     let journal: RunJournal | undefined;
     const releasing: (Promise<void> | undefined)[] = [];
     const found = {
-      onEnded(state: FoldedRun): void {
-        if (state.accepted.options?.mcpServers.length) releasing.push(options.releaseRun?.(state)); // worker-11
-      },
+      onEnded: (state: FoldedRun) => void releasing.push(releaseOnce(state)), // worker-11
       onBroken: (id: string) => void releasing.push(endBroken(options, id)), // queue-3
     };
     try {
