@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -300,7 +300,8 @@ describe("files of the directory", () => {
     await until(async () => (await listWorkers({})).workers.some(({ callsInFlight }) => callsInFlight === 1));
     const waiting = failureOf(own.call({ source: { name: "other" }, tool: "before", args: { path } }));
     await until(async () => (await listWorkers({})).workers.length === 2);
-    await writeFile(other, module("after"));
+    await writeFile(`${other}.new`, module("after"));
+    await rename(`${other}.new`, other); // never half written: the call would be told of that
     await until(async () => (await names()).includes("after"), { timeoutMs: 20_000 });
     await writeFile(path, "");
     expect((await running).value).toBe("whole");
