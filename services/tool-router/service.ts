@@ -84,7 +84,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const lenient = createValidator({ isLenient: true });
   const onFault = (fault: string) => logger.error(fault);
   const ownSources = stack.use(new OwnOffers());
-  const onAgentRemoved = (agent: string) => void releaseServers(find("mcp"), agent, logger);
+  const onAgentRemoved = (agent: string) => releaseServers({ find, logger }, agent);
   const catalogueNeeds = { ...config, validator, audit, servers: config, ownSources, onAgentRemoved, onFault };
   const { catalogue, editor } = await openCatalogue(stack, bus, catalogueNeeds);
   const find = createProviders(bus, (provider) => catalogue.provider(provider), telemetry);

@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Session } from "#gen/toolbus/session/v1/session_pb.ts";
@@ -17,22 +17,28 @@ export interface ScopeReleaseParts {
 /** A provider that hangs holds up a switch no longer than this. */
 const RELEASE_MS = 5_000;
 
+/** Gives how much was closed. */
+async function release(
+  { find, logger }: Pick<ScopeReleaseParts, "find" | "logger">,
+  provider: string,
+  scope: MessageInitShape<typeof ScopeSchema>,
+): Promise<number> {
+  using limit = timeoutSignal(RELEASE_MS);
+  try {
+    return (await find(provider)?.releaseScope(create(ScopeSchema, scope), { signal: limit })) ?? 0;
+  } catch (error) {
+    const { code, reason } = error instanceof Failure ? error : { code: "unknown", reason: undefined };
+    if (code === "unimplemented") return 0; // it keeps nothing by scope
+    if (reason === "CALL_NOT_STARTED") return 0; // no provider runs that could keep something
+    logger.warn({ ...scope, provider, err: error }, "a provider does not let go of a scope");
+    throw error;
+  }
+}
+
 /** Tells the providers that a session has left its agent. Returns in words what they closed. */
 export function createScopeRelease({ find, providersOf, agent, logger }: ScopeReleaseParts) {
-  async function released(provider: string, session: Session): Promise<number> {
-    const { id: sessionId, principal } = session;
-    const scope = create(ScopeSchema, { sessionId, agent: session.agent, principal });
-    using limit = timeoutSignal(RELEASE_MS);
-    try {
-      return (await find(provider)?.releaseScope(scope, { signal: limit })) ?? 0;
-    } catch (error) {
-      const { code, reason } = error instanceof Failure ? error : { code: "unknown", reason: undefined };
-      if (code === "unimplemented") return 0; // it keeps nothing by scope
-      if (reason === "CALL_NOT_STARTED") return 0; // no provider runs that could keep something
-      logger.warn({ sessionId, provider, err: error }, "a provider does not let go of a scope");
-      throw error;
-    }
-  }
+  const released = (provider: string, { id: sessionId, agent: name, principal }: Session) =>
+    release({ find, logger }, provider, { sessionId, agent: name, principal });
 
   return async (session: Session): Promise<string> => {
     const providers = [...new Set(providersOf(agent(session.agent)))];
@@ -46,13 +52,6 @@ export function createScopeRelease({ find, providersOf, agent, logger }: ScopeRe
 }
 
 /** Ends the MCP servers of an agent that was removed, as far as no session alone has them: those end with it. */
-export async function releaseServers(
-  bridge: ReturnType<FindProvider>,
-  agent: string,
-  logger: ScopeReleaseParts["logger"],
-): Promise<void> {
-  using limit = timeoutSignal(RELEASE_MS);
-  const onError = (err: unknown) =>
-    logger.warn({ agent, err }, "MCP servers of a removed agent end when they are idle");
-  await bridge?.releaseScope(create(ScopeSchema, { agent }), { signal: limit }).catch(onError);
+export function releaseServers(parts: Pick<ScopeReleaseParts, "find" | "logger">, agent: string): void {
+  release(parts, "mcp", { agent }).catch(() => {}); // it is logged, and they end when they are idle
 }
