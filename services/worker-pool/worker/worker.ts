@@ -49,8 +49,8 @@ export interface WorkerOptions {
   unloaded: string;
   /** Whether the process is in a namespace of processes, where its number is another one than here. */
   hasOwnIds: boolean;
-  /** Whether it has something to do before it ends, as a module has: then it is asked to go, and given time. */
-  endsByItself?: boolean;
+  /** It has something to do before it ends, for which it is given time; says that its heap is full; and answers a cancel at once. */
+  isModule?: boolean;
   maxLineBytes: number;
   cancelGraceMs: number;
   redact: (text: string) => string;
@@ -139,12 +139,12 @@ export class Worker {
   }
 
   #end(): Promise<unknown> {
-    return this.#options.endsByItself ? this.#child.close() : this.#child.kill();
+    return this.#options.isModule ? this.#child.close() : this.#child.kill();
   }
 
   /** To be given to the child as what reads its stderr. */
   readLogLine(text: string): void {
-    if (this.#options.endsByItself && /^FATAL ERROR: .*heap out of memory/.test(text))
+    if (this.#options.isModule && /^FATAL ERROR: .*heap out of memory/.test(text))
       this.#fatal = `${this.#options.name} was ended: JavaScript heap out of memory`; // as Node says, in the midst of much else
     const written = writtenLineFromText(text, Date.now());
     const line = { ...written, message: this.#options.redact(written.message) };
@@ -181,8 +181,8 @@ export class Worker {
   #readFrame(line: string): void {
     if (this.#brokeProtocol) return; // WORKER5
     this.#heardLines += 1;
-    const frame = isLogLine(line) ? undefined : parseFrame(line);
-    if (isLogLine(line)) this.readLogLine(line);
+    const frame = isLogLine(line) ? "log" : parseFrame(line);
+    if (frame === "log") this.readLogLine(line);
     else if (frame === undefined) {
       const bytes = Buffer.byteLength(line);
       this.#failProtocol(`it wrote a line of ${bytes} bytes that is no frame`, `: ${line.slice(0, 200)}`);
@@ -252,8 +252,8 @@ export class Worker {
       startTimer(this.#options.cancelGraceMs, () => replace(isSecond), { isBackground: true });
     const replace = (isSecond: boolean) => {
       if (this.#calls.get(id) !== call) return;
-      const { name, endsByItself } = this.#options;
-      if (endsByItself && this.#heardLines === heardBefore) {
+      const { name, isModule } = this.#options;
+      if (isModule && this.#heardLines === heardBefore) {
         if (isSecond) this.#fail(`${name} was ended: ${call.function} did not return`);
         else replaceAfterGrace(true);
         return;

@@ -38,7 +38,7 @@ export async function openModule(options: ModuleOptions): Promise<Worker> {
     unloaded: "",
     tooLate: `${name} was not loaded within ${startTimeoutMs} ms`,
     digest: file.digest,
-    endsByItself: true,
+    isModule: true,
   });
   try {
     const { tools, initializes } = await worker.ready;
