@@ -194,10 +194,19 @@ class Protocol(unittest.TestCase):
             worker.read()
             self.assertEqual(worker.call("f")["result"], [1])
 
-    def test_no_compiled_file_is_left_beside_the_tool(self):
-        with Worker("def f(): ...\n") as worker:
+    def test_no_compiled_file_is_left_beside_the_tool_or_in_packages_there(self):
+        text = """
+        import os
+        part = os.path.join(os.path.dirname(__file__), "part")
+        os.mkdir(part)
+        open(os.path.join(part, "__init__.py"), "w").close()
+        import part as imported
+        def f(): ...
+        """
+        with Worker(text) as worker:
             worker.read()
-            self.assertEqual(os.listdir(worker.directory.name), ["tool.py"])
+            self.assertEqual(sorted(os.listdir(worker.directory.name)), ["part", "tool.py"])
+            self.assertEqual(os.listdir(os.path.join(worker.directory.name, "part")), ["__init__.py"])
 
 
 class Prints(unittest.TestCase):

@@ -26,7 +26,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": SDK if by_itself else ""},
+            env={**os.environ, "PYTHONPATH": SDK if by_itself else "", "PYTHONDONTWRITEBYTECODE": ""},
         )
         self.stderr = []
         self.drain = threading.Thread(target=lambda: self.stderr.extend(self.process.stderr), daemon=True)

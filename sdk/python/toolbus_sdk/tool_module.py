@@ -7,20 +7,42 @@ import sys
 
 
 class ToolLoader(importlib.machinery.SourceFileLoader):
-    def set_data(self, path, data, *, _mode=0o666):
-        """Leaves no compiled file beside the tool: its folder is watched, and may be read-only."""
+    """Neither reads nor writes a compiled file: that of an edit within the same second and of the same size passes for the new one."""
+
+    def path_stats(self, path):
+        raise OSError("compiled files are not used")
+
+
+LOADERS = (
+    (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+    (ToolLoader, importlib.machinery.SOURCE_SUFFIXES),
+)
 
 
 def import_tool(path):
     """The module of a tool file. What lies beside it can be imported too, but hides nothing else of the same name."""
     stem = os.path.splitext(os.path.basename(path))[0]
     name = f"toolbus_tool_{stem}" if is_taken(stem) else stem
-    sys.path.append(os.path.dirname(path))
+    directory = os.path.dirname(path)
+    sys.path.append(directory)
+    sys.path_hooks.insert(0, finder_within(directory))
     specification = importlib.util.spec_from_file_location(name, path, loader=ToolLoader(name, path))
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     specification.loader.exec_module(module)
     return module
+
+
+def finder_within(directory):
+    """Finds modules of the directory and of packages in it, and leaves every other folder to Python."""
+    find = importlib.machinery.FileFinder.path_hook(*LOADERS)
+
+    def find_within(path):
+        if os.path.commonpath([directory, os.path.abspath(path)]) != directory:
+            raise ImportError(f"{path} is elsewhere")
+        return find(path)
+
+    return find_within
 
 
 def is_taken(stem):
