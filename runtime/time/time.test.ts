@@ -6,7 +6,7 @@ import { delay } from "./delay.ts";
 import { openEnding } from "./ending.ts";
 import { createBackoff } from "./retry/backoff.ts";
 import { createManualClock } from "./testing/manual-clock.ts";
-import { orAborted } from "./unless-aborted.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 import { until } from "./until.ts";
 
 describe("until", () => {
@@ -91,9 +91,14 @@ describe("createManualClock", () => {
   });
 });
 
-test("orAborted takes no notice of a promise that fails after the signal had aborted: unhandled, that would end the run", async () => {
+test("an abort from before goes before a promise that has resolved", async () => {
+  const aborted = AbortSignal.abort(new Error("before"));
+  await expect(unlessAborted(Promise.resolve("late"), undefined, aborted)).rejects.toThrow("before");
+});
+
+test("unlessAborted takes no notice of a promise that fails after the signal had aborted: unhandled, that would end the run", async () => {
   const signal = AbortSignal.abort(new Error("before"));
-  await expect(orAborted(Promise.reject(new Error("late")), signal)).rejects.toThrow("before");
+  await expect(unlessAborted(Promise.reject(new Error("late")), signal)).rejects.toThrow("before");
   await delay(5);
 });
 

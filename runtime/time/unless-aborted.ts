@@ -1,4 +1,4 @@
-/** The promise, or the reason of the first of the signals that aborts if that comes first. */
+/** The promise, or the reason of the first of the signals that aborts if that comes first; an abort from before goes before a promise settled before. */
 export async function unlessAborted<T>(
   promise: PromiseLike<T>,
   ...signals: readonly (AbortSignal | undefined)[]
@@ -12,14 +12,8 @@ export async function unlessAborted<T>(
   for (const signal of ends) signal.addEventListener("abort", onAbort, { once: true });
   if (ends.some((signal) => signal.aborted)) onAbort();
   try {
-    return await Promise.race([settled, aborted.promise]);
+    return await Promise.race([aborted.promise, settled]);
   } finally {
     for (const signal of ends) signal.removeEventListener("abort", onAbort);
   }
-}
-
-/** As `unlessAborted`; a signal that had aborted before goes before a promise that had resolved. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  promise.catch(() => {}); // as above
-  return signal.aborted ? Promise.reject(signal.reason) : unlessAborted(promise, signal);
 }

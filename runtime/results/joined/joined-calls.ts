@@ -2,7 +2,7 @@ import type { InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ProvidedResult } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { boundedEvent, type ToldByTool } from "../bounded-event.ts";
 
 /** What came of an execution: a result, or what the call needs before it is executed again. */
@@ -79,7 +79,7 @@ export class JoinedCall {
           yield outcome.last;
           return;
         }
-        await orAborted(change.happened, signal);
+        await unlessAborted(change.happened, signal);
       }
     } finally {
       this.#readers -= 1;

@@ -5,7 +5,7 @@ import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { refuseShare } from "#runtime/failure/share.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { isProcess } from "../servers/start-time.ts";
@@ -167,7 +167,7 @@ export class Connections {
     for (;;) {
       using change = this.changes.next();
       if (this.#open.has(key)) return;
-      await orAborted(change.happened, signal);
+      await unlessAborted(change.happened, signal);
     }
   }
 

@@ -1,6 +1,6 @@
 import { equals } from "@bufbuild/protobuf";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { AppliedServers } from "../servers/servers.ts";
 import type { Connections } from "./connections.ts";
 
@@ -28,6 +28,6 @@ export async function closeDeleted({ applied, connections, signal, onError }: De
       if (!isSame) await connections.releaseServer(server).catch(onError);
     }
     known = now;
-    await orAborted(change.happened, signal).catch(() => {}); // the loop looks at the signal itself
+    await unlessAborted(change.happened, signal).catch(() => {}); // the loop looks at the signal itself
   }
 }

@@ -10,7 +10,7 @@ import { providedResult } from "#runtime/results/provided-result.ts";
 import { parseToolArguments } from "#runtime/schema/tools/tool-arguments.ts";
 import type { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { LinkKeeper } from "../link/link-keeper.ts";
 import type { Outcome } from "../link/outcome/outcome.ts";
 import { heldIn } from "../link/outcome/shown-answers.ts";
@@ -171,7 +171,7 @@ async function listedTool(execution: Execution, ready: ReadyPhase, signal: Abort
   if (methodOfTool(execution.tool) !== undefined) return create(ToolSchema, { name: execution.tool });
   const listed = ready.tools.get(execution.tool);
   if (listed) return listed;
-  await orAborted(execution.keeper.readTools(), signal).catch(() => signal.throwIfAborted()); // else the list that is known decides
+  await unlessAborted(execution.keeper.readTools(), signal).catch(() => signal.throwIfAborted()); // else the list that is known decides
   return (
     ready.tools.get(execution.tool) ??
     refuse("not_found", `${nameOf(execution)} does not exist: the server offers no such tool`, {

@@ -2,7 +2,7 @@ import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Holder } from "../servers/key.ts";
 
 /** Connections that can be asked for: those of one instance, or of all. An empty session means every session. */
@@ -58,7 +58,7 @@ export function createFleet(own: Part, others: OtherInstances<Part>): Part {
         for (;;) {
           using change = changes.next();
           yield [...standing.values()].flat();
-          await orAborted(change.happened, signal);
+          await unlessAborted(change.happened, signal);
         }
       } finally {
         ending.end();

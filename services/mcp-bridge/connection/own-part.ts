@@ -1,5 +1,5 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Connections } from "./connections.ts";
 import type { Part } from "./fleet.ts";
 
@@ -21,7 +21,7 @@ export function createOwnPart(connections: Connections): Part {
         );
         if (told !== text) yield standing;
         told = text;
-        await orAborted(change.happened, signal);
+        await unlessAborted(change.happened, signal);
       }
     },
     release: (holder) => connections.releaseScope(holder),

@@ -2,7 +2,7 @@ import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { OpenedLink, OpeningEvents, OpenLink } from "../link/link-keeper.ts";
 import { programOf } from "../servers/start-time.ts";
 import { refuseSampling } from "./input/sampling.ts";
@@ -76,7 +76,7 @@ export class Starts implements AsyncDisposable {
       }
       if (going.length === 0 || this.#known.get(program)) return this.#begin(server, program, events, begin);
       events.onWords("another session fetches it");
-      await orAborted(change.happened, signal);
+      await unlessAborted(change.happened, signal);
     }
   }
 
@@ -117,7 +117,7 @@ export class Starts implements AsyncDisposable {
   async #opened(start: Start, signal: AbortSignal): Promise<OpenedLink> {
     const { events } = start;
     try {
-      return await orAborted(start.opened, signal);
+      return await unlessAborted(start.opened, signal);
     } catch (error) {
       if (signal.aborted && start.events === events) {
         const isGoing = this.#going.has(start);

@@ -9,7 +9,7 @@ import { delay } from "#runtime/time/delay.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type Backoff, createBackoff } from "#runtime/time/retry/backoff.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { loginNeededIn } from "../servers/login-needed.ts";
 import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
@@ -218,7 +218,7 @@ export class LinkKeeper implements AsyncDisposable {
       this.#watchHealth(link, ending.signal);
       this.#options.watches.linked(link.subscriptions);
     }
-    const end = orAborted(link.ended, signal).then(this.#options.redact);
+    const end = unlessAborted(link.ended, signal).then(this.#options.redact);
     const reason = await end.catch(() => undefined); // closed by us: nobody asks why
     ending.end();
     this.#options.watches.linked(undefined);

@@ -11,7 +11,7 @@ import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer, startingOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";
@@ -80,7 +80,7 @@ async function* watchSources(
       });
       if (snapshot.etag !== told) yield snapshot;
       told = snapshot.etag;
-      await orAborted(change.happened, signal);
+      await unlessAborted(change.happened, signal);
     }
   } finally {
     ending.end();
@@ -99,7 +99,7 @@ async function untilAllTold(
   const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
   while (settled() < count && !limit.aborted) {
     using change = changes.next();
-    await orAborted(change.happened, ending.signal).catch(() => signal.throwIfAborted());
+    await unlessAborted(change.happened, ending.signal).catch(() => signal.throwIfAborted());
   }
 }
 
@@ -155,7 +155,7 @@ async function followOnce(
   while (!connection.isClosed) {
     using change = connection.changes.next();
     tell(connection.offer());
-    await orAborted(change.happened, asker.signal);
+    await unlessAborted(change.happened, asker.signal);
   }
   await connections.untilWanted(connection, asker.signal); // what was told last holds: a call has it opened again
   if (!connections.isReleased(connection)) return "moved";

@@ -2,7 +2,7 @@ import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WatchEvent } from "../link/resources/resource-watches.ts";
 import type { Asker, Provider } from "./provider.ts";
 import type { Resource, ResourceOfSession, SessionSources } from "./session-sources.ts";
@@ -100,7 +100,7 @@ export class SessionResources {
         follow(feeds, named.length > 0 ? named : subscriptions.of(sessionId), begin);
         const news = newsOf(feeds.values());
         if (news !== undefined) yield news;
-        else await orAborted(change.happened, signal);
+        else await unlessAborted(change.happened, signal);
       }
     } finally {
       ending.end();

@@ -2,7 +2,7 @@ import { Failure, messageFromUnknown, type ReceivedReason, refuse } from "#runti
 import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { orAborted, unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { PoolTimes, WorkerPoolConfig } from "../config.ts";
 import type { OfferedFile, ToolFile } from "../files/tool-file.ts";
@@ -146,7 +146,7 @@ export class Pool implements AsyncDisposable {
   }
 
   async #offered({ file: fileName, function: tool }: PoolCall, signal: AbortSignal): Promise<OfferedFile> {
-    const file = await orAborted(Promise.resolve(this.#options.find(fileName)), signal);
+    const file = await unlessAborted(Promise.resolve(this.#options.find(fileName)), signal);
     const missing = `there is no file ${fileName} in the directory of workers or hosted modules`;
     if (!file) refuse("not_found", missing, { reason: "WORKER_NOT_FOUND" });
     if (file.kind === "refused")

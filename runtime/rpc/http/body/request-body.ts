@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { connectError } from "../../../failure/connect.ts";
 import { comesWithin } from "../../../time/comes-within.ts";
-import { orAborted } from "../../../time/unless-aborted.ts";
+import { unlessAborted } from "../../../time/unless-aborted.ts";
 import { Assembly, type AssemblyRoom, noRoom } from "../../handling/messages/assembly.ts";
 import { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import type { Count } from "../large-messages/counted-messages.ts";
@@ -161,7 +161,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     const parts = source.iterator({ destroyOnReturn: false });
     try {
       for (;;) {
-        const part = await orAborted(parts.next().catch(throwGone), slow.signal);
+        const part = await unlessAborted(parts.next().catch(throwGone), slow.signal);
         if (part.done && isCutOff(source)) throwGone();
         if (part.done) this.#assembly.whole();
         if (part.done) return;

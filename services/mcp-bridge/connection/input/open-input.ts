@@ -7,7 +7,7 @@ import {
   type InputResponses,
 } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { stateFrom } from "./required.ts";
 
 const MOST_ASKED = 100;
@@ -41,7 +41,7 @@ export class OpenInput {
     this.#last = before.then(() => over.promise);
     const answered = Promise.withResolvers<string>();
     try {
-      await orAborted(before, signal);
+      await unlessAborted(before, signal);
       this.#count += 1;
       const required = create(InputRequiredSchema, {
         requests: [{ id: `${this.#count}`, request }],
@@ -50,7 +50,7 @@ export class OpenInput {
       });
       this.#standing = { required, answered };
       this.#onAsked(required);
-      return await orAborted(answered.promise, signal);
+      return await unlessAborted(answered.promise, signal);
     } finally {
       if (this.#standing?.answered === answered) this.#standing = undefined;
       this.#waiting -= 1;

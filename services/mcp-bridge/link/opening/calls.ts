@@ -15,7 +15,7 @@ import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../../tools/read-resource.ts";
 import { askMethod, methodOfTool } from "../../tools/server-method.ts";
 import { heldIn } from "../outcome/shown-answers.ts";
@@ -104,7 +104,7 @@ export function createLinkCalls(options: LinkCallsOptions) {
     },
     /** Resolves when the calls that were sent have ended, at the latest when the signal aborts. */
     async quiet(limit: AbortSignal): Promise<void> {
-      await orAborted(Promise.allSettled(calls), limit).catch(() => {}); // then they are cut
+      await unlessAborted(Promise.allSettled(calls), limit).catch(() => {}); // then they are cut
     },
   };
 }

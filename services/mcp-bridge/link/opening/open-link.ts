@@ -2,7 +2,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { VERSION } from "#runtime/config/version.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { refusalIn } from "../../servers/login-needed.ts";
 import { type StartTime, textOfLateStart, withWayOut } from "../../servers/start-time.ts";
 import { sse } from "../../transport/loaded-late.ts";
@@ -65,7 +65,7 @@ async function openOnce(
       ...((era === "legacy" || era === "sse") && { prior: { kind: "legacy" as const } }),
     });
     connecting.catch(() => {}); // when the time is up first, its own end has nobody who waits for it
-    await orAborted(connecting, connect.signal);
+    await unlessAborted(connecting, connect.signal);
   } catch (error) {
     const isTimeUp = connect.signal.reason instanceof Error && connect.signal.reason.name === "TimeoutError";
     closing.push(close());

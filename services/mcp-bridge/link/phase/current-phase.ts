@@ -1,7 +1,7 @@
 import { createChanges } from "#runtime/collections/changes.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
 
 const MAX_WORDS = 200;
@@ -59,7 +59,7 @@ export class CurrentPhase {
     for (;;) {
       using change = this.changes.next();
       if (isSettled(this.#value)) return;
-      await orAborted(change.happened, signal);
+      await unlessAborted(change.happened, signal);
     }
   }
 
@@ -78,7 +78,7 @@ export class CurrentPhase {
       const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
       if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore) return undefined;
       try {
-        await orAborted(change.happened, ending.signal);
+        await unlessAborted(change.happened, ending.signal);
       } catch (error) {
         if (signal.aborted) throw error;
         return undefined;

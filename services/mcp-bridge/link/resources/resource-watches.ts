@@ -1,7 +1,7 @@
 import { createChanges } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import { orAborted } from "#runtime/time/unless-aborted.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { ServerSubscriptions } from "./server-subscriptions.ts";
 
 /*
@@ -99,7 +99,7 @@ export class ResourceWatches {
           if (version > toldVersion) yield "updated";
           toldVersion = version;
         }
-        await orAborted(change.happened, signal);
+        await unlessAborted(change.happened, signal);
       }
     } finally {
       this.#detach(uri, watched, toldVersion);
