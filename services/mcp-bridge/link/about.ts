@@ -1,6 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
+import { shortened } from "#runtime/content/shortened.ts";
 import { iconsFrom } from "../tools/icons.ts";
 
 /** What a server says of itself. */
@@ -19,8 +20,4 @@ export function aboutServer(client: Client, { omitInstructions }: McpServer): Ab
     title: shortened(info?.title ?? "", MAX_TITLE),
     icons: iconsFrom(info?.icons),
   };
-}
-
-function shortened(text: string, maxLength: number): string {
-  return text.length <= maxLength ? text : `${text.slice(0, maxLength)} […]`;
 }

@@ -10,6 +10,7 @@
 // WORKER6  What a crash tells a call is its own: what other calls wrote, and what cannot be told whose it is, only operators see.
 
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { shortened } from "#runtime/content/shortened.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { ChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -29,6 +30,9 @@ import {
 import { createLastWords, type LastWords } from "./last-words.ts";
 
 export type Ready = Extract<Frame, { kind: "ready" }>;
+
+/** Progress is for a line on somebody's screen. */
+const PROGRESS_LENGTH = 1_000;
 
 interface WorkerEnd {
   /** For whoever calls. */
@@ -216,7 +220,7 @@ export class Worker {
     }
     if (frame.kind === "progress") {
       const { message } = frame.progress;
-      call?.tellProgress({ ...frame.progress, message: shortened(this.#options.redact(message)) });
+      call?.tellProgress({ ...frame.progress, message: shortened(this.#options.redact(message), PROGRESS_LENGTH) });
       return;
     }
     if (!call || call.isAnswered) {
@@ -310,10 +314,3 @@ export class Worker {
     this.#child.write(line).catch(() => {}); // a process that takes no input is about to exit, which fails its calls
   }
 }
-
-/** Progress is for a line on somebody's screen. */
-function shortened(message: string): string {
-  return message.length <= PROGRESS_LENGTH ? message : `${message.slice(0, PROGRESS_LENGTH - 1)}…`;
-}
-
-const PROGRESS_LENGTH = 1_000;
