@@ -80,8 +80,8 @@ export class Worker {
   #lastWords = createLastWords();
   #lastId = 0;
   #phase: "open" | "retiring" | "ended" = "open";
-  #fault = "";
-  #faultDetail = "";
+  /** Why it is ended before its time, the first reason; only operators see the detail. */
+  #fault: { reason: string; detail: string } | undefined;
   /** What its runtime has said last of its end. */
   #fatal = "";
   #brokeProtocol = false;
@@ -103,7 +103,7 @@ export class Worker {
 
   /** The process has crashed or is killed for a fault, and its calls are told in a moment. */
   get isLost(): boolean {
-    return this.#phase === "open" && (this.#child.hasExited || this.#fault !== "");
+    return this.#phase === "open" && (this.#child.hasExited || this.#fault !== undefined);
   }
 
   get callsInFlight(): number {
@@ -137,7 +137,7 @@ export class Worker {
   /** Ends the process at once; its calls fail with the reason. */
   async stop(reason: string): Promise<void> {
     if (this.#phase === "open") this.#phase = "retiring";
-    this.#fault ||= reason;
+    this.#setFault(reason);
     await this.#end();
     await this.ended;
   }
@@ -173,9 +173,9 @@ export class Worker {
     const wasExpected = this.#phase === "retiring";
     this.#phase = "ended";
     const told = (words: LastWords) =>
-      this.#fault || this.#fatal || `${this.#options.name} ${words.textFromExit(exit)}`;
+      this.#fault?.reason || this.#fatal || `${this.#options.name} ${words.textFromExit(exit)}`;
     const all = told(this.#lastWords);
-    const detail = this.#fault ? `${all}${this.#faultDetail}\n${this.#lastWords.tail()}`.trimEnd() : all;
+    const detail = this.#fault ? `${all}${this.#fault.detail}\n${this.#lastWords.tail()}`.trimEnd() : all;
     this.#ready.reject(new Failure("failed_precondition", all, { reason: "WORKER_START_FAILED", cause: detail }));
     this.#failAll((call) => told(call.lastWords));
     const reason = this.#lastId === 0 ? all : told(createLastWords());
@@ -303,11 +303,8 @@ export class Worker {
     void this.#child.kill();
   }
 
-  /** Only operators see the detail. */
   #setFault(reason: string, detail = ""): void {
-    if (this.#fault) return;
-    this.#fault = reason;
-    this.#faultDetail = this.#options.redact(detail);
+    this.#fault ??= { reason, detail: this.#options.redact(detail) };
   }
 
   #write(line: string): void {
