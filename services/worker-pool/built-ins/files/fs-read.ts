@@ -3,6 +3,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { z } from "zod";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuseLocally } from "#runtime/failure/local-failure.ts";
+import { charactersUpTo } from "#runtime/results/utf8.ts";
 import { openAllowed } from "../allowed.ts";
 import { defineBuiltIn } from "../built-in.ts";
 import { failureFromFileError, refuseUnlessFile } from "../file-errors.ts";
@@ -27,11 +28,13 @@ export const fsRead = defineBuiltIn({
     const allowed = await openAllowed(policy.allowedPaths);
     await using held = await allowed.hold(path);
     refuseUnlessFile(held.stats, path);
-    const found = await readPart(held.link, offset, limit).catch((error: unknown) => {
+    const oneMore = limit + 1; // which tells whether a character goes on behind the part
+    const found = await readPart(held.link, offset, oneMore).catch((error: unknown) => {
       throw failureFromFileError(error, path);
     });
-    const isEnd = found.bytes.length < limit || offset + found.bytes.length >= found.size;
-    const bytes = encoding === "utf8" && !isEnd ? withoutHalfCharacter(found.bytes) : found.bytes;
+    const isEnd = found.bytes.length < oneMore;
+    const cut = encoding === "utf8" ? charactersUpTo(found.bytes, limit) : found.bytes.subarray(0, limit);
+    const bytes = cut.length > 0 ? cut : found.bytes; // no character is as long as a part
     const content = encoding === "utf8" ? textFromBytes(bytes, path, offset) : bytes.toString("base64");
     return {
       path: held.location,
@@ -61,17 +64,6 @@ async function readUpTo(file: FileHandle, offset: number, limit: number): Promis
     length += bytesRead;
   }
   return buffer.subarray(0, length);
-}
-
-/** Cuts off the begin of a character whose rest lies behind the part. */
-function withoutHalfCharacter(bytes: Buffer): Buffer {
-  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if ((byte & 0xc0) === 0x80) continue;
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
-    return length > back ? bytes.subarray(0, bytes.length - back) : bytes;
-  }
-  return bytes;
 }
 
 function textFromBytes(bytes: Buffer, path: string, offset: number): string {
