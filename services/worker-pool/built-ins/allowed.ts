@@ -11,9 +11,10 @@
 
 import { constants, type Stats } from "node:fs";
 import { open, readlink, realpath, statfs } from "node:fs/promises";
+import { isErrno } from "#runtime/failure/errno.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
-import { codeOf, failureFromFileError } from "./file-errors.ts";
+import { failureFromFileError } from "./file-errors.ts";
 
 /** Not in Node's list; the same on every architecture that Node runs on. */
 const O_PATH = 0o10000000;
@@ -64,7 +65,7 @@ export async function openAllowed(allowedPaths: readonly string[]) {
     const flags = kind === "directory" ? constants.O_DIRECTORY : 0;
     const held = await holdPlace(whole, flags).catch(async (error: unknown) => {
       if (!(await leadsInside(whole, isInside))) throw outside(path);
-      if (codeOf(error) !== "ENOENT") throw failureFromFileError(error, path);
+      if (!isErrno(error, "ENOENT")) throw failureFromFileError(error, path);
     });
     if (!held) return undefined;
     if (isInside(held.location) && !(await isOfProcesses(held))) return held;
@@ -84,7 +85,7 @@ async function rootFromPath(path: string): Promise<string | undefined> {
   try {
     return await realpath(path);
   } catch (error) {
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return undefined;
+    if (isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR")) return undefined;
     throw failureFromFileError(error, path);
   }
 }

@@ -19,15 +19,11 @@ const WORDS: Readonly<Record<string, string>> = {
   EIO: "the disk failed",
 };
 
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-}
-
 /** What the kernel refused, in words for a model: the kernel's own name our descriptors. */
 export function failureFromFileError(error: unknown, path: string): Failure {
   if (error instanceof Failure) return error;
-  const code = codeOf(error);
-  const words = WORDS[code] ?? (code === "" ? "it failed" : `it failed with ${code}`);
+  const { code } = error as NodeJS.ErrnoException;
+  const words = WORDS[code ?? ""] ?? (code === undefined ? "it failed" : `it failed with ${code}`);
   return new LocalFailure("failed_precondition", `${JSON.stringify(path)}: ${words}`, { cause: error });
 }
 

@@ -4,11 +4,12 @@ import { type FileHandle, link, mkdir, open, rename, rm } from "node:fs/promises
 import { basename, dirname } from "node:path";
 import { z } from "zod";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { isErrno } from "#runtime/failure/errno.ts";
 import type { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
 import { type Allowed, type HeldPlace, openAllowed } from "../allowed.ts";
 import { defineBuiltIn } from "../built-in.ts";
-import { codeOf, failureFromFileError, refuseUnlessFile } from "../file-errors.ts";
+import { failureFromFileError, refuseUnlessFile } from "../file-errors.ts";
 
 // A file is replaced by another one that takes its name, so that no reader sees a part. If the service is killed in between, a
 // file `.toolbus-…` may stay beside it. A file with several names (hard links) is replaced, and never appended to. Whoever the
@@ -119,7 +120,7 @@ async function openDirectory(allowed: Allowed, path: string, createsMissing: boo
   await using parent = await openDirectory(allowed, path.slice(0, at) || "/", true);
   if (name !== "") {
     await mkdir(`${parent.link}/${name}`).catch((error: unknown) => {
-      if (codeOf(error) !== "EEXIST") throw error; // somebody else was quicker
+      if (!isErrno(error, "EEXIST")) throw error; // somebody else was quicker
     });
   }
   return allowed.hold(`${parent.location}/${name}`, "directory");
@@ -161,7 +162,7 @@ async function takeName(temporary: string, name: string, mode: Mode): Promise<vo
 
 async function keepOwner(file: FileHandle, { stats }: HeldPlace): Promise<void> {
   await file.chown(stats.uid, stats.gid).catch((error: unknown) => {
-    if (codeOf(error) !== "EPERM") throw error; // only root may give files away: the service's user owns it then
+    if (!isErrno(error, "EPERM")) throw error; // only root may give files away: the service's user owns it then
   });
 }
 
