@@ -21,9 +21,10 @@ import { z } from "zod";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { LocalFailure, refuseLocally } from "#runtime/failure/local-failure.ts";
-import { type ChildProcess, openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
+import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import type { ChildExit } from "#runtime/lifecycle/child-process/exit.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
+import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { type HeldPlace, openAllowed } from "../allowed.ts";
 import { type BuiltInCall, defineBuiltIn } from "../built-in.ts";
@@ -63,10 +64,10 @@ export const shellExec = defineBuiltIn({
     call.signal.throwIfAborted();
     const stdout = createCaptured(maxOutputBytes);
     const stderr = createCaptured(maxOutputBytes);
-    const supervision = createSupervision();
+    using ending = openEnding(call.signal); // SHELL3: the first reason to end the command counts
     const keep = (one: Captured, chunk: Buffer) => {
       one.add(chunk);
-      if (one.bytes > FLOOD_BYTES) supervision.stop({ kind: "flood" });
+      if (one.bytes > FLOOD_BYTES) ending.end(`wrote more than ${FLOOD_BYTES} bytes`);
     };
     const child = await openChildProcess({
       command,
@@ -79,51 +80,23 @@ export const shellExec = defineBuiltIn({
     }).catch((error: unknown) => {
       throw failureFromStart(error, command);
     });
-    using _ = supervision.begin(child, call);
+    ending.signal.addEventListener("abort", () => void child.kill(), { once: true });
+    if (ending.signal.aborted) void child.kill();
+    const limitMs = Math.min(msFromDuration(call.policy.timeout) ?? Number.POSITIVE_INFINITY, call.timeoutMs);
+    const stopTimer = startTimer(limitMs, () => ending.end(`timed out after ${Math.round(limitMs)}ms`));
     try {
       child.write(stdin).catch(() => {}); // a command need not read what it is given
       child.endInput();
       for await (const chunk of child.output()) keep(stdout, chunk);
       const exit = await child.exited;
-      if (call.signal.aborted) throw call.signal.reason;
-      return answerFrom({ exit, stopped: supervision.stopped, stdout, stderr, command });
+      call.signal.throwIfAborted();
+      return answerFrom({ exit, stopped: ending.signal.reason, stdout, stderr, command });
     } finally {
+      stopTimer();
       await child.kill();
     }
   },
 });
-
-type Stop = { kind: "timeout"; limitMs: number } | { kind: "flood" } | { kind: "left" };
-
-/** SHELL3: the first reason to end the command counts. */
-function createSupervision() {
-  let child: ChildProcess | undefined;
-  let stopped: Stop | undefined;
-  const stop = (why: Stop) => {
-    stopped ??= why;
-    void child?.kill();
-  };
-  return {
-    stop,
-    get stopped() {
-      return stopped;
-    },
-    begin(started: ChildProcess, { policy, timeoutMs, signal }: BuiltInCall): Disposable {
-      child = started;
-      const onAbort = () => stop({ kind: "left" });
-      const limitMs = Math.min(msFromDuration(policy.timeout) ?? Number.POSITIVE_INFINITY, timeoutMs);
-      const stopTimer = startTimer(limitMs, () => stop({ kind: "timeout", limitMs }));
-      signal.addEventListener("abort", onAbort, { once: true });
-      if (signal.aborted) onAbort();
-      return {
-        [Symbol.dispose]() {
-          stopTimer();
-          signal.removeEventListener("abort", onAbort);
-        },
-      };
-    },
-  };
-}
 
 /** SHELL1. */
 function allowedCommand(argv: readonly string[], allowed: readonly string[]): string {
@@ -184,17 +157,14 @@ function answerFrom({ exit, stopped, stdout, stderr, command }: Ended): object {
     const isCut = stdout.isCut || stderr.isCut;
     return { exitCode: code, ...(signal && { signal }), ...output, ...(isCut && { truncated: true }) };
   }
-  const why =
-    stopped.kind === "timeout"
-      ? `timed out after ${Math.round(stopped.limitMs)}ms`
-      : `wrote more than ${FLOOD_BYTES} bytes`;
-  const text = `${command} ${why} and was ended with all that it had started. stdout: ${last(output.stdout)} stderr: ${last(output.stderr)}`;
+  const text = `${command} ${stopped} and was ended with all that it had started. stdout: ${last(output.stdout)} stderr: ${last(output.stderr)}`;
   return refuseLocally("deadline_exceeded", text);
 }
 
 interface Ended {
   exit: ChildExit;
-  stopped: Stop | undefined;
+  /** Why it was ended before its time, if it was. */
+  stopped: string | undefined;
   stdout: Captured;
   stderr: Captured;
   command: string;
