@@ -1,11 +1,11 @@
-import { readdir, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { createChanges } from "#runtime/collections/changes.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
 import { openDirectoryWatch } from "./directory-watch.ts";
 import type { Inspect } from "./inspector.ts";
-import { isPythonFileName, isToolFileName, type ToolFile } from "./tool-file.ts";
+import { isPythonFileName, isToolFileName, LEADS_OUT, placeInside, type ToolFile } from "./tool-file.ts";
 
 interface ToolDirectoryOptions {
   directory: string;
@@ -120,17 +120,12 @@ export class ToolDirectory implements AsyncDisposable {
     return file.file;
   }
 
-  /** A link that leads out of the directory is refused: what may run is what lies in it. So is a name that no agent can write. */
+  /** What lies elsewhere is refused, and a name that no agent can write. */
   async #refusalOfPlace(name: string): Promise<ToolFile | undefined> {
     const path = join(this.#options.directory, name);
     const refused = (reason: string): ToolFile => ({ kind: "refused", file: name, path, digest: "", reason });
     if (!isToolFileName(name)) return refused("rename it: up to 64 letters from A to Z, digits, `_`, `-` and `.`");
-    const [directory, target] = await Promise.all([
-      realpath(this.#options.directory),
-      realpath(path).catch(() => undefined), // a link that leads nowhere
-    ]);
-    if (target?.startsWith(directory + sep)) return undefined;
-    return refused("it is a link that leads out of the directory");
+    return (await placeInside(this.#options.directory, name)) ? undefined : refused(LEADS_OUT);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,5 @@
+import { realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
 import type { HostedTool } from "../../../sdk/typescript/hosted.ts";
 
 /** A function as a worker offers it, or a tool as its module describes it. No effect where none is said: a pin holds the tool to that. */
@@ -46,3 +48,12 @@ export const isToolFileName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63
 
 /** Files that can be hosted modules; those with another dot or a `_` before their name are left to the modules that import them. */
 export const isModuleFileName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9_-]*\.(ts|mts|js|mjs)$/.test(name);
+
+export const LEADS_OUT = "it is a link that leads out of the directory";
+
+/** Where a file of the directory lies; undefined for a link that leads out of it, or nowhere: what may run is what lies in it. */
+export async function placeInside(directory: string, file: string): Promise<string | undefined> {
+  const unlessLost = realpath(join(directory, file)).catch(() => undefined);
+  const [root, place] = await Promise.all([realpath(directory), unlessLost]);
+  return place?.startsWith(root + sep) ? place : undefined;
+}

@@ -19,8 +19,7 @@
 // HOSTED5  A module that does not initialize is not kept before its first call: what it offers is known, and nothing is lost with it.
 // HOSTED6  `call.config` and `call.secrets` are what the entry gives. The environment is that of a Python worker.
 
-import { readdir, realpath } from "node:fs/promises";
-import { join, sep } from "node:path";
+import { readdir } from "node:fs/promises";
 import { createChanges } from "#runtime/collections/changes.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Logger } from "#runtime/lifecycle/logger.ts";
@@ -31,7 +30,9 @@ import type { PoolTimes } from "../config.ts";
 import { openDirectoryWatch } from "../files/directory-watch.ts";
 import {
   isModuleFileName,
+  LEADS_OUT,
   type OfferedFile,
+  placeInside,
   sourceFromFile,
   type ToolFile,
   type ToolFunction,
@@ -183,7 +184,8 @@ export class HostedModules implements AsyncDisposable {
     const { file } = module.state;
     try {
       this.pool.renew([file]);
-      const path = await this.#pathOf(file);
+      const place = await placeInside(this.#options.directory, file);
+      const path = place ?? refuse("failed_precondition", LEADS_OUT, { reason: "WORKER_INVALID" });
       const digest = String(++this.#versions);
       const version: OfferedFile = { kind: "offered", file, path, digest, environment: "", functions: [] };
       module.loads = digest;
@@ -204,13 +206,6 @@ export class HostedModules implements AsyncDisposable {
     }
     module.loads = undefined;
     this.changes.tell();
-  }
-
-  async #pathOf(file: string): Promise<string> {
-    const { directory } = this.#options;
-    const [root, target] = await Promise.all([realpath(directory), realpath(join(directory, file))]);
-    if (target.startsWith(root + sep)) return target;
-    return refuse("failed_precondition", "it is a link that leads out of the directory", { reason: "WORKER_INVALID" });
   }
 
   /** HOSTED1. Throws `already_exists`, and changes nothing then. */
