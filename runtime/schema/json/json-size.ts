@@ -33,6 +33,15 @@ export function parseBounded(json: string, most: number = maxValues): unknown {
   return JSON.parse(json);
 }
 
+/** What a tool wrote; undefined for what is no JSON, or more than is read. */
+export function toolJsonFrom(json: string): unknown {
+  try {
+    return parseBounded(json, maxToolValues);
+  } catch {
+    return undefined; // who asks says what it is instead
+  }
+}
+
 /** What a text has that has more of them. */
 export function tooMany(most: number): string {
   return `more than ${most} objects, lists and members, or ${most * ELEMENTS_OF_VALUE} elements of lists`;

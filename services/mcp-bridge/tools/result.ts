@@ -6,7 +6,7 @@ import {
   ProvidedResultSchema,
 } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
+import { toolJsonFrom } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 
 /** As a server gave it: no field needs to be of the form that MCP wants. */
@@ -100,11 +100,5 @@ function metaOf(meta: unknown): string {
 const JSON_START = /^\s*(?:[[{"\-\d]|true|false|null)/;
 
 function isJson(text: string): boolean {
-  if (!JSON_START.test(text)) return false;
-  try {
-    parseBounded(text, maxToolValues);
-    return true;
-  } catch {
-    return false;
-  }
+  return JSON_START.test(text) && toolJsonFrom(text) !== undefined;
 }

@@ -1,5 +1,4 @@
 import { refuse } from "#runtime/failure/failure.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
 
 /** A JSON text as one line. Its line ends stand between its tokens, never inside of a string: as blanks they mean the same. */
 export function lineOfJson(text: string): string {
@@ -13,13 +12,4 @@ export function requireFit(line: string, maxLineBytes: number): void {
   if (bytes <= maxLineBytes) return;
   const text = `the arguments of the call have ${bytes} bytes, over the limit of ${maxLineBytes}`;
   refuse("resource_exhausted", text, { reason: "MESSAGE_TOO_LARGE" });
-}
-
-/** What a process wrote; undefined for what is no JSON, or more than is read. */
-export function jsonFrom(text: string): unknown {
-  try {
-    return parseBounded(text, maxToolValues);
-  } catch {
-    return undefined; // told as what it is: no message
-  }
 }

@@ -1,9 +1,9 @@
 // The lines between pool and worker, or hosted module; docs/worker-protocol.md describes them for those who write the other end.
 
-import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
+import { hasMoreValues, maxToolValues, toolJsonFrom, tooMany } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Answer } from "../calls/answer.ts";
-import { jsonFrom, lineOfJson } from "../calls/json-line.ts";
+import { lineOfJson } from "../calls/json-line.ts";
 
 /** A worker of another version is refused. */
 export const PROTOCOL = 1;
@@ -61,7 +61,7 @@ export function lineFromReply(askId: number, answer: Answer): string {
 
 /** Undefined for a line that is no frame of the protocol. */
 export function parseFrame(line: string): Frame | undefined {
-  const frame = jsonFrom(line);
+  const frame = toolJsonFrom(line);
   if (!isObject(frame)) return unreadAnswer(line);
   if (frame.ready === true) return readyFrom(frame);
   if (typeof frame.fatal === "string") return { kind: "fatal", reason: frame.fatal };

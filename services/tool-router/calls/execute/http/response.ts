@@ -2,7 +2,7 @@ import type { Readable, Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { maxToolValues, parseBounded } from "#runtime/schema/json/json-size.ts";
+import { toolJsonFrom } from "#runtime/schema/json/json-size.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { type Answer, failure, success, successJson } from "../../answers/answer.ts";
 
@@ -59,21 +59,12 @@ function answerFromBytes(bytes: Buffer, contentType: string): Answer {
   const text = textFromBytes(bytes, contentType);
   if (text === undefined)
     return success({ contentType: contentType || "application/octet-stream", base64: bytes.toString("base64") });
-  const parsed = parseJson(text);
+  const parsed = toolJsonFrom(text);
   const isPromised = isJsonType(contentType) || contentType === "";
-  if (parsed !== undefined && (isPromised || isObject(parsed.value) || Array.isArray(parsed.value)))
-    return successJson(text);
+  if (parsed !== undefined && (isPromised || isObject(parsed) || Array.isArray(parsed))) return successJson(text);
   if (isJsonType(contentType))
     throw new Error(`the response is called ${contentType} and is no JSON: ${text.slice(0, MAX_TOLD_CHARACTERS)}`);
   return success(text);
-}
-
-function parseJson(text: string): { value: unknown } | undefined {
-  try {
-    return { value: parseBounded(text, maxToolValues) };
-  } catch {
-    return undefined; // no JSON: the caller decides what the text is
-  }
 }
 
 const JSON_TYPE = /^(application|text)\/([^;]+\+)?json\s*(;|$)/;
