@@ -2,11 +2,11 @@ import { messageFromUnknown, refuseRequest } from "../../failure/failure.ts";
 import { parseExactly } from "../json/exact-json.ts";
 import { isObject } from "../json-object.ts";
 
-/** The arguments of a call, none for an empty text. Refuses what is no JSON object; numbers that no double holds are kept. */
-export function parseToolArguments(argumentsJson: string): Record<string, unknown> {
+/** The arguments of a call, none for an empty text. Refuses what is no JSON object; numbers that no double holds are kept, unless read otherwise. */
+export function parseToolArguments(argumentsJson: string, parse = parseExactly): Record<string, unknown> {
   let parsed: unknown;
   try {
-    parsed = argumentsJson === "" ? {} : parseExactly(argumentsJson);
+    parsed = argumentsJson === "" ? {} : parse(argumentsJson);
   } catch (error) {
     refuse(`are no JSON: ${messageFromUnknown(error)}`, "is no JSON text");
   }

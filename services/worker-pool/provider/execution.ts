@@ -26,12 +26,11 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ExecuteToolRequest } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import { ToolLogSchema, ToolProgressSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { messageFromUnknown, refuseRequest } from "#runtime/failure/failure.ts";
 import { nothingUsed, toldUse } from "#runtime/money/run-share.ts";
 import type { CallEvent } from "#runtime/results/joined/joined-calls.ts";
 import { decodeRunContext } from "#runtime/rpc/run-context.ts";
 import { parseBounded } from "#runtime/schema/json/json-size.ts";
-import { isObject } from "#runtime/schema/json-object.ts";
+import { parseToolArguments } from "#runtime/schema/tools/tool-arguments.ts";
 import type { BuiltIns } from "../built-ins/built-ins.ts";
 import type { Answer } from "../calls/answer.ts";
 import { isModuleFileName, sourceFromFile } from "../files/tool-file.ts";
@@ -113,7 +112,8 @@ export function createExecution(parts: ExecutionParts): Execute {
   }
 
   return async (request, { traceId, tell, signal }) => {
-    const argumentsJson = checkedArguments(request.argumentsJson);
+    parseToolArguments(request.argumentsJson, parseBounded);
+    const argumentsJson = request.argumentsJson || "{}";
     const timeoutMs = request.deadline ? Math.max(0, timestampMs(request.deadline) - Date.now()) : undefined;
     const context: Context = { traceId, tell, signal, argumentsJson, timeoutMs };
     const { source, tool, builtinPolicy: policy } = request;
@@ -142,20 +142,3 @@ function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeou
 
 type Context = ExecutionContext & { argumentsJson: string; timeoutMs: number | undefined };
 type Given = Context & { configJson: string; secretsJson: string; source: string };
-
-function checkedArguments(text: string): string {
-  if (text === "") return "{}";
-  try {
-    const value: unknown = parseBounded(text);
-    if (isObject(value)) return text;
-  } catch (error) {
-    refuseRequest(`arguments_json is not JSON: ${messageFromUnknown(error)}`, {
-      field: "arguments_json",
-      message: "is no JSON text",
-    });
-  }
-  return refuseRequest("arguments_json must be a JSON object", {
-    field: "arguments_json",
-    message: "is no JSON object",
-  });
-}
