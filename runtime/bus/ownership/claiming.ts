@@ -1,7 +1,7 @@
 import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import type { Bus } from "../bus.ts";
-import { type OwnerEntry, writeEntry } from "./entries/entry.ts";
-import { ownerSubject } from "./entries/names.ts";
+import { type OwnerEntry, ownerEntries } from "./entries/entry.ts";
+import { ownerSubject, tokenFromKey } from "./entries/names.ts";
 import { openAnswering } from "./holdings/answering.ts";
 import { type Holding, openHolding } from "./holdings/holding.ts";
 import type { Holdings } from "./holdings/holdings.ts";
@@ -22,6 +22,7 @@ export function createClaiming<R extends AsyncDisposable, A>(
   options: OwnershipOptions<R, A>,
 ): Claiming<R, A> {
   const { kind, instance } = options;
+  const entries = ownerEntries(bus, kind);
   const claims = new Map<string, Promise<Holding<R> | undefined>>();
   const onError = (error: unknown, key: string) => options.onError?.(error, key);
 
@@ -39,7 +40,10 @@ export function createClaiming<R extends AsyncDisposable, A>(
       onError,
     });
     try {
-      const revision = await writeEntry(bus, { kind, key }, instance, previous?.revision);
+      const token = tokenFromKey(key);
+      const revision = previous
+        ? await entries.replace(token, { instance }, previous.revision)
+        : await entries.create(token, { instance });
       if (revision === undefined) {
         answering.stop();
         won.resolve(undefined);

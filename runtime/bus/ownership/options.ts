@@ -5,8 +5,6 @@ export interface OwnershipOptions<R extends AsyncDisposable, A> {
   instance: string;
   /** Opens the resource after the key was won. Its failure gives the key back and reaches all who wait for it. */
   open: (key: string, argument: A) => Promise<R>;
-  /** The key was taken over, and its resource is being closed. */
-  onLost?: ((key: string) => void) | undefined;
   /** What failed with nobody waiting for it: a resource that would not close, a sweep. */
   onError?: ((error: unknown, key?: string) => void) | undefined;
   /** How long an owner may say nothing; 1 s unless told. */

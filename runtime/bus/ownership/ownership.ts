@@ -34,10 +34,6 @@ export { instanceService } from "./entries/names.ts";
 export type * from "./options.ts";
 
 export interface Ownership<R extends AsyncDisposable, A> extends AsyncDisposable {
-  /** The resource, if it is open here and ownership is in no doubt. */
-  owned(key: string): R | undefined;
-  /** The keys that this instance owns, open or on their way. */
-  keys(): string[];
   /** The owner of the key: this instance, by claiming it if nobody owns it or its owner is gone, or another one. */
   acquire(key: string, argument: A, options?: WaitOptions): Promise<Here<R> | There>;
   /** Closes the resource and then gives the key back. Nothing happens if it is not owned here. */
@@ -98,11 +94,6 @@ export async function openOwnership<R extends AsyncDisposable, A = void>(
 
   const opened = stack.move();
   return {
-    owned(key) {
-      const holding = holdings.get(key);
-      return holding && holdings.isCertain(holding) ? holding.resource : undefined;
-    },
-    keys: () => holdings.keys(),
     acquire,
     release,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

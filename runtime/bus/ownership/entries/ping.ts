@@ -9,9 +9,9 @@ export type OwnerState = "opening" | "open" | "closing";
 export type Ping = (key: string, entry: OwnerEntry, signal?: AbortSignal) => Promise<OwnerState | "gone">;
 
 export function createPing(bus: Bus, kind: string, silenceMs: number | undefined): Ping {
-  return async (key, { revision, created }, signal) => {
+  return async (key, { revision, writtenAt }, signal) => {
     const subject = ownerSubject(kind, key, revision);
-    const options = { silenceMs, signal, subscribedAtMs: created.getTime() };
+    const options = { silenceMs, signal, subscribedAtMs: writtenAt.getTime() };
     const owner = await askWhetherAlive(bus, { subject, text: "ping", ...options });
     return owner.kind === "alive" ? (owner.message.string() as OwnerState) : "gone";
   };

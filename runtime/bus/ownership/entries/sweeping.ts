@@ -1,6 +1,6 @@
 import { openPeriodic } from "../../../lifecycle/background.ts";
 import type { Bus } from "../../bus.ts";
-import { listTokens, readEntry, removeEntry } from "./entry.ts";
+import { ownerEntries } from "./entry.ts";
 import { keyFromToken } from "./names.ts";
 import type { Ping } from "./ping.ts";
 
@@ -23,13 +23,13 @@ export async function sweepOnce(
   options: Omit<SweepingOptions, "onError" | "intervalMs">,
   signal: AbortSignal,
 ): Promise<void> {
-  const { bus, kind, ping } = options;
-  for (const token of await listTokens(bus, kind, signal)) {
+  const entries = ownerEntries(options.bus, options.kind);
+  for (const token of await entries.keys(signal)) {
     signal.throwIfAborted();
     const key = keyFromToken(token);
     if (options.isHeld(key)) continue;
-    const entry = await readEntry(bus, { kind, key }, signal);
+    const entry = await entries.read(token, signal);
     if (entry === undefined) continue;
-    if ((await ping(key, entry, signal)) === "gone") await removeEntry(bus, { kind, key }, entry.revision);
+    if ((await options.ping(key, entry, signal)) === "gone") await entries.remove(token, entry.revision);
   }
 }

@@ -1,17 +1,12 @@
 import type { OwnerState } from "../entries/ping.ts";
 
-type Phase<R> =
-  | { kind: "opening"; opened: Promise<R> }
-  | { kind: "open"; resource: R }
-  | { kind: "closing"; closed: Promise<void> };
+type Phase = { kind: "opening" } | { kind: "open" } | { kind: "closing"; closed: Promise<void> };
 
 /** A key that this instance owns, or believes to own while that is being verified. */
 export interface Holding<R> {
   readonly key: string;
   readonly revision: number;
   readonly state: OwnerState;
-  /** The resource, once it is open. */
-  readonly resource: R | undefined;
   /** How the opening went, whatever came after it. */
   readonly opened: Promise<R>;
   /** Closes the resource, after its opening if need be; never rejects. */
@@ -30,12 +25,12 @@ export interface HoldingOptions<R> {
 
 export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R>): Holding<R> {
   const { key, revision, stopAnswering } = options;
-  let phase: Phase<R> = { kind: "opening", opened: options.open() };
+  let phase: Phase = { kind: "opening" };
+  const opened = options.open();
 
-  const { opened } = phase;
   opened.then(
-    (resource) => {
-      if (phase.kind === "opening") phase = { kind: "open", resource };
+    () => {
+      if (phase.kind === "opening") phase = { kind: "open" };
     },
     () => {
       if (phase.kind === "opening") options.onOpenFailed(); // the failure itself reaches whoever waits for the resource
@@ -58,9 +53,6 @@ export function openHolding<R extends AsyncDisposable>(options: HoldingOptions<R
     stopAnswering,
     get state() {
       return phase.kind;
-    },
-    get resource() {
-      return phase.kind === "open" ? phase.resource : undefined;
     },
     close() {
       if (phase.kind === "closing") return phase.closed;

@@ -2,7 +2,8 @@ import { getOrInsertComputed } from "../../../collections/get-or-insert-computed
 import { unlessAborted } from "../../../time/unless-aborted.ts";
 import type { Bus } from "../../bus.ts";
 import { callPatience } from "../../link/call-patience.ts";
-import { readEntry, removeEntry } from "../entries/entry.ts";
+import { ownerEntries } from "../entries/entry.ts";
+import { tokenFromKey } from "../entries/names.ts";
 import type { OwnerState } from "../entries/ping.ts";
 import type { Here, OwnershipOptions } from "../options.ts";
 import { Closings } from "./closings.ts";
@@ -11,12 +12,13 @@ import { openWakefulness } from "./wakefulness.ts";
 
 const verifyAllMs = 10_000;
 
-type HoldingsOptions = Pick<OwnershipOptions<AsyncDisposable, never>, "kind" | "silenceMs" | "onLost" | "onError">;
+type HoldingsOptions = Pick<OwnershipOptions<AsyncDisposable, never>, "kind" | "silenceMs" | "onError">;
 
 /** All that this instance owns, and the doubt about it: OWNER4 and OWNER6 of `../ownership.ts`. */
 export class Holdings<R extends AsyncDisposable> implements Disposable {
   readonly #bus: Bus;
   readonly #options: HoldingsOptions;
+  readonly #entries;
   readonly #held = new Map<string, Holding<R>>();
   readonly #verifications = new Map<Holding<R>, Promise<boolean>>();
   readonly #closings = new Closings();
@@ -26,6 +28,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   constructor(bus: Bus, options: HoldingsOptions) {
     this.#bus = bus;
     this.#options = options;
+    this.#entries = ownerEntries(bus, options.kind);
     const doubtAll = () => {
       for (const holding of this.#held.values()) this.doubt(holding);
     };
@@ -48,7 +51,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   }
 
   /** Whether nothing has happened that lets others take this owner for dead. */
-  isCertain(holding: Holding<R>): boolean {
+  #isCertain(holding: Holding<R>): boolean {
     const isInDoubt = this.#verifications.has(holding) || !this.#wakefulness.isAwake || !this.#bus.link.isUp;
     return this.#isHeld(holding) && !isInDoubt;
   }
@@ -61,7 +64,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
 
   /** How the holding stands, after any doubt is settled; undefined when it was lost. */
   async certainState(holding: Holding<R>): Promise<OwnerState | undefined> {
-    if (!this.isCertain(holding) && !(await this.#verify(holding))) return undefined;
+    if (!this.#isCertain(holding) && !(await this.#verify(holding))) return undefined;
     return holding.state;
   }
 
@@ -69,7 +72,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   async here(key: string, signal?: AbortSignal): Promise<Here<R> | undefined> {
     const holding = this.#held.get(key);
     if (holding === undefined || holding.state === "closing") return undefined;
-    if (!this.isCertain(holding)) {
+    if (!this.#isCertain(holding)) {
       // it is read as long as it takes, and a call waits for that no longer than for anything else of the bus
       const isOurs = await callPatience.limit(`reading who owns ${key}`, unlessAborted(this.#verify(holding), signal));
       if (!isOurs) return undefined;
@@ -104,7 +107,7 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
   }
 
   async #isOwn(holding: Holding<R>): Promise<boolean> {
-    const entry = await readEntry(this.#bus, { kind: this.#options.kind, key: holding.key });
+    const entry = await this.#entries.read(tokenFromKey(holding.key));
     if (entry?.revision === holding.revision) return this.#isHeld(holding);
     if (this.#isHeld(holding) && holding.state !== "closing") this.#lose(holding);
     return false;
@@ -112,15 +115,13 @@ export class Holdings<R extends AsyncDisposable> implements Disposable {
 
   #lose(holding: Holding<R>): void {
     this.#forget(holding);
-    this.#options.onLost?.(holding.key);
     void this.#closings.add(holding.key, holding.close());
   }
 
   async #closeAndRemove(holding: Holding<R>): Promise<void> {
     await holding.close();
     try {
-      const { kind } = this.#options;
-      await removeEntry(this.#bus, { kind, key: holding.key }, holding.revision); // refused if it was taken over meanwhile
+      await this.#entries.remove(tokenFromKey(holding.key), holding.revision); // refused if it was taken over meanwhile
     } finally {
       this.#forget(holding);
     }

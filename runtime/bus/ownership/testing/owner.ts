@@ -18,12 +18,10 @@ const ownership = await openOwnership<AsyncDisposable, void>(bus, {
     tell("opened", key);
     return { [Symbol.asyncDispose]: async () => void tell("closed", key) };
   },
-  onLost: (key) => tell("lost", key),
 });
 
-process.on("message", async ({ acquire, owned }: { acquire?: string; owned?: string }) => {
-  if (acquire !== undefined) tell((await ownership.acquire(acquire, undefined)).kind, acquire);
-  if (owned !== undefined) tell(ownership.owned(owned) ? "owned" : "not owned", owned);
+process.on("message", async ({ acquire }: { acquire: string }) => {
+  tell((await ownership.acquire(acquire, undefined)).kind, acquire);
 });
 process.on("disconnect", () => process.exit());
 tell("ready", "");

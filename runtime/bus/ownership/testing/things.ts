@@ -45,7 +45,7 @@ export async function openOwnerProcess(server: TestBus["server"], instance: stri
   return {
     told,
     heard,
-    send: (message: { acquire?: string; owned?: string }) => child.send(message),
+    send: (message: { acquire: string }) => child.send(message),
     kill: (signal: NodeJS.Signals) => void child.kill(signal),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
