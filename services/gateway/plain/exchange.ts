@@ -9,8 +9,8 @@ import { hasMoreValues, isTooDeep, maxLevels, maxValues, tooMany } from "#runtim
 import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 
 /** Who asks by plain HTTP, for the call that is made for it. */
-export function valuesOf(caller: Caller): ContextValues {
-  return createContextValues().set(callerKey, caller);
+export function optionsFor(caller: Caller): { contextValues: ContextValues } {
+  return { contextValues: createContextValues().set(callerKey, caller) };
 }
 
 /** A request with what it carries, and where it is answered. */

@@ -20,7 +20,7 @@ import { isObject } from "#runtime/schema/json-object.ts";
 import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import { type Door, routeTable } from "./door.ts";
-import { answerFailure, answerJson, answerStream, type Exchange, readJson, valuesOf } from "./exchange.ts";
+import { answerFailure, answerJson, answerStream, type Exchange, optionsFor, readJson } from "./exchange.ts";
 
 /*
  * External services without an RPC client (TOOL-6, TOOL-7):
@@ -72,12 +72,12 @@ function replying(work: (paths: ToolCallPaths, given: Exchange, segment: string)
 }
 
 async function submit({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
-  const contextValues = valuesOf(await enter(given.request, given.response, METHODS.submitToolResult));
+  const options = optionsFor(await enter(given.request, given.response, METHODS.submitToolResult));
   const runId = textFrom(segment);
   const fields = requireFields(await readJson(given, maxBytes, parseExactly));
   const [callId, submissionId] = [textOf(fields.callId, "callId"), textOf(fields.submissionId ?? "", "submissionId")];
   const submission = { callId, runId, submissionId, outcome: outcomeFrom(fields) };
-  const { call } = await calls.submitToolResult(submission, { contextValues });
+  const { call } = await calls.submitToolResult(submission, options);
   return { callId, status: "resolved", late: call?.resolvedLate ?? false };
 }
 
@@ -88,10 +88,10 @@ function outcomeFrom({ result, error }: Record<string, unknown>): Outcome {
 }
 
 async function acknowledge({ calls, enter, maxBytes }: ToolCallPaths, given: Exchange, segment: string) {
-  const contextValues = valuesOf(await enter(given.request, given.response, METHODS.acknowledgeToolCall));
+  const options = optionsFor(await enter(given.request, given.response, METHODS.acknowledgeToolCall));
   const callId = textFrom(segment);
   const deliveryId = textOf(requireFields(await readJson(given, maxBytes)).deliveryId, "deliveryId");
-  await calls.acknowledgeToolCall({ callId, deliveryId }, { contextValues });
+  await calls.acknowledgeToolCall({ callId, deliveryId }, options);
   return { callId, status: "taken" };
 }
 
@@ -99,9 +99,9 @@ async function stream({ calls, enter }: ToolCallPaths, { request, response }: Ex
   const signal = signalOf(response);
   const [, query] = (request.url ?? "/").split("?", 2);
   requireOrigin({ request, response });
-  const contextValues = valuesOf(await enter(request, response, METHODS.watchToolCalls));
+  const options = optionsFor(await enter(request, response, METHODS.watchToolCalls));
   const watch = watchFrom(new URLSearchParams(query));
-  await answerStream(response, textsFrom(calls.watchToolCalls(watch, { contextValues, signal })));
+  await answerStream(response, textsFrom(calls.watchToolCalls(watch, { ...options, signal })));
 }
 
 async function* textsFrom(watching: AsyncIterable<WatchToolCallsResponse>): AsyncGenerator<string> {

@@ -23,13 +23,13 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { signalOf } from "#runtime/rpc/http/connect/reply.ts";
 import { type Door, routeTable } from "../plain/door.ts";
-import type { Exchange } from "../plain/exchange.ts";
+import { type Exchange, optionsFor } from "../plain/exchange.ts";
 import { createCompletion } from "./chat/create.ts";
 import { compactConversation } from "./compact.ts";
 import { createResponse } from "./create.ts";
 import { answerMethodRefusal, answerRefusal } from "./http/refusals.ts";
 import { getModel, listModels } from "./models.ts";
-import { optionsFor, type ResponsesExchange, type ResponsesParts } from "./responses-exchange.ts";
+import type { ResponsesExchange, ResponsesParts } from "./responses-exchange.ts";
 import { isUnknownRun, refuseUnknown } from "./runs.ts";
 import { openSocket } from "./socket/open-socket.ts";
 import { cancelResponse, deleteResponse, getResponse, listInputItems } from "./stored.ts";
@@ -80,7 +80,7 @@ async function answer(
   const caller = await parts.enter(request, response, found?.route.kind ?? "calls");
   if (found === undefined) return refuseRoute(given, path);
   const { route, segment } = found;
-  const exchange = { ...given, parts, options: optionsFor(caller, signalOf(response)), query };
+  const exchange = { ...given, parts, options: { ...optionsFor(caller), signal: signalOf(response) }, query };
   await route
     .answer(exchange, segment)
     .catch((error: unknown) =>

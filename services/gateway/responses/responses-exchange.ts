@@ -1,9 +1,8 @@
 import type { CallOptions, Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Enter, EnterAgain } from "../access/admission.ts";
-import { type Exchange, valuesOf } from "../plain/exchange.ts";
+import type { Exchange } from "../plain/exchange.ts";
 
 /** What the door asks the services for. */
 export interface ResponsesParts {
@@ -24,8 +23,4 @@ export interface ResponsesExchange extends Exchange {
   readonly parts: ResponsesParts;
   readonly options: CallOptions & { readonly signal: AbortSignal };
   readonly query: URLSearchParams;
-}
-
-export function optionsFor(caller: Caller, signal: AbortSignal) {
-  return { contextValues: valuesOf(caller), signal };
 }

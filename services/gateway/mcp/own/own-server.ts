@@ -11,11 +11,12 @@ import {
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { optionsFor } from "../../plain/exchange.ts";
 import { INFO } from "../agent/agent-server.ts";
 import { textBlock } from "../agent/result-blocks.ts";
 import { DoorServer } from "../http/door-server.ts";
 import { JSON_RPC, tellFault } from "../http/refusals.ts";
-import { type McpExchange, type McpParts, optionsFor } from "../revisions/mcp-exchange.ts";
+import type { McpExchange, McpParts } from "../revisions/mcp-exchange.ts";
 
 /** A call of a tool, on behalf of the client's principal. Its signal aborts when the client has left, or this process stops. */
 export interface OwnCall {

@@ -1,10 +1,10 @@
 import type { KeyObject } from "node:crypto";
-import type { CallOptions, Client } from "@connectrpc/connect";
+import type { Client } from "@connectrpc/connect";
 import type { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
-import { valuesOf } from "../../plain/exchange.ts";
+import { optionsFor } from "../../plain/exchange.ts";
 import type { Content } from "../agent/sources.ts";
 import { createStoredResults, type StoredCalls } from "../agent/stored-results.ts";
 import type { Tools } from "../agent/tool-list.ts";
@@ -48,10 +48,6 @@ export interface McpExchange {
   readonly isResumed?: boolean;
   /** When the answer has begun: from then on a client of the older protocol can come back for it. `false`: it left before. */
   readonly begun: Promise<boolean>;
-}
-
-export function optionsFor(caller: Caller): CallOptions {
-  return { contextValues: valuesOf(caller) };
 }
 
 /** What an agent's server asks for, whichever the revision: all of it once, however often it is asked. */

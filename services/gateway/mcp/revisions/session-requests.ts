@@ -8,6 +8,7 @@ import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
+import { optionsFor } from "../../plain/exchange.ts";
 import { type AgentServerOptions, type AskedCall, calledBy, createAgentServer } from "../agent/agent-server.ts";
 import { instructionsFrom, readTools, scopeOfSession } from "../agent/tool-list.ts";
 import { askOnStream } from "../calls/ask-on-stream.ts";
@@ -18,7 +19,7 @@ import type { TasksOptions } from "../tasks/task-calls.ts";
 import { headerFromSession, type StandingSession, sessionFromHeader } from "./client-session.ts";
 import { callIdOf } from "./ids/derived-ids.ts";
 import { eventIdOfCall, type PlacedCall } from "./ids/event-ids.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "./mcp-exchange.ts";
+import { type McpExchange, type McpParts, serverParts } from "./mcp-exchange.ts";
 import { writtenArguments } from "./written-arguments.ts";
 
 /** Answers a POST of 2024-11-05 … 2025-11-25. */

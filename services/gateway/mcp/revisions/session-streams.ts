@@ -3,6 +3,7 @@ import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { optionsFor } from "../../plain/exchange.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
 import { followResources } from "../agent/resources/resource-changes.ts";
 import { createStoredResults, recordedArguments } from "../agent/stored-results.ts";
@@ -11,7 +12,7 @@ import { scopeOfSession } from "../agent/tool-list.ts";
 import { JSON_RPC } from "../http/refusals.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./ids/event-ids.ts";
-import { type McpExchange, type McpParts, optionsFor } from "./mcp-exchange.ts";
+import type { McpExchange, McpParts } from "./mcp-exchange.ts";
 import { callIdIn, partsOfSession, postToSession, requireSession } from "./session-requests.ts";
 
 /** Answers a GET of 2024-11-05 … 2025-11-25: the stream of a session, or that of a call whose client has lost it (mcp-3). */

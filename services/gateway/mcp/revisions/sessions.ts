@@ -7,7 +7,7 @@ import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
-import { valuesOf } from "../../plain/exchange.ts";
+import { optionsFor } from "../../plain/exchange.ts";
 import { idOfStanding } from "./ids/derived-ids.ts";
 
 /** Sessions of the suite, as those of MCP clients (mcp-1). */
@@ -24,7 +24,7 @@ export class McpSessions {
   }
 
   async open(agent: string, caller: Caller, sessionId = ""): Promise<Session> {
-    const opened = await this.#sessions.createSession({ agent, sessionId }, { contextValues: valuesOf(caller) });
+    const opened = await this.#sessions.createSession({ agent, sessionId }, optionsFor(caller));
     return opened.session ?? refuse("internal", "the router opened no session", { reason: "INTERNAL" });
   }
 
@@ -37,12 +37,12 @@ export class McpSessions {
 
   /** Every gateway knows it from then on. */
   async setLogLevel(sessionId: string, level: LogLevel, caller: Caller): Promise<void> {
-    await this.#sessions.setLogLevel({ sessionId, level }, { contextValues: valuesOf(caller) });
+    await this.#sessions.setLogLevel({ sessionId, level }, optionsFor(caller));
   }
 
   /** Cancels what is in flight, of which nobody could be told. */
   async close(sessionId: string, caller: Caller): Promise<void> {
-    await this.#sessions.closeSession({ sessionId, drainTimeout: {} }, { contextValues: valuesOf(caller) });
+    await this.#sessions.closeSession({ sessionId, drainTimeout: {} }, optionsFor(caller));
   }
 
   /**
@@ -77,7 +77,7 @@ export class McpSessions {
 
   async #find(sessionId: string, caller: Caller): Promise<Session | "none" | "foreign"> {
     try {
-      return (await this.#sessions.getSession({ sessionId }, { contextValues: valuesOf(caller) })).session ?? "none";
+      return (await this.#sessions.getSession({ sessionId }, optionsFor(caller))).session ?? "none";
     } catch (error) {
       const { reason } = failureFromConnectError(error);
       if (reason === "SESSION_NOT_FOUND") return "none";

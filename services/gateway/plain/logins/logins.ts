@@ -5,7 +5,7 @@ import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import type { HttpRequest, HttpResponse, PathTaker } from "#runtime/rpc/http/messages.ts";
 import type { Enter } from "../../access/admission.ts";
-import { answerJson, type Exchange, textOfBody, valuesOf } from "../exchange.ts";
+import { answerJson, type Exchange, optionsFor, textOfBody } from "../exchange.ts";
 import { loginPage, type Page, resultPage } from "./login-pages.ts";
 
 /*
@@ -78,7 +78,7 @@ async function begin(paths: Given & { redirectUri: string }, exchange: Exchange)
   if (key) request.headers.authorization = `Bearer ${key}`;
   const caller = await enter(request, response, "calls");
   const server = form.get("server") ?? "";
-  const begun = await servers.beginLogin({ server, redirectUri }, { contextValues: valuesOf(caller) });
+  const begun = await servers.beginLogin({ server, redirectUri }, optionsFor(caller));
   const { principal = "" } = caller;
   const page = resultPage(`Log in to ${server}`, `You go to ${begun.issuer}, and come back.`, begun.authorizationUrl);
   return { page, cookie: cookieText(publicUrl, begun.state, Buffer.from(principal).toString("base64url"), 600) };
@@ -93,9 +93,9 @@ async function complete({ servers, publicUrl }: Given, request: HttpRequest, que
   if (state === "" || named === undefined)
     return refuse("not_found", "no such login was begun in this browser", { reason: "MCP_LOGIN_NOT_FOUND" });
   const principal = Buffer.from(named, "base64url").toString("utf8");
-  const contextValues = valuesOf({ ...(principal !== "" && { principal }), isOperator: false });
+  const options = optionsFor({ ...(principal !== "" && { principal }), isOperator: false });
   const answer = { state, code: given("code"), issuer: given("iss"), error: given("error") };
-  const { server } = await inTurn(() => servers.completeLogin(answer, { contextValues }));
+  const { server } = await inTurn(() => servers.completeLogin(answer, options));
   const page = resultPage(`Logged in to ${server}`, "You can close this page, and go back to toolbus.");
   return { page, cookie: cookieText(publicUrl, state, "", 0) };
 }

@@ -3,11 +3,11 @@ import { refuseField } from "#runtime/failure/failure.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
 import { turnForJson } from "#runtime/schema/json/json-turn.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
-import { jsonFromText, statusOf } from "../../plain/exchange.ts";
+import { jsonFromText, optionsFor, statusOf } from "../../plain/exchange.ts";
 import { responseErrorFrom } from "../http/refusals.ts";
 import { responseIdOf } from "../rendering/resource.ts";
 import { type CreateBody, parseBody } from "../request/body.ts";
-import { optionsFor, type ResponsesExchange } from "../responses-exchange.ts";
+import type { ResponsesExchange } from "../responses-exchange.ts";
 import { eventsOf } from "../runs.ts";
 import { startRun } from "../start-run.ts";
 import type { Send } from "./conversation.ts";
@@ -48,7 +48,7 @@ export class SocketTurns {
   /** Gives whether the response failed. */
   async #create(caller: Caller, body: CreateBody, send: Send): Promise<boolean> {
     const { parts, options } = this.#exchange;
-    const asking = { parts, options: optionsFor(caller, options.signal) };
+    const asking = { parts, options: { ...optionsFor(caller), signal: options.signal } };
     const runId = await startRun(asking, body, { own: this.#own });
     let last = "";
     for await (const events of eventsOf(asking, runId)) {

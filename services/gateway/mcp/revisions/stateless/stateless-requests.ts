@@ -3,6 +3,7 @@ import { CLIENT_CAPABILITIES_META_KEY, createMcpHandler } from "@modelcontextpro
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
 import { fieldsOf } from "#runtime/schema/json-object.ts";
+import { optionsFor } from "../../../plain/exchange.ts";
 import { createAgentServer } from "../../agent/agent-server.ts";
 import { instructionsFrom, readTools } from "../../agent/tool-list.ts";
 import type { CallInSession } from "../../calls/call.ts";
@@ -18,7 +19,7 @@ import {
   refuseUndeclared,
   serveTaskExtension,
 } from "../../tasks/task-extension.ts";
-import { type McpExchange, type McpParts, optionsFor, serverParts } from "../mcp-exchange.ts";
+import { type McpExchange, type McpParts, serverParts } from "../mcp-exchange.ts";
 import { writtenArguments } from "../written-arguments.ts";
 import { NO_CHANGES, openChanges, withResources } from "./listened-changes.ts";
 import { listenedTasks, listeningAnyway, withTaskUpdates } from "./listened-tasks.ts";
