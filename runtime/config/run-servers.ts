@@ -11,16 +11,12 @@ const kinds = ["none", "http", "all"] as const;
 export type RunServers = (typeof kinds)[number];
 
 export function runServersFromReader(reader: EnvironmentReader): RunServers {
-  const name = "TOOLBUS_MCP_RUN_SERVERS";
-  const given = reader.string(name, {
+  return reader.string("TOOLBUS_MCP_RUN_SERVERS", {
     meaning:
       "MCP servers that a run may bring along: none, those at `http` and `https` URLs, or all, which includes commands.",
-    form: kinds.map((kind) => `\`${kind}\``).join(", "),
+    oneOf: kinds,
     default: "http",
   });
-  const kind = kinds.find((one) => one === given);
-  if (kind === undefined) reader.fault(name, given, kinds.join(", "));
-  return kind ?? "none";
 }
 
 /** What is wrong with a server, and with which field of its transport; no field for the server as a whole. */
