@@ -1,4 +1,3 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
@@ -113,7 +112,10 @@ export function createTranslation(
     try {
       const response = await next(request);
       if (!response.stream) return response;
-      return { ...response, message: translated(response.message, (error) => translate(error, request)) };
+      const refuse = (error: unknown): never => {
+        throw translate(error, request);
+      };
+      return { ...response, message: failingAs(response.message, refuse) };
     } catch (error) {
       throw translate(error, request);
     }
@@ -127,13 +129,8 @@ function isOurs(error: ConnectError): boolean {
   return isInternal && !error.isWireError;
 }
 
-function translated(
-  messages: AsyncIterable<MessageShape<DescMessage>>,
-  translate: (error: unknown) => ConnectError,
-): AsyncIterable<MessageShape<DescMessage>> {
-  const refuse = (error: unknown): never => {
-    throw translate(error);
-  };
+/** The same messages; what they fail with is thrown by `refuse` in its own form. */
+export function failingAs<T>(messages: AsyncIterable<T>, refuse: (error: unknown) => never): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]() {
       const iterator = messages[Symbol.asyncIterator]();

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CallOptions, Client } from "@connectrpc/connect";
-import { failureFromConnectError } from "../../failure/connect.ts";
+import { failingAs, failureFromConnectError } from "../../failure/connect.ts";
 import { Failure } from "../../failure/failure.ts";
 import { withPrincipal } from "../identity.ts";
 import { deliveryOf } from "../nats/call/delivery.ts";
@@ -26,19 +26,10 @@ export function clientOnBehalf<S extends DescService>(client: Client<S>): Client
     name,
     (request: unknown, options: OnBehalfOptions) => {
       const answer = withPrincipal(options.principal, () => call(request, options));
-      return answer instanceof Promise ? answer.catch(throwFailure) : failingStream(answer);
+      return answer instanceof Promise ? answer.catch(throwFailure) : failingAs(answer, throwFailure);
     },
   ]);
   return Object.fromEntries(onBehalf);
-}
-
-function failingStream(answers: AsyncIterable<unknown>): AsyncIterable<unknown> {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = answers[Symbol.asyncIterator]();
-      return { next: () => iterator.next().catch(throwFailure) };
-    },
-  };
 }
 
 /** A request that was not sent never started, and the error says so. */
