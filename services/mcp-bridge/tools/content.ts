@@ -51,6 +51,26 @@ export function completionFrom(completion: unknown) {
   return { values: texts.slice(0, MOST_COMPLETED), ...(isCount && { total }), hasMore: hasMore === true };
 }
 
+/** Cursors are kept, to know one that comes again. */
+const MAX_CURSOR = 65_536;
+
+type Ask<P> = (params: { cursor?: string }) => Promise<P>;
+
+/** The pages of a list; `onCut` hears why it ends before the last one: a cursor that comes again, or more pages than are read. */
+export async function* pagesOf<P extends Json>(ask: Ask<P>, mostPages: number, onCut = (_why: string) => {}) {
+  const seen = new Set<string>();
+  for (let [page, cursor] = [0, ""]; page < mostPages; page += 1) {
+    const listed: P = await ask(cursor === "" ? {} : { cursor });
+    yield listed;
+    cursor = textIn(listed, "nextCursor");
+    if (cursor === "") return;
+    const fault = seen.has(cursor) ? "came twice" : `is longer than ${MAX_CURSOR}`;
+    if (seen.has(cursor) || cursor.length > MAX_CURSOR) return onCut(`a cursor ${fault}: the list ends there`);
+    seen.add(cursor);
+  }
+  onCut(`the list has more than ${mostPages} pages: the rest is left out`);
+}
+
 /** What is said beyond that is no promise that anybody keeps. */
 const MOST_TTL_MS = 24 * 60 * 60 * 1_000;
 

@@ -1,4 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import { pagesOf } from "./content.ts";
 import type { Ask } from "./read-resource.ts";
 
 /** What is asked of a server beside calls of its tools, by whoever owns the session. */
@@ -29,17 +30,12 @@ export async function askMethod(ask: Ask, method: string, params: Record<string,
 
 async function wholeList(ask: Ask, method: string): Promise<Record<string, unknown>> {
   const items: unknown[] = [];
-  const seen = new Set<unknown>();
   let ttlMs: number | undefined;
-  let cursor: unknown;
-  for (let page = 0; page < MAX_PAGES && items.length < MOST_LISTED; page += 1) {
-    const answer = await ask(method, cursor === undefined ? {} : { cursor });
+  for await (const answer of pagesOf((params) => ask(method, params), MAX_PAGES)) {
     const listed: unknown[] = Object.values(answer).find(Array.isArray) ?? [];
     items.push(...listed.slice(0, MOST_LISTED));
     if (typeof answer.ttlMs === "number") ttlMs = Math.min(answer.ttlMs, ttlMs ?? answer.ttlMs);
-    cursor = answer.nextCursor;
-    if (!cursor || seen.has(cursor)) break;
-    seen.add(cursor);
+    if (items.length >= MOST_LISTED) break;
   }
   return { items: items.slice(0, MOST_LISTED), ...(ttlMs !== undefined && { ttlMs }) };
 }

@@ -2,7 +2,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { ttlMsIn } from "../../tools/content.ts";
+import { pagesOf, ttlMsIn } from "../../tools/content.ts";
 import { isOffered } from "../../tools/is-offered.ts";
 import { parseTool } from "../../tools/listed/parse-tool.ts";
 import { READ_RESOURCE } from "../../tools/read-resource.ts";
@@ -14,8 +14,6 @@ const pageSchema = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.st
 const MAX_PAGES = 500;
 const MOST_TOOLS = 10_000;
 const MOST_WARNINGS = 100;
-/** Cursors are kept, to know one that comes again. */
-const MAX_CURSOR = 65_536;
 /** Characters of all tools together. */
 const MAX_LENGTH = 64 * 2 ** 20;
 
@@ -81,22 +79,10 @@ interface Listing {
 
 async function* listedTools(client: Client, { signal, warnings, onPage }: Listing): AsyncGenerator<unknown> {
   if (!client.getServerCapabilities()?.tools) return;
-  const seen = new Set<string>();
-  let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const params = cursor === undefined ? {} : { cursor };
-    const listed = await client.request({ method: "tools/list", params }, pageSchema, { signal });
-    const { tools, nextCursor } = listed;
-    onPage(listed);
-    yield* tools;
-    if (!nextCursor) return;
-    if (seen.has(nextCursor) || nextCursor.length > MAX_CURSOR) {
-      const fault = seen.has(nextCursor) ? "came twice" : `is longer than ${MAX_CURSOR}`;
-      warnings.push(`a cursor ${fault}: the list ends there`);
-      return;
-    }
-    seen.add(nextCursor);
-    cursor = nextCursor;
+  const ask = (params: object) =>
+    client.request({ method: "tools/list", params: { ...params } }, pageSchema, { signal });
+  for await (const page of pagesOf(ask, MAX_PAGES, (why) => warnings.push(why))) {
+    onPage(page);
+    yield* page.tools;
   }
-  warnings.push(`the list has more than ${MAX_PAGES} pages: the rest is left out`);
 }
