@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
 import {
   AgentService,
@@ -88,8 +88,8 @@ async function applyAgent(file: string, options: ApplyOptions, command: Command)
   const { dryRun: validateOnly = false, revision } = options;
   const expected = revision === undefined ? {} : { expectedRevision: revision };
   const response = await service.applyAgent({ agent, validateOnly, ...expected }).catch((error: unknown) => {
-    if (error instanceof ConnectError) Object.assign(error, { rawMessage: placed(error.rawMessage) });
-    throw error;
+    const isOfFile = error instanceof ConnectError && error.code === Code.InvalidArgument;
+    throw isOfFile ? new UsageFault(placed(error.rawMessage), { cause: error }) : error;
   });
   if (global.json) return printMessage(ApplyAgentResponseSchema, response);
   for (const warning of response.agent?.warnings ?? []) printError(colors.yellow(warning));
