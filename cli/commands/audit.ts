@@ -1,9 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import type { Client } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
 import { type AuditEvent, AuditEventSchema, type AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
-import { type Connection, globalOptionsOf, openConnection } from "../connection.ts";
+import { AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
+import { firstOf } from "#runtime/rpc/paging/first-of.ts";
+import { globalOptionsOf, openConnection } from "../connection.ts";
 import { auditKindFrom, auditKindNames, textOfAuditEvent } from "../printing/audit-printer.ts";
 import { printLine, printMessage } from "../printing/print.ts";
 import { wholeNumber } from "../requests/numbers.ts";
@@ -42,14 +44,18 @@ async function audit(options: Options, command: Command): Promise<void> {
   const global = globalOptionsOf(command);
   const print = (event: AuditEvent) =>
     global.json ? printMessage(AuditEventSchema, event) : printLine(textOfAuditEvent(event));
-  const connection = openConnection(global);
+  const trail = openConnection(global).client(AuditService);
   const filter = filterFrom(options);
-  const head = options.follow ? await latestSequence(connection) : 0n;
-  for (const event of (await latest(connection, filter, options.limit)).reverse()) {
+  const head = options.follow ? await latestSequence(trail) : 0n;
+  const latest = await firstOf(options.limit, async (page) => {
+    const { events: items, ...rest } = await trail.listAuditEvents({ filter, ...page });
+    return { items, ...rest };
+  });
+  for (const event of latest.items.reverse()) {
     if (!options.follow || event.sequence <= head) print(event);
   }
   if (!options.follow) return;
-  const open = (place: object) => connection.client(AuditService).watchAuditEvents({ filter, ...place });
+  const open = (place: object) => trail.watchAuditEvents({ filter, ...place });
   await printLog({ from: head + 1n, open, print });
 }
 
@@ -65,22 +71,9 @@ function filterFrom({ agent = "", session = "", run = "", tool = "", service = "
   });
 }
 
-async function latestSequence(connection: Connection): Promise<bigint> {
-  const { events } = await connection.client(AuditService).listAuditEvents({ pageSize: 1 });
+async function latestSequence(trail: Client<typeof AuditService>): Promise<bigint> {
+  const { events } = await trail.listAuditEvents({ pageSize: 1 });
   return events[0]?.sequence ?? 0n;
-}
-
-/** The latest first. A page may be short and yet not the last. */
-async function latest(connection: Connection, filter: AuditFilter, limit: number): Promise<AuditEvent[]> {
-  const found: AuditEvent[] = [];
-  let pageToken = "";
-  do {
-    const pageSize = Math.min(1_000, limit - found.length);
-    const page = await connection.client(AuditService).listAuditEvents({ filter, pageSize, pageToken });
-    found.push(...page.events);
-    pageToken = page.nextPageToken;
-  } while (pageToken !== "" && found.length < limit);
-  return found;
 }
 
 function kindsFrom(text: string, before: AuditKind[] = []): AuditKind[] {
