@@ -63,28 +63,18 @@ async function getPrompt(
   });
 }
 
-interface Completed {
-  readonly prompt: string;
-  readonly argument: string;
-  readonly others: string[];
-}
-
 async function complete(
   name: string,
   prompt: string,
-  argument: string,
+  assigned: string,
   others: string[],
   options: InSession,
   command: Command,
-) {
-  await completeWith(name, { prompt, argument, others }, options, command);
-}
-
-async function completeWith(name: string, asked: Completed, options: InSession, command: Command): Promise<void> {
-  const [argument, value] = assignmentFrom(asked.argument);
-  const known = Object.fromEntries(asked.others.map(assignmentFrom));
-  const isTemplate = asked.prompt.includes("://");
-  const reference = { case: isTemplate ? ("uriTemplate" as const) : ("prompt" as const), value: asked.prompt };
+): Promise<void> {
+  const [argument, value] = assignmentFrom(assigned);
+  const known = Object.fromEntries(others.map(assignmentFrom));
+  const isTemplate = prompt.includes("://");
+  const reference = { case: isTemplate ? ("uriTemplate" as const) : ("prompt" as const), value: prompt };
   await inSession(name, options, command, async ({ connection, source, signal, json }) => {
     const request = { source, reference, argument, value, arguments: known };
     const completed = await connection.client(McpContentService).complete(request, { signal });
