@@ -53,6 +53,12 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
+/** Its beginning, on one line. */
+export function shorten(text: string): string {
+  const flat = oneLine(text);
+  return flat.length > 160 ? `${flat.slice(0, 159)}…` : flat;
+}
+
 /** `3/7 copied` */
 export function progressText({ progress, total, message }: ToolProgress): string {
   return `${total > 0 ? `${progress}/${total}` : progress} ${message}`.trim();

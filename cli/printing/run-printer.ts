@@ -4,7 +4,7 @@ import { type Item, RunEndReason, RunEndReasonSchema, RunState, RunStateSchema }
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { whyDropped } from "#runtime/content/replay.ts";
 import { textOfContent } from "#runtime/content/text.ts";
-import { codeOfValue, colors, nameOfValue, oneLine, progressText } from "./print.ts";
+import { codeOfValue, colors, nameOfValue, oneLine, progressText, shorten } from "./print.ts";
 
 /** Where a run's course is written: standard output, or a test's list. */
 export type Write = (text: string) => void;
@@ -106,9 +106,4 @@ export function endingText({ state, endReason, error }: Pick<RunEnded, "state" |
   const name = nameOfValue(RunStateSchema, state);
   const colour = state === RunState.COMPLETED ? colors.green : colors.red;
   return `${colour(name)}${endReason === RunEndReason.UNSPECIFIED ? "" : ` (${codeOfValue(RunEndReasonSchema, endReason)})`}${error === "" ? "" : `: ${error}`}`;
-}
-
-function shorten(text: string): string {
-  const flat = oneLine(text);
-  return flat.length > 160 ? `${flat.slice(0, 159)}…` : flat;
 }

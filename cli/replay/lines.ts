@@ -2,7 +2,7 @@ import { attemptText } from "#runtime/content/attempts.ts";
 import type { Executed } from "#runtime/content/execution.ts";
 import type { Replay, ReplayedCall, Step } from "#runtime/content/replay.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
-import { colors, oneLine } from "../printing/print.ts";
+import { colors, oneLine, shorten } from "../printing/print.ts";
 
 /** A replay as lines for a reader: turn by turn, each with its place in the log, from which the run can be forked. */
 export function linesOfReplay(replay: Replay, { isWhole = false } = {}): string[] {
@@ -56,9 +56,4 @@ const indent = " ".repeat(15);
 
 function place(sequence: number, atMs: number): string {
   return colors.dim(`${String(sequence).padStart(4)} ${`+${(atMs / 1_000).toFixed(2)}s`.padStart(9)}`);
-}
-
-function shorten(text: string): string {
-  const flat = oneLine(text);
-  return flat.length > 160 ? `${flat.slice(0, 159)}…` : flat;
 }
