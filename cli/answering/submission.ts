@@ -16,9 +16,7 @@ export function submissionOf(
   error: string | undefined,
   submissionId: string = randomUUID(),
 ): Submission {
-  return { submissionId, outcome: error === undefined ? outcomeOf("resultJson", result) : outcomeOf("error", error) };
-}
-
-function outcomeOf(kind: "resultJson" | "error", value: string): Submission["outcome"] {
-  return { case: kind, value };
+  const outcome =
+    error === undefined ? ({ case: "resultJson", value: result } as const) : ({ case: "error", value: error } as const);
+  return { submissionId, outcome };
 }

@@ -1,14 +1,12 @@
-import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Command } from "commander";
-import { Role, type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
 import type { ToolCall } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { isForPeople, questionOf } from "#runtime/content/questions.ts";
-import { textContent } from "#runtime/content/text.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { formOfAnswer, submissionFromText } from "../../answering/answer-text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
@@ -18,7 +16,7 @@ import { oneLine, printNote } from "../../printing/print.ts";
 import { createJsonRunPrinter, createRunPrinter } from "../../printing/run-printer.ts";
 import { printJson, printText } from "../../printing/terminal.ts";
 import { closeUnlessAwaited } from "../../requests/session/close-session.ts";
-import { startOnce } from "../../requests/start-once.ts";
+import { inputOf, startOnce } from "../../requests/start-once.ts";
 import { openTypedLines, type TypedLines } from "../../requests/typed-lines.ts";
 import { followRun } from "../../watching/run-follower.ts";
 import { openWaitingCalls, textOfWaiting } from "../../watching/waiting-calls.ts";
@@ -105,10 +103,8 @@ async function showWhatCameBetween(current: Chat): Promise<void> {
 
 async function say(current: Chat, text: string): Promise<RunState> {
   const { connection, agent, sessionId } = current;
-  const message = { role: Role.USER, content: textContent(text) };
-  const input = [create(InputItemSchema, { item: { case: "message", value: message } })];
   const { run } = await startOnce(undefined, (idempotencyKey) =>
-    connection.client(RunService).createRun({ agent, sessionId, input, idempotencyKey }),
+    connection.client(RunService).createRun({ agent, sessionId, input: inputOf(text), idempotencyKey }),
   );
   return run === undefined ? RunState.UNSPECIFIED : show(current, run);
 }

@@ -1,9 +1,7 @@
-import { create } from "@bufbuild/protobuf";
 import { type Command, InvalidArgumentError } from "commander";
-import { Role, type Run, type RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import { CreateRunResponseSchema, InputItemSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { type Run, type RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
+import { CreateRunResponseSchema, RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { armOfUrl } from "#runtime/agent-file/server-spelling.ts";
-import { textContent } from "#runtime/content/text.ts";
 import { type Connection, globalOptionsOf, openConnection } from "../../connection.ts";
 import { exitCodes, UsageFault } from "../../faults/fault.ts";
 import { invocation } from "../../faults/invocation.ts";
@@ -13,7 +11,7 @@ import { readFunctionsFile } from "../../requests/functions-file.ts";
 import { openInterruption } from "../../requests/interruption.ts";
 import { wholeNumber } from "../../requests/numbers.ts";
 import { closeUnlessAwaited } from "../../requests/session/close-session.ts";
-import { startOnce } from "../../requests/start-once.ts";
+import { inputOf, startOnce } from "../../requests/start-once.ts";
 import { showAnswered } from "../../watching/show-answered.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
 import { openWaitingCalls, textOfWaiting } from "../../watching/waiting-calls.ts";
@@ -69,11 +67,7 @@ async function run(agent: string, words: string[], options: Options, command: Co
   const request = {
     agent,
     sessionId: options.session ?? "",
-    input: [
-      create(InputItemSchema, {
-        item: { case: "message", value: { role: Role.USER, content: textContent(words.join(" ")) } },
-      }),
-    ],
+    input: inputOf(words.join(" ")),
     options: {
       ...(options.allow && { allowedTools: { names: options.allow } }),
       functionTools,

@@ -4,7 +4,6 @@ import { type Command, Option } from "commander";
 import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import {
   type FunctionCall,
-  Role,
   type Run,
   RunEndReasonSchema,
   RunState,
@@ -14,13 +13,11 @@ import {
   CancelRunResponseSchema,
   ForkRunResponseSchema,
   GetRunResponseSchema,
-  InputItemSchema,
   ListRunsResponseSchema,
   RunService,
   SubmitOutputsResponseSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { eventsUpTo, replayFromEvents, textOfItem } from "#runtime/content/replay.ts";
-import { textContent } from "#runtime/content/text.ts";
 import { textOfAmount } from "#runtime/money/money.ts";
 import { firstOf } from "#runtime/rpc/paging/first-of.ts";
 import { addSubmissionOption, submissionOf } from "../../answering/submission.ts";
@@ -42,7 +39,7 @@ import { endingText } from "../../printing/run-printer.ts";
 import { linesOfReplay } from "../../replay/lines.ts";
 import { wholeNumber } from "../../requests/numbers.ts";
 import { pastTime } from "../../requests/past-time.ts";
-import { startOnce } from "../../requests/start-once.ts";
+import { inputOf, startOnce } from "../../requests/start-once.ts";
 import { showToEnd } from "../../watching/show-to-end.ts";
 import { watchRun } from "../watch.ts";
 
@@ -217,9 +214,7 @@ async function forkRun(
   if (options.input === "") throw new UsageFault("--input needs a text");
   const global = globalOptionsOf(command);
   const connection = openConnection(global);
-  const message = { role: Role.USER, content: textContent(options.input ?? "") };
-  const input =
-    options.input === undefined ? [] : [create(InputItemSchema, { item: { case: "message", value: message } })];
+  const input = options.input === undefined ? [] : inputOf(options.input);
   const response = await startOnce(options.key, (idempotencyKey) =>
     connection.client(RunService).forkRun({ runId, atSequence: options.at, input, idempotencyKey }),
   );
