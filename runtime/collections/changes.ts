@@ -1,3 +1,5 @@
+import { unlessAborted } from "../time/unless-aborted.ts";
+
 /** Tells whoever waits or listens that something is different; what it is, most of them look up themselves. */
 export interface Changes<Told extends unknown[] = []> {
   tell(...told: Told): void;
@@ -36,4 +38,13 @@ export function createChanges<Told extends unknown[] = []>(): Changes<Told> {
       return { happened, [Symbol.dispose]: listening[Symbol.dispose] };
     },
   };
+}
+
+/** A turn for looking at once, and one after each change, none of which falls between. Rejects with the signal's reason. */
+export async function* looksAt(changes: Pick<Changes, "next">, signal: AbortSignal): AsyncGenerator<void> {
+  for (;;) {
+    using change = changes.next();
+    yield;
+    await unlessAborted(change.happened, signal);
+  }
 }

@@ -1,11 +1,10 @@
 import { equals } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Ownership } from "#runtime/bus/ownership/ownership.ts";
-import { createChanges } from "#runtime/collections/changes.ts";
+import { createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { refuseShare } from "#runtime/failure/share.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { ServerAuthorization } from "../auth/authorization.ts";
 import { type Holder, keyOf } from "../servers/key.ts";
 import { isProcess } from "../servers/start-time.ts";
@@ -164,11 +163,7 @@ export class Connections {
   async untilWanted(connection: Connection, signal: AbortSignal): Promise<void> {
     if (!this.#gaveWay.has(connection)) return;
     const key = keyOf(connection.server, connection.holder);
-    for (;;) {
-      using change = this.changes.next();
-      if (this.#open.has(key)) return;
-      await unlessAborted(change.happened, signal);
-    }
+    for await (const _ of looksAt(this.changes, signal)) if (this.#open.has(key)) return;
   }
 
   /** Whether it was closed because its scope is over: then nobody opens it again on his own. */

@@ -1,8 +1,7 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { OtherInstances } from "#runtime/bus/ownership/instances/other-instances.ts";
-import { createChanges } from "#runtime/collections/changes.ts";
+import { createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { openEnding } from "#runtime/time/ending.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Holder } from "../servers/key.ts";
 
 /** Connections that can be asked for: those of one instance, or of all. An empty session means every session. */
@@ -55,11 +54,7 @@ export function createFleet(own: Part, others: OtherInstances<Part>): Part {
         const here = new Promise<void>((begun) => void follow(own, begun).catch(() => {})); // ended by the signal
         await Promise.all([here, others.follow(ending.signal, follow)]);
         signal.throwIfAborted();
-        for (;;) {
-          using change = changes.next();
-          yield [...standing.values()].flat();
-          await unlessAborted(change.happened, signal);
-        }
+        for await (const _ of looksAt(changes, signal)) yield [...standing.values()].flat();
       } finally {
         ending.end();
       }

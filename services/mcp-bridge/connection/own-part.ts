@@ -1,5 +1,5 @@
 import type { McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { looksAt } from "#runtime/collections/changes.ts";
 import type { Connections } from "./connections.ts";
 import type { Part } from "./fleet.ts";
 
@@ -13,15 +13,14 @@ export function createOwnPart(connections: Connections): Part {
   return {
     list: async (sessionId) => list(sessionId),
     async *watch(sessionId, signal) {
-      for (let told: string | undefined; ; ) {
-        using change = connections.changes.next();
+      let told: string | undefined;
+      for await (const _ of looksAt(connections.changes, signal)) {
         const standing = list(sessionId);
         const text = JSON.stringify(
           standing.map((one) => [one.id, one.health, one.reason, one.toolCount, one.protocolVersion, one.attemptCount]),
         );
         if (told !== text) yield standing;
         told = text;
-        await unlessAborted(change.happened, signal);
       }
     },
     release: (holder) => connections.releaseScope(holder),

@@ -4,7 +4,7 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { type Changes, createChanges } from "#runtime/collections/changes.ts";
+import { type Changes, createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
@@ -71,8 +71,8 @@ async function* watchSources(
   });
   try {
     await untilAllTold(offers, sources.length, changes, signal);
-    for (let told = ""; ; ) {
-      using change = changes.next();
+    let told = "";
+    for await (const _ of looksAt(changes, signal)) {
       const all = sources.map((source) => offers.get(source) ?? startingOffer(source.name));
       const snapshot = withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
@@ -80,7 +80,6 @@ async function* watchSources(
       });
       if (snapshot.etag !== told) yield snapshot;
       told = snapshot.etag;
-      await unlessAborted(change.happened, signal);
     }
   } finally {
     ending.end();
@@ -152,10 +151,9 @@ async function followOnce(
   }
   const { connection, hold } = located;
   using _ = hold;
-  while (!connection.isClosed) {
-    using change = connection.changes.next();
+  for await (const _ of looksAt(connection.changes, asker.signal)) {
+    if (connection.isClosed) break;
     tell(connection.offer());
-    await unlessAborted(change.happened, asker.signal);
   }
   await connections.untilWanted(connection, asker.signal); // what was told last holds: a call has it opened again
   if (!connections.isReleased(connection)) return "moved";

@@ -1,7 +1,6 @@
-import { createChanges } from "#runtime/collections/changes.ts";
+import { createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { isSettled, type Phase, type ReadyPhase } from "./phase.ts";
 
 const MAX_WORDS = 200;
@@ -56,11 +55,7 @@ export class CurrentPhase {
 
   /** Resolves when there is something to say about the server. */
   async settled(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      using change = this.changes.next();
-      if (isSettled(this.#value)) return;
-      await unlessAborted(change.happened, signal);
-    }
+    for await (const _ of looksAt(this.changes, signal)) if (isSettled(this.#value)) return;
   }
 
   /** The ready phase; undefined as soon as an attempt has failed, none can come within the time, or `closing` aborts. */
@@ -71,18 +66,16 @@ export class CurrentPhase {
     const failedBefore = this.#failedAttempts;
     using time = timeoutSignal(timeoutMs);
     using ending = openEnding(signal, closing, time);
-    for (;;) {
-      using change = this.changes.next();
-      const phase = this.#value;
-      if (phase.kind === "ready") return phase;
-      const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
-      if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore) return undefined;
-      try {
-        await unlessAborted(change.happened, ending.signal);
-      } catch (error) {
-        if (signal.aborted) throw error;
-        return undefined;
+    try {
+      for await (const _ of looksAt(this.changes, ending.signal)) {
+        const phase = this.#value;
+        if (phase.kind === "ready") return phase;
+        const isTooFar = phase.kind === "waiting" && phase.untilMs > limitMs;
+        if (phase.kind === "closed" || isTooFar || this.#failedAttempts > failedBefore) return undefined;
       }
+    } catch (error) {
+      if (signal.aborted) throw error;
     }
+    return undefined;
   }
 }

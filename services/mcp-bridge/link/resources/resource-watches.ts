@@ -1,7 +1,6 @@
-import { createChanges } from "#runtime/collections/changes.ts";
+import { createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { createBackoff } from "#runtime/time/retry/backoff.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { ServerSubscriptions } from "./server-subscriptions.ts";
 
 /*
@@ -88,8 +87,8 @@ export class ResourceWatches {
     let toldVersion = watched.watchers === 1 ? watched.toldVersion : watched.version;
     let isTold = false;
     try {
-      while (!this.#isClosed) {
-        using change = this.#changes.next();
+      for await (const _ of looksAt(this.#changes, signal)) {
+        if (this.#isClosed) return;
         const reason = this.#refused.get(uri);
         if (reason !== undefined) refuseWatch(this.#server, uri, reason);
         if (this.#standing.has(uri)) {
@@ -99,7 +98,6 @@ export class ResourceWatches {
           if (version > toldVersion) yield "updated";
           toldVersion = version;
         }
-        await unlessAborted(change.happened, signal);
       }
     } finally {
       this.#detach(uri, watched, toldVersion);
