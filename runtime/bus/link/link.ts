@@ -1,4 +1,5 @@
 import type { NatsConnection } from "@nats-io/transport-node";
+import { createChanges } from "../../collections/changes.ts";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
@@ -15,8 +16,6 @@ export interface Link {
   readonly isUp: boolean;
   /** Whether there is anything behind the server that stores. */
   readonly storage: Storage;
-  /** Grows by one with each loss of the server. */
-  readonly losses: number;
   /** When a lost server was there again, by `performance.now()`: others return a little later, too, and their silence proves nothing. */
   readonly returnedAtMs: number;
   /** Aborts when the server that is connected is lost, at once when there is none. */
@@ -33,19 +32,18 @@ export function openLink(connection: NatsConnection): Link {
   let down = new AbortController();
   let returned = Promise.withResolvers<void>();
   returned.resolve();
-  const lossListeners = new Set<() => void>();
-  const returnListeners = new Set<() => void>();
+  const losses = createChanges();
+  const returns = createChanges();
   const storage = createStorage(connection);
-  const state = { isUp: true, losses: 0, returnedAtMs: Number.NEGATIVE_INFINITY };
+  const state = { isUp: true, returnedAtMs: Number.NEGATIVE_INFINITY };
 
   const lose = () => {
     if (!state.isUp) return;
     state.isUp = false;
-    state.losses += 1;
     returned = Promise.withResolvers<void>();
     returned.promise.catch(() => {}); // whoever waits hears it; nobody has to
     down.abort(lost());
-    for (const listener of lossListeners) listener();
+    losses.tell();
   };
   const regain = () => {
     if (state.isUp) return;
@@ -53,7 +51,7 @@ export function openLink(connection: NatsConnection): Link {
     state.returnedAtMs = performance.now();
     down = new AbortController();
     returned.resolve();
-    for (const listener of returnListeners) listener();
+    returns.tell();
   };
   void (async () => {
     for await (const status of connection.status()) {
@@ -71,9 +69,6 @@ export function openLink(connection: NatsConnection): Link {
     get isUp() {
       return state.isUp;
     },
-    get losses() {
-      return state.losses;
-    },
     get returnedAtMs() {
       return state.returnedAtMs;
     },
@@ -81,14 +76,9 @@ export function openLink(connection: NatsConnection): Link {
       return down.signal;
     },
     whenUp: (signal) => unlessAborted(returned.promise, signal),
-    onLoss: (listener) => registered(lossListeners, listener),
-    onReturn: (listener) => registered(returnListeners, listener),
+    onLoss: (listener) => losses.listen(listener)[Symbol.dispose],
+    onReturn: (listener) => returns.listen(listener)[Symbol.dispose],
   };
-}
-
-function registered(listeners: Set<() => void>, listener: () => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
 }
 
 class BusLost extends Failure {}

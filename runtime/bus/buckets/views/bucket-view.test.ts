@@ -76,10 +76,11 @@ test("a removal while the bus was away is seen afterwards, also when no message 
   for (const key of ["removed", "replaced"]) {
     await local.manager.streams.purge("KV_toolbus_tools", { filter: `$KV.toolbus_tools.four.${key}` });
   }
-  const { losses } = local.link;
+  const lost = new Promise<void>((resolve) => void local.link.onLoss(resolve));
   await local.connection.reconnect();
   await writer.put("replaced", 2);
-  await until(() => local.link.losses > losses && local.link.isUp);
+  await lost;
+  await local.link.whenUp();
   await followed.caughtUp();
   expect(followed.view.entries.map(([key, { value }]) => [key, value])).toEqual([
     ["kept", 1],
@@ -99,9 +100,10 @@ test("a comparison after an interruption that fails is made again, and is told; 
   };
   await using followed = await openBucketView({ ...bucket, keys }, (fault) => void told.push(fault));
   await local.manager.streams.purge("KV_toolbus_tools", { filter: "$KV.toolbus_tools.six.a" });
-  const { losses } = local.link;
+  const lost = new Promise<void>((resolve) => void local.link.onLoss(resolve));
   await local.connection.reconnect();
-  await until(() => local.link.losses > losses && failures > 0);
+  await lost;
+  await until(() => failures > 0);
   await followed.caughtUp();
   expect(followed.view.entries).toEqual([]);
   expect(told).toEqual(Array(2).fill("toolbus_tools six. cannot be compared: not now"));
