@@ -109,7 +109,7 @@ export class Connection implements AsyncDisposable {
   }
 
   get changes(): Pick<Changes, "next"> {
-    return this.#keeper.changes;
+    return this.#keeper.standing.changes;
   }
 
   get isClosed(): boolean {
@@ -151,7 +151,7 @@ export class Connection implements AsyncDisposable {
 
   /** Resolves when the offer says what there is to say: the server is ready, or known to have failed. */
   settled(signal: AbortSignal): Promise<void> {
-    return this.#keeper.settled(signal);
+    return this.#keeper.standing.settled(signal);
   }
 
   offer(): { tools: OfferedTool[]; status: SourceStatus } {
@@ -163,8 +163,8 @@ export class Connection implements AsyncDisposable {
   }
 
   status(): McpConnection {
-    const { phase, changedAtMs, attemptCount, lastLines } = this.#keeper;
-    const about = { ...this.#options, id: this.#id, changedAtMs };
+    const { phase, standing, attemptCount, lastLines } = this.#keeper;
+    const about = { ...this.#options, id: this.#id, changedAtMs: standing.changedAtMs };
     const status = { ...statusFromPhase(phase, about), attemptCount, lastLines: [...lastLines] };
     const { authorization } = this.#options;
     if (authorization === undefined) return status;

@@ -2,7 +2,6 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Changes } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -119,22 +118,14 @@ export class LinkKeeper implements AsyncDisposable {
     return this.#current.value;
   }
 
-  get changes(): Pick<Changes, "next"> {
-    return this.#current.changes;
-  }
-
-  get changedAtMs(): number {
-    return this.#current.changedAtMs;
+  /** Since when it stands so, and the ways to wait for it to be different, or for something to say about the server (LINK2). */
+  get standing(): Pick<CurrentPhase, "changes" | "changedAtMs" | "settled"> {
+    return this.#current;
   }
 
   /** The link has served a call. */
   noteServed(): void {
     this.#hasServed = true;
-  }
-
-  /** Resolves when there is something to say about the server (LINK2). */
-  settled(signal: AbortSignal): Promise<void> {
-    return this.#current.settled(signal);
   }
 
   /** Throws `unavailable` when the server is not there in time (LINK3). */

@@ -33,7 +33,7 @@ test("calls that need a login wait for it once, however many there are", async (
   const refuse = () => keeper.leave(ready, { kind: "login", text: "it asks for a token" });
   for (let call = 0; call < 100; call++) refuse();
   expect(waiting).toBe(1);
-  const told = keeper.changes.next().happened;
+  const told = keeper.standing.changes.next().happened;
   grant.resolve();
   await told;
   grant = Promise.withResolvers();
