@@ -22,7 +22,7 @@ import { type OfferedFile, sourceFromFile, type ToolFile } from "./files/tool-fi
 import { type HostedModules, openHostedModules } from "./hosted/hosted-modules.ts";
 import { createLogHub, type LogHub } from "./logs/log-hub.ts";
 import { type WrittenLine, writtenLineFromText } from "./logs/log-line.ts";
-import { createPermits } from "./pool/permits.ts";
+import { createLine, createPermits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createExecution } from "./provider/execution.ts";
 import { Fleet } from "./provider/fleet/fleet.ts";
@@ -135,8 +135,7 @@ export async function openWorkers(
   directory.changes.listen(changes.tell);
   hosted.changes.listen(changes.tell);
   const commands = { searchPath: config.commandPath, limits: resourceLimitsFrom(config.worker), confinement };
-  const { calls, waiting: limit, overflow } = config.pool;
-  const permits = createPermits(calls, "places of built-ins", { waiting: 0, limit, overflow });
+  const permits = createPermits(config.pool.calls, "places of built-ins", createLine(config.pool));
   const builtIns = stack.use(createBuiltIns({ commands, callMs: config.times.callMs, permits }));
   const hasFile = (file: string) => directory.find(file) !== undefined;
   const { instance } = config;

@@ -5,9 +5,8 @@
  * There are other bounds on work, each with a rule of its own:
  * - The gateway's `ContentionLimiter` lets a principal that asks alone run everything at once, and only limits each while several ask. A
  *   request gives its place back after 10 ms: it waits for something else by then.
- * - The orchestrator's `Slots` bound the runs of a process. A principal may have nearly all; the last eighth is kept for others. A run
- *   that waits for another one lends its slot.
- * - The worker pool's `createPermits` gives its places in the order of asking, whoever asks, and may refuse those who would wait.
+ * - The orchestrator's `Slots` bound the runs of a process, shared as `EqualParts`. A run that waits for another one lends its slot.
+ * - The worker pool's `createPermits` bound the calls of its processes, shared in the same way, and may refuse those who would wait.
  */
 export class RoundRobinQueue {
   readonly #waiting = new Map<string, (() => void)[]>();

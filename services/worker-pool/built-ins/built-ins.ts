@@ -13,6 +13,7 @@ export const loadBuiltIns = () => import("./tools.ts");
 interface BuiltInRequest {
   tool: string;
   policy: BuiltinPolicy | undefined;
+  principal: string;
   argumentsJson: string;
   /** Undefined for the service's own time. */
   timeoutMs: number | undefined;
@@ -32,12 +33,12 @@ export function createBuiltIns(options: BuiltInsOptions) {
   const closing = new AbortController();
 
   /** A place, and what is left of the call's time by then. */
-  async function takePlace(tool: string, timeoutMs: number, signal: AbortSignal) {
+  async function takePlace({ tool, principal }: BuiltInRequest, timeoutMs: number, signal: AbortSignal) {
     const startedAtMs = performance.now();
     using limit = timeoutSignal(timeoutMs);
     using ending = openEnding(signal, limit);
     try {
-      const release = await options.permits.acquire(ending.signal);
+      const release = await options.permits.acquire(ending.signal, principal);
       return { release, leftMs: Math.max(0, timeoutMs - (performance.now() - startedAtMs)) };
     } catch (error) {
       if (!limit.aborted || signal.aborted) throw error;
@@ -64,7 +65,7 @@ export function createBuiltIns(options: BuiltInsOptions) {
         });
       using ending = openEnding(signal, closing.signal);
       const ends = ending.signal;
-      const { release, leftMs } = await takePlace(tool, timeoutMs, ends);
+      const { release, leftMs } = await takePlace(request, timeoutMs, ends);
       try {
         const value = await builtIn.run({ policy, timeoutMs: leftMs, signal: ends }, argumentsJson, options.commands);
         return { kind: "result", resultJson: JSON.stringify(value) };

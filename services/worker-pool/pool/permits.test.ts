@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createPermits, type Line } from "./permits.ts";
+import { createLine, createPermits } from "./permits.ts";
 
 const never = new AbortController().signal;
 
-const lineOf = (settings: Partial<Line> = {}): Line => ({ waiting: 0, limit: 100, overflow: "wait", ...settings });
+const lineOf = (settings: Partial<Parameters<typeof createLine>[0]> = {}) =>
+  createLine({ calls: 1, workers: 1, waiting: 100, overflow: "wait", ...settings });
 
 test("WORK-10 places are given out in the order of asking, and never more than there are", async () => {
   await fc.assert(
@@ -34,14 +35,14 @@ test("WORK-10 places are given out in the order of asking, and never more than t
         }
         await Promise.all(asked);
         expect(order).toEqual(leaves.flatMap((isLeaving, index) => (isLeaving && index >= limit ? [] : [index])));
-        expect([permits.isFree, permits.hasWaiting, line.waiting]).toEqual([true, false, 0]);
+        expect([permits.isFree, permits.hasWaiting, line.waiting.total]).toEqual([true, false, 0]);
       },
     ),
   );
 });
 
 test("WORK-10 who finds no place is refused, where so configured or when the line is full", async () => {
-  for (const line of [lineOf({ overflow: "refuse" }), lineOf({ limit: 0 })]) {
+  for (const line of [lineOf({ overflow: "refuse" }), lineOf({ waiting: 0 })]) {
     const permits = createPermits(1, "places", line);
     const giveBack = await permits.acquire(never);
     await expect(permits.acquire(never)).rejects.toMatchObject({ code: "resource_exhausted" });
@@ -52,4 +53,29 @@ test("WORK-10 who finds no place is refused, where so configured or when the lin
     again();
     expect(permits.isFree).toBe(true);
   }
+});
+
+test("SEC-6 who takes all places and fills the line leaves the last eighth of both, and places that become free are for others first", async () => {
+  const permits = createPermits(8, "places", lineOf({ waiting: 16 }));
+  const [begun, giveBack]: [string[], (() => void)[]] = [[], []];
+  const ask = (principal: string) =>
+    permits.acquire(never, principal).then((back) => {
+      begun.push(principal);
+      giveBack.push(back);
+    });
+  const asking = Array.from({ length: 21 }, () => ask("mallory"));
+  await expect(ask("mallory")).rejects.toThrow("all places but those for others are taken, and 14 calls wait already");
+  await ask("alice");
+  const next = ["alice", "bob"].map(ask);
+  expect(begun).toEqual([...Array.from({ length: 7 }, () => "mallory"), "alice"]);
+  giveBack[0]!();
+  giveBack[1]!();
+  await Promise.all(next);
+  expect(begun.slice(8)).toEqual(["bob", "alice"]);
+  for (let at = 2; at < giveBack.length; at += 1) {
+    giveBack[at]!();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(asking);
+  expect([begun.length, permits.isFree, permits.hasWaiting]).toEqual([24, true, false]);
 });

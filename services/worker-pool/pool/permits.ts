@@ -1,33 +1,49 @@
+import { EqualParts } from "#runtime/collections/turns/equal-parts.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 
 /** How many wait in line in the whole pool, whatever they wait for. */
 export interface Line {
-  waiting: number;
-  readonly limit: number;
+  readonly waiting: EqualParts;
   readonly overflow: WorkerPoolConfig["pool"]["overflow"];
 }
 
+export const createLine = ({ waiting, overflow }: WorkerPoolConfig["pool"]): Line => ({
+  waiting: new EqualParts(waiting),
+  overflow,
+});
+
 export type Permits = ReturnType<typeof createPermits>;
 
-/** A bounded number of places, given out in the order of asking. */
+/**
+ * A bounded number of places, shared as `EqualParts` says: one that becomes free is for the principal that has the fewest, in the order
+ * of asking. What is asked in nobody's name is in that order alone.
+ */
 export function createPermits(limit: number, what: string, line: Line) {
-  const waiting = new Set<() => void>();
-  let taken = 0;
+  const waiting = new Map<() => void, string>();
+  const places = new EqualParts(limit);
 
-  function place(): () => void {
+  function take(principal: string): () => void {
+    places.add(principal, 1);
     let isBack = false;
     return () => {
       if (isBack) return;
       isBack = true;
-      const [next] = waiting;
-      if (next === undefined) taken -= 1;
-      else {
-        waiting.delete(next);
-        next();
-      }
+      places.add(principal, -1);
+      admit();
     };
+  }
+
+  function admit(): void {
+    for (;;) {
+      const able = [...waiting].filter(([, principal]) => !places.isFullFor(principal));
+      const fewest = Math.min(...able.map(([, principal]) => places.heldBy(principal)));
+      const [next] = able.find(([, principal]) => places.heldBy(principal) === fewest) ?? [];
+      if (next === undefined) return;
+      waiting.delete(next);
+      next();
+    }
   }
 
   return {
@@ -35,33 +51,32 @@ export function createPermits(limit: number, what: string, line: Line) {
       return waiting.size > 0;
     },
     get isFull() {
-      return taken >= limit;
+      return places.isFull;
     },
     get isFree() {
-      return taken === 0;
+      return places.total === 0;
     },
+    isFullFor: (principal: string) => places.isFullFor(principal),
     /** Resolves with the function that gives the place back. Rejects with the signal's reason, or `resource_exhausted`. */
-    async acquire(signal: AbortSignal): Promise<() => void> {
+    async acquire(signal: AbortSignal, principal = ""): Promise<() => void> {
       signal.throwIfAborted();
-      if (taken < limit) {
-        taken += 1;
-        return place();
-      }
-      if (line.overflow === "refuse" || line.waiting >= line.limit) {
-        const words = line.overflow === "refuse" ? "" : `, and ${line.waiting} calls wait already`;
-        refuse("resource_exhausted", `all ${limit} ${what} are taken${words}`, { reason: "WORKER_POOL_FULL" });
+      if (!places.isFullFor(principal)) return take(principal);
+      if (line.overflow === "refuse" || line.waiting.isFullFor(principal)) {
+        const all = places.isFull ? `all ${limit} ${what}` : `all ${what} but those for others`;
+        const words = line.overflow === "refuse" ? "" : `, and ${line.waiting.total} calls wait already`;
+        refuse("resource_exhausted", `${all} are taken${words}`, { reason: "WORKER_POOL_FULL" });
       }
       const turn = Promise.withResolvers<() => void>();
-      const next = () => turn.resolve(place());
-      line.waiting += 1;
-      waiting.add(next);
+      const next = () => turn.resolve(take(principal));
+      line.waiting.add(principal, 1);
+      waiting.set(next, principal);
       try {
         return await unlessAborted(turn.promise, signal);
       } catch (error) {
         if (!waiting.delete(next)) (await turn.promise)();
         throw error;
       } finally {
-        line.waiting -= 1;
+        line.waiting.add(principal, -1);
       }
     },
   };

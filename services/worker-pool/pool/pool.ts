@@ -11,12 +11,14 @@ import type { CallListener } from "../worker/call-in-flight.ts";
 import type { CallRequest } from "../worker/frames.ts";
 import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
-import { createPermits, type Line, type Permits } from "./permits.ts";
+import { createLine, createPermits, type Line, type Permits } from "./permits.ts";
 import { SourceSlot } from "./source-slot.ts";
 
 export interface PoolCall extends CallRequest {
   source: string;
   file: string;
+  /** In whose name; empty for nobody's. */
+  principal: string;
   /** How long it may take; undefined for the pool's own time. Installing and starting do not count. */
   timeoutMs: number | undefined;
   signal: AbortSignal;
@@ -48,9 +50,9 @@ export class Pool implements AsyncDisposable {
   #isClosed = false;
 
   constructor(options: PoolOptions) {
-    const { calls, workers, overflow, waiting } = options.pool;
+    const { calls, workers } = options.pool;
     this.#options = options;
-    this.#line = { waiting: 0, limit: waiting, overflow };
+    this.#line = createLine(options.pool);
     this.#calls = createPermits(calls, "places of the pool", this.#line);
     this.#processes = createPermits(workers, "workers of the pool", this.#line);
   }
@@ -69,7 +71,7 @@ export class Pool implements AsyncDisposable {
     const { timeoutMs = this.#options.times.callMs } = call;
     const reason = () => timeUp(call, timeoutMs, ", while it waited for its place", "CALL_NOT_STARTED");
     using time = new MovingDeadline({ deadlineMs: Date.now() + timeoutMs, reason }, call.signal);
-    const release = await slot.permits.acquire(time.signal);
+    const release = await slot.permits.acquire(time.signal, call.principal);
     return await this.#callOn(slot, call, time, release);
   }
 
@@ -79,10 +81,11 @@ export class Pool implements AsyncDisposable {
     return kind === "ready" || kind === "starting";
   }
 
-  /** Whether a worker of the source takes one more call at once. */
-  hasRoom(source: string, file: string): boolean {
+  /** Whether a worker of the source takes one more call of the principal at once. */
+  hasRoom(source: string, file: string, principal: string): boolean {
     const slot = this.#slots.get(JSON.stringify([source, file]));
-    return slot?.state.kind === "ready" && slot.state.worker.accepts && !slot.permits.isFull && !this.#calls.isFull;
+    if (slot?.state.kind !== "ready" || !slot.state.worker.accepts) return false;
+    return !slot.permits.isFullFor(principal) && !this.#calls.isFullFor(principal);
   }
 
   /** Files that changed: their workers finish what they have, and the next call starts the other version. */
@@ -113,7 +116,7 @@ export class Pool implements AsyncDisposable {
     let isRunning = false;
     try {
       let worker = await this.#readyWorker(slot, call, time);
-      taken.push(await this.#calls.acquire(time.signal));
+      taken.push(await this.#calls.acquire(time.signal, call.principal));
       while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
       const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();

@@ -75,8 +75,8 @@ export function createExecution(parts: ExecutionParts): Execute {
   const { pool, builtIns, hosted, secrets, logs } = parts;
 
   function createListener(request: ExecuteToolRequest, { source, traceId, tell }: Given): Omit<CallListener, "onAsk"> {
-    const { tool, callId, scope } = request;
-    const labels = { source, function: tool, callId, traceId, principal: scope?.principal ?? "" };
+    const { tool, callId } = request;
+    const labels = { source, function: tool, callId, traceId, principal: principalOf(request) };
     return {
       onProgress({ done, total, message }) {
         tell({ case: "progress", value: create(ToolProgressSchema, { progress: done, total, message }) });
@@ -104,7 +104,7 @@ export function createExecution(parts: ExecutionParts): Execute {
     const asking = createAsking(parts, request, timeoutMs);
     const listener = { ...createListener(request, given), onAsk: asking.onAsk };
     const asked = { function: tool, argumentsJson, configJson, secretsJson, idempotencyKey };
-    const more = { ...asked, file, timeoutMs, signal, listener };
+    const more = { ...asked, file, principal: principalOf(request), timeoutMs, signal, listener };
     const calling = isModuleFileName(file)
       ? hosted.pool.call({ ...more, source: sourceFromFile(file) }) // it has one process for all sources
       : pool.call({ ...more, source: given.source });
@@ -119,11 +119,13 @@ export function createExecution(parts: ExecutionParts): Execute {
     const { source, tool, builtinPolicy: policy } = request;
     if (source) return callFile(request, source, context);
     const file = hosted.fileOf(tool);
-    if (policy || !file) return builtIns.call({ tool, policy, argumentsJson, timeoutMs, signal });
+    if (policy || !file) return builtIns.call({ tool, policy, principal: principalOf(request), argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
     return call(request, { ...context, configJson, secretsJson: "{}", source: "" }, file);
   };
 }
+
+const principalOf = ({ scope }: ExecuteToolRequest): string => scope?.principal ?? "";
 
 /** What is done on a call's behalf: inside what its run leaves to it, and counted there. */
 function createAsking(parts: ExecutionParts, request: ExecuteToolRequest, timeoutMs = parts.callMs) {

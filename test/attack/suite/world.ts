@@ -131,7 +131,7 @@ async function writeTools(files: string): Promise<void> {
     "tools/fs_write.json": { name: "fs_write", kind: "builtin", builtinPolicy: policy },
     "workers/spy.py": HOSTILE_WORKER,
     "workers/calm.py":
-      '# /// script\n# dependencies = []\n# ///\n\ndef add(a: int, b: int) -> int:\n    """Adds."""\n    return a + b\n',
+      '# /// script\n# dependencies = []\n# ///\nimport time\n\ndef add(a: int, b: int) -> int:\n    """Adds."""\n    return a + b\n\ndef rest(seconds: float):\n    """Rests."""\n    for _ in range(int(seconds * 20)):\n        time.sleep(0.05)\n',
     "hosted/search_hosted.mjs": HOSTILE_MODULE,
     "spy.mjs": HOSTILE_MCP_SERVER,
   });

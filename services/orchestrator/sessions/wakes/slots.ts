@@ -1,22 +1,23 @@
+import { EqualParts } from "#runtime/collections/turns/equal-parts.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /**
  * How many wake-ups a process works on at a time.
  *
- * slots-1  Of the last eighth of the slots, a principal gets none while its runs have an equal part of all, that of one principal more
- *     than have runs at work: what others bring begins at once, however many runs one has.
+ * slots-1  What is free is shared as `EqualParts` says: what others bring begins at once, however many runs a principal has.
  * slots-2  A run that may have no slot waits in hand, without one, and gets the next that is for its principal: in the order of waiting.
  * slots-3  As many wait as there are slots: each is kept alive at the broker. Further ones are put back.
  */
 export class Slots {
   readonly #count: number;
+  readonly #parts: EqualParts;
   #free: number;
   #whenFree = Promise.withResolvers<void>();
-  readonly #heldBy = new Map<string, number>();
   readonly #waiting = new Map<() => void, string>();
 
   constructor(count: number) {
     this.#count = count;
+    this.#parts = new EqualParts(count);
     this.#free = count;
   }
 
@@ -38,12 +39,12 @@ export class Slots {
 
   /** For a wake-up that has a slot: whether it could neither begin nor wait for its principal's turn. */
   isFullFor(principal: string): boolean {
-    return this.#waiting.size >= this.#count && this.#hasPart(principal, this.#free);
+    return this.#waiting.size >= this.#count && this.#parts.hasPart(principal, this.#free);
   }
 
   /** Counts the slot of a wake-up as the principal's, until it is disposed; undefined for a principal that has its part. */
   begin(principal: string): Disposable | undefined {
-    return this.#hasPart(principal, this.#free) ? undefined : this.hold(principal);
+    return this.#parts.hasPart(principal, this.#free) ? undefined : this.hold(principal);
   }
 
   /**
@@ -66,10 +67,10 @@ export class Slots {
   }
 
   hold(principal: string): Disposable {
-    this.#add(principal, 1);
+    this.#parts.add(principal, 1);
     return {
       [Symbol.dispose]: () => {
-        this.#add(principal, -1);
+        this.#parts.add(principal, -1);
         this.#admit();
       },
     };
@@ -80,11 +81,11 @@ export class Slots {
    * would have runs wait for one another beyond it; how many a principal has is bounded where they are accepted.
    */
   lend(principal: string): Disposable {
-    this.#add(principal, -1);
+    this.#parts.add(principal, -1);
     this.giveBack();
     return {
       [Symbol.dispose]: () => {
-        this.#add(principal, 1);
+        this.#parts.add(principal, 1);
         this.take();
       },
     };
@@ -98,23 +99,10 @@ export class Slots {
   #admit(): void {
     for (const [begin, principal] of this.#waiting) {
       if (this.#free <= 0) return;
-      if (this.#hasPart(principal, this.#free - 1)) continue;
+      if (this.#parts.hasPart(principal, this.#free - 1)) continue;
       this.#waiting.delete(begin);
       this.take();
       begin();
     }
-  }
-
-  /** slots-1, where so many slots are left beside that of the run. */
-  #hasPart(principal: string, left: number): boolean {
-    const held = this.#heldBy.get(principal);
-    if (held === undefined || left >= Math.floor(this.#count / 8)) return false;
-    return held >= this.#count / (this.#heldBy.size + 1);
-  }
-
-  #add(principal: string, slots: number): void {
-    const held = (this.#heldBy.get(principal) ?? 0) + slots;
-    if (held === 0) this.#heldBy.delete(principal);
-    else this.#heldBy.set(principal, held);
   }
 }

@@ -61,8 +61,7 @@ export class SpreadCalls {
     request: ExecuteToolRequest,
     options: Parameters<Run>[1] & { isWarmOnly: boolean },
   ): AsyncGenerator<ExecuteToolResponse> {
-    const file = this.#fileOf(request);
-    if (options.isWarmOnly && (file === undefined || !this.#parts.pool.hasRoom(request.source?.name ?? "", file)))
+    if (options.isWarmOnly && !this.#hasRoom(request))
       refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
     yield* this.#parts.own.run(request, options);
   }
@@ -71,13 +70,19 @@ export class SpreadCalls {
     const { pool, fleet, callsOfWorker } = this.#parts;
     const file = this.#fileOf(request);
     const source = request.source?.name ?? "";
-    if (file === undefined || pool.hasRoom(source, file)) return [];
+    if (file === undefined || this.#hasRoom(request)) return [];
     let { warm, cold } = await fleet.elsewhere(source, file);
     // Before a worker is started, which takes far longer.
     if (warm.length === 0 && !pool.isWarm(source, file)) ({ warm, cold } = await fleet.elsewhere(source, file, signal));
     const free = warm.filter(({ callsInFlight }) => callsInFlight < callsOfWorker);
     const targets = free.map(({ instance }) => ({ instance, isWarm: true }));
     return pool.isWarm(source, file) ? [...targets, ...cold.map((instance) => ({ instance, isWarm: false }))] : targets;
+  }
+
+  #hasRoom(request: ExecuteToolRequest): boolean {
+    const file = this.#fileOf(request);
+    const { source, scope } = request;
+    return file !== undefined && this.#parts.pool.hasRoom(source?.name ?? "", file, scope?.principal ?? "");
   }
 
   #fileOf({ source }: ExecuteToolRequest): string | undefined {

@@ -4,6 +4,7 @@ import type { Client } from "@connectrpc/connect";
 import { AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
 import { ToolService } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -58,6 +59,23 @@ export const costs: readonly Attack[] = [
         argumentsJson: JSON.stringify({ text: value }),
       }));
       return declareAndCall(ground, isShort ? bombs.slice(0, 2) : bombs, isShort ? 2 : 16);
+    },
+  },
+  {
+    name: "every place of a worker that others use, held and waited for",
+    requirement: "SEC-6",
+    async play({ url, keys }, { isShort, seed }) {
+      const { client } = gatewayAt(url, keys.mallory);
+      const own = { sessionId: `mallorys-${seed}`, agent: "calm" };
+      await client(SessionService).createSession(own);
+      const signal = AbortSignal.timeout(isShort ? 2_000 : 8_000);
+      const call = { ...own, name: "@calm/rest", argumentsJson: '{"seconds":10}' };
+      const calls = Array.from({ length: isShort ? 50 : 1_100 }, () =>
+        Array.fromAsync(client(ToolService).callTool(call, { signal })),
+      );
+      await Promise.allSettled(calls);
+      await client(SessionService).closeSession({ sessionId: own.sessionId });
+      return { tries: calls.length, reached: [] };
     },
   },
   {
