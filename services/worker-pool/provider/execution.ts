@@ -119,7 +119,8 @@ export function createExecution(parts: ExecutionParts): Execute {
     const { source, tool, builtinPolicy: policy } = request;
     if (source) return callFile(request, source, context);
     const file = hosted.fileOf(tool);
-    if (policy || !file) return builtIns.call({ tool, policy, principal: principalOf(request), argumentsJson, timeoutMs, signal });
+    if (policy || !file)
+      return builtIns.call({ tool, policy, principal: principalOf(request), argumentsJson, timeoutMs, signal });
     const configJson = JSON.stringify(request.config ?? {});
     return call(request, { ...context, configJson, secretsJson: "{}", source: "" }, file);
   };
