@@ -1,3 +1,4 @@
+import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
@@ -15,6 +16,9 @@ export interface CallListener {
 type AnswerFrame = Extract<Frame, { logLines: number }>;
 
 const LOG_WAIT_MS = 250;
+/** SEC-5: so much of what one call asks is carried out at a time, and so much is kept of it. */
+const MOST_ASKS = 16;
+const MOST_KEPT_ASKS = 1_000;
 
 /** A call on a worker, from its request on until its function has ended: WORKER1, WORKER2 and WORKER4 of `worker.ts`. */
 export class CallInFlight {
@@ -30,6 +34,8 @@ export class CallInFlight {
   readonly #listener: CallListener;
   /** Made when something is asked: most calls ask nothing. */
   #over: AbortController | undefined;
+  #turns: RoundRobinQueue | undefined;
+  #asks = 0;
   #linesSeen = 0;
   #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
 
@@ -43,9 +49,17 @@ export class CallInFlight {
   }
 
   /** What is asked in it, and not answered by its end, is canceled. */
-  ask(ask: Ask): Promise<Answer> {
+  async ask(ask: Ask): Promise<Answer> {
+    if (this.#asks >= MOST_KEPT_ASKS) throw new Error(`the call asks more than ${MOST_KEPT_ASKS} times at once`);
     this.#over ??= new AbortController();
-    return this.#listener.onAsk(ask, this.#over.signal);
+    const { signal } = this.#over;
+    this.#turns ??= new RoundRobinQueue(MOST_ASKS, MOST_ASKS);
+    this.#asks += 1;
+    try {
+      return await this.#turns.run("", () => this.#listener.onAsk(ask, signal), signal);
+    } finally {
+      this.#asks -= 1;
+    }
   }
 
   tellLine(line: WrittenLine): void {
