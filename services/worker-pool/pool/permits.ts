@@ -38,8 +38,7 @@ export function createPermits(limit: number, what: string, line: Line) {
   function admit(): void {
     for (;;) {
       const able = [...waiting].filter(([, principal]) => !places.isFullFor(principal));
-      const fewest = Math.min(...able.map(([, principal]) => places.heldBy(principal)));
-      const [next] = able.find(([, principal]) => places.heldBy(principal) === fewest) ?? [];
+      const [next] = able.sort(([, a], [, b]) => places.heldBy(a) - places.heldBy(b))[0] ?? [];
       if (next === undefined) return;
       waiting.delete(next);
       next();
