@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   create,
   fromJson,
@@ -117,7 +117,7 @@ export function openAuditTrail(bus: Bus, service: string, logger?: Pick<Operator
 
 /** trail-4: names may hold what subjects may not. */
 function holderToken(principal: string): string {
-  return principal === "" ? "" : `.${createHash("sha256").update(principal).digest("hex").slice(0, 16)}`;
+  return principal === "" ? "" : `.${hash("sha256", principal, "hex").slice(0, 16)}`;
 }
 
 /** trail-4 */

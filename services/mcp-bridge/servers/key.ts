@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { clone, toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -34,10 +34,8 @@ function requireRun(runId: string): string {
 
 /** One connection a key. Secrets are not resolved in it. */
 export function keyOf(server: McpServer, holder: Holder): string {
-  const hash = createHash("sha256");
-  hash.update(JSON.stringify([server.share, holder.sessionId, holder.agent, holder.runId]));
-  hash.update(bytesOf(server));
-  return hash.digest("base64url").slice(0, 32);
+  const owner = JSON.stringify([server.share, holder.sessionId, holder.agent, holder.runId]);
+  return hash("sha256", Buffer.concat([Buffer.from(owner), bytesOf(server)]), "base64url").slice(0, 32);
 }
 
 const bytesByServer = new WeakMap<McpServer, Uint8Array>();

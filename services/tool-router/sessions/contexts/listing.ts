@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type ListToolsRequest,
@@ -71,7 +71,7 @@ function revisionOf(tools: ToolSet, contextRevision: number): string {
   return digestOf(`${contextRevision} ${listFrom(tools).toolsRevision}`);
 }
 
-const digestOf = (of: string | Uint8Array) => createHash("sha256").update(of).digest("base64url");
+const digestOf = (of: string | Uint8Array) => hash("sha256", of, "base64url");
 
 const listsByToolSet = new WeakMap<ToolSet, ListToolsResponse>();
 
