@@ -37,17 +37,13 @@ export function createInput(stdin: Writable, describe: () => string): Input {
     return drained;
   }
 
-  /** What is written in one turn of the event loop goes by one system call, and wakes the child once. */
-  function gather(): void {
-    if (stdin.writableCorked > 0) return;
-    stdin.cork();
-    process.nextTick(() => stdin.uncork());
-  }
-
   return {
     async write(data) {
       if (!stdin.writable) throw closed();
-      gather();
+      if (stdin.writableCorked === 0) {
+        stdin.cork(); // what is written in one turn goes by one system call, and wakes the child once
+        process.nextTick(() => stdin.uncork());
+      }
       if (!stdin.write(data)) await untilDrained();
     },
     end() {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { refuse } from "../../failure/failure.ts";
 
 /** A list and what narrows it: a token of another one is refused. */
@@ -22,8 +22,5 @@ export function placeFromToken(list: ListName, token: string): string {
 }
 
 function sealOf(list: ListName, place: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([list, place]))
-    .digest("hex")
-    .slice(0, 12);
+  return hash("sha256", JSON.stringify([list, place]), "hex").slice(0, 12);
 }

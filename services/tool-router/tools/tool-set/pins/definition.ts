@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { create, equals, toJson } from "@bufbuild/protobuf";
 import stringify from "safe-stable-stringify";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
@@ -22,9 +22,7 @@ export function digestOf(tool: Tool): string {
     inputSchemaJson: readJson(tool.inputSchemaJson),
     outputSchemaJson: readJson(tool.outputSchemaJson),
   };
-  const digest = `sha256:${createHash("sha256")
-    .update(stringify({ ...definition, ...schemas }) ?? "")
-    .digest("hex")}`;
+  const digest = `sha256:${hash("sha256", stringify({ ...definition, ...schemas }) ?? "", "hex")}`;
   digests.set(tool, digest);
   return digest;
 }
