@@ -1,12 +1,14 @@
 import { execFile, type ChildProcess as SpawnedProcess, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { getPriority } from "node:os";
+import { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { until } from "../../time/until.ts";
 import { type ChildProcess, type ChildProcessOptions, openChildProcess } from "./child-process.ts";
 import { textFromExit } from "./exit.ts";
+import { createInput } from "./input.ts";
 
 function openShell(script: string, options: Partial<ChildProcessOptions> = {}): Promise<ChildProcess> {
   return openChildProcess({ command: "sh", args: ["-c", script], ...options });
@@ -123,6 +125,17 @@ describe("a child process", () => {
     const short = await openShell(script, { maxLineBytes: 1_000 });
     await expect(linesOf(short)).rejects.toThrow(/a line of at least \d+ bytes is over the limit of 1000 bytes/);
     await short.kill();
+  });
+
+  test("is written at once what is said to it in one turn", async () => {
+    const writes: number[] = [];
+    const input = createInput(
+      new Writable({ writev: (chunks, done) => done(void writes.push(chunks.length)) }),
+      String,
+    );
+    await Promise.all(["a", "b", "c"].map((text) => input.write(text)));
+    await new Promise(setImmediate);
+    expect(writes).toEqual([3]);
   });
 
   test("a writer waits while the child does not read, and is refused when it is gone", async () => {
