@@ -96,7 +96,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const messages = stack.use(openMessages(spaces, clock, warn));
   const stored = storedSessions(bus);
   const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
-  const ownership = createSessionOwners(async (id) => (await stored.bucket.read(id))?.value);
+  const readSession = async (id: string) => stored.recent.active(id) ?? (await stored.bucket.read(id))?.value;
+  const ownership = createSessionOwners(readSession);
   const stopping = createStopping();
   const recorded = await openRecordedCalls(stack, bus, {
     ...{ waiters, executing, inFlight, ownership, messages, audit, mayWatch },

@@ -34,7 +34,14 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
   };
 }
 
-/** What a run of the agent starts with. */
+/** What a run of the agent starts with: it is read while the router is asked whose session that is. */
 export function runContextRoutes({ sessions, runContext }: MemoryParts): ServiceImpl<typeof RunContextService> {
-  return { getRunContext: async (request, context) => runContext(await sessions.ownerFor(request, callerOf(context))) };
+  return {
+    async getRunContext(request, context) {
+      const told = runContext(request);
+      told.catch(() => {}); // told to the owner alone
+      await sessions.ownerFor(request, callerOf(context));
+      return told;
+    },
+  };
 }

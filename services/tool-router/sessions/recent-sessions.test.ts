@@ -17,9 +17,12 @@ async function open() {
   return { clock, written, stored, recent, bucket: recent.remembering(stored), drainElsewhere };
 }
 
-test("ORCH-1 recent-sessions-1 an active session is known for a second after it was read, and in no other state", async () => {
-  const { clock, recent, bucket, drainElsewhere } = await open();
+test("ORCH-1 recent-sessions-1 an active session is known for a second after it was created or read, and in no other state", async () => {
+  const { clock, recent, bucket, written, drainElsewhere } = await open();
   expect(recent.active("s")).toBeUndefined();
+  await bucket.create("t", sessionRecord({ id: "t", agent: "red", state: State.ACTIVE }));
+  recent.put(written.at(-1)!); // the news of it
+  expect(recent.active("t")?.agent).toBe("red");
   await bucket.read("s");
   await clock.advance(999);
   expect(recent.active("s")?.agent).toBe("red");

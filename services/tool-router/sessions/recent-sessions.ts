@@ -39,13 +39,20 @@ export class RecentSessions {
 
   /** recent-sessions-2 */
   put({ key, value, revision }: Stored<SessionRecord>): void {
+    if (this.#known.get(key)?.revision === revision) return;
     this.#put(key, { session: value, revision, readAtMs: Number.NEGATIVE_INFINITY });
   }
 
-  /** The same bucket, whose sessions are remembered as they are read. */
+  /** The same bucket, whose sessions are remembered as they are created and read. */
   remembering(bucket: Bucket<SessionRecord>): Bucket<SessionRecord> {
     return {
       ...bucket,
+      create: async (key, session, headers) => {
+        const readAtMs = this.#clock.now();
+        const revision = await bucket.create(key, session, headers);
+        if (revision !== undefined) this.#put(key, { session, revision, readAtMs });
+        return revision;
+      },
       read: async (key, signal) => {
         const readAtMs = this.#clock.now();
         const found = await bucket.read(key, signal);
