@@ -34,14 +34,10 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
   };
 }
 
-/** What a run of the agent starts with: it is read while the router is asked whose session that is. */
+/** What a run of the agent starts with: read while the router is asked whose session that is, and told to the owner alone. */
 export function runContextRoutes({ sessions, runContext }: MemoryParts): ServiceImpl<typeof RunContextService> {
   return {
-    async getRunContext(request, context) {
-      const told = runContext(request);
-      told.catch(() => {}); // told to the owner alone
-      await sessions.ownerFor(request, callerOf(context));
-      return told;
-    },
+    getRunContext: async (request, context) =>
+      (await Promise.all([runContext(request), sessions.ownerFor(request, callerOf(context))]))[0],
   };
 }
