@@ -39,7 +39,7 @@ export interface LiveSubscription extends AsyncDisposable {
 }
 
 export interface LiveUpdates {
-  /** Resolves when the subscription stands. */
+  /** What comes from now on: who then reads the log misses nothing. */
   subscribe(runId: string, signal: AbortSignal): Promise<LiveSubscription>;
 }
 

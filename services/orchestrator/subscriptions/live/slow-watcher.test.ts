@@ -58,16 +58,15 @@ describe("LOOP-10 the watchers of a run in one process", () => {
   });
 
   test("leave one by one, also while they join, and twice", async () => {
-    const flushing = Promise.withResolvers<void>();
-    const { bus, tell, standing } = openLiveBus(() => flushing.promise);
+    const { bus, tell, standing } = openLiveBus();
     const live = createLiveUpdates(bus);
     const leaving = new AbortController();
-    const stays = live.subscribe("r", signal);
-    const left = live.subscribe("r", leaving.signal);
+    await using staying = await live.subscribe("r", signal);
+    const joining = live.subscribe("r", leaving.signal);
     leaving.abort(new Error("left"));
-    await expect(left).rejects.toThrow("left");
-    flushing.resolve();
-    await using staying = await stays;
+    await using left = await joining;
+    await expect(left.next()).rejects.toThrow("left");
+    await left[Symbol.asyncDispose]();
     const third = await live.subscribe("r", signal);
     await third[Symbol.asyncDispose]();
     await third[Symbol.asyncDispose]();
