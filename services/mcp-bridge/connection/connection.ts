@@ -242,7 +242,10 @@ export class Connection implements AsyncDisposable {
   /** Nor which call a request belongs to; but all calls of a session's own connection that ask somebody ask the same people. */
   #channelOfRequest(): CallChannel | undefined {
     const channels = [...this.#channels];
-    if (channels.length > 1 && this.holder.sessionId === "") return undefined;
+    if (channels.length > 1 && this.holder.sessionId === "") {
+      this.#logger.warn("nobody was asked what the server asks: several calls are under way in sessions that share it");
+      return undefined;
+    }
     return channels.find(({ accepted }) => accepted.length > 0) ?? channels[0];
   }
 

@@ -27,6 +27,8 @@ export interface ConnectionFixtureOptions {
   maxMessageBytes?: number;
   idleTimeoutMs?: number;
   onIdle?: () => void;
+  /** Whose connection it is; empty for one that sessions share. */
+  sessionId?: string;
   transports?: TransportModule[];
   /** Told what is logged as a warning. */
   onWarning?: (text: string) => void;
@@ -75,7 +77,7 @@ export function openConnection(server: ServerFixture, options: ConnectionFixture
     starts: new Starts(),
     inSpan: createInSpan(undefined),
   });
-  const holder = { sessionId: "s1", agent: "a1", runId: "" };
+  const holder = { sessionId: options.sessionId ?? "s1", agent: "a1", runId: "" };
   return new Connection({
     server: message,
     holder,

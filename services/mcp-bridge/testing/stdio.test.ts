@@ -207,6 +207,17 @@ describe("a server over stdio", () => {
     expect(other.output).not.toEqual(first.output);
   });
 
+  test("a question on a shared connection with several calls is nobody's, and the operator is told so", async () => {
+    const warnings: string[] = [];
+    await using connection = openConnection(oddServerIn(), { sessionId: "", onWarning: (text) => warnings.push(text) });
+    const first = startCall(connection, "ask", {}, { accepted: [InputKind.FORM] });
+    await first.next();
+    const { output } = await callThrough(connection, "ask", {}, { accepted: [InputKind.FORM] });
+    expect(output).toEqual({ action: "cancel" });
+    expect(warnings).toEqual([expect.stringContaining("several calls")]);
+    await first.return(undefined);
+  });
+
   test("DOOR-2 a question of a server is asked of a call that has somebody to ask, not of one beside it", async () => {
     await using connection = openConnection(oddServerIn());
     await connection.settled(noSignal);
