@@ -2,7 +2,10 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { begin, frame, openProvider } from "../fakes/chat-server.ts";
+import { createFakeRouter } from "../fakes/fake-router.ts";
 import { openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
+import { openWorld, userItem } from "../test-orchestrator.ts";
 
 let world: ScriptedWorld;
 beforeAll(async () => {
@@ -20,22 +23,32 @@ describe("watching", () => {
   });
 
   test("LOOP-10 who joins in mid-turn gets the text so far, and everybody ends up with the text that is stored", async () => {
-    const run = await world.start({ agent: "teller" }, "x");
-    const texts = await Promise.all(
-      [0, 1, 2, 3].map(async (number) => {
-        let text = "";
-        let seen = 0;
-        await until(async () => number === 0 || (await world.statusOf(run)) !== RunState.QUEUED);
-        for await (const { update } of world.runs.watchRun({ runId: run.id, fromSequence: 0n, includeDeltas: true })) {
-          if (update.case === "replaced") text = update.value.text;
-          if (update.case === "delta" && update.value.delta.case === "text") text += update.value.delta.value;
-          if (update.case === "delta" || update.case === "replaced") seen += 1;
-        }
-        return { text, seen };
-      }),
-    );
-    for (const { text } of texts) expect(text).toBe("once upon a time there was a run");
-    expect(texts[0]!.seen).toBeGreaterThan(1);
+    const isJoined = Promise.withResolvers<void>();
+    const provider = await openProvider([
+      async (response) => {
+        begin(response, [{ content: "once upon a time" }]);
+        await isJoined.promise;
+        const rest = { choices: [{ index: 0, delta: { content: " there was a run" }, finish_reason: "stop" }] };
+        response.end(frame(rest));
+      },
+    ]);
+    await using telling = await openWorld({ router: createFakeRouter([]), provider: "openai-compatible" });
+    await telling.openOrchestrator("one", { OPENAI_BASE_URL: provider.url });
+    const { run } = await telling.runs.createRun({ agent: "teller", input: [userItem("x")] });
+    const texts = ["", "", "", ""];
+    const watch = async (number: number) => {
+      for await (const { update } of telling.runs.watchRun({ runId: run!.id, includeDeltas: true })) {
+        if (update.case === "replaced") texts[number] = update.value.text;
+        if (update.case === "delta" && update.value.delta.case === "text") texts[number] += update.value.delta.value;
+      }
+    };
+    const first = watch(0);
+    await until(() => texts[0] === "once upon a time");
+    const others = [1, 2, 3].map(watch);
+    await until(() => texts.every((text) => text === texts[0]));
+    isJoined.resolve();
+    await Promise.all([first, ...others]);
+    expect(new Set(texts)).toEqual(new Set(["once upon a time there was a run"]));
   });
 });
 
