@@ -81,15 +81,20 @@ describe("a provider that misbehaves", () => {
       `ends with "${end}"`,
       stream([{ content: "half" }], end),
     ]),
-  ])("LOOP-11 that %s is asked again, and nothing of the attempt is in the log", async (_, answer, modelStallMs = 60_000) => {
-    const modelStallTimeout = durationFromMs(modelStallMs);
-    const run = await openHttpRun([answer, whole], { modelStallTimeout, modelRetries: 2 });
-    await run.work();
-    expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turnCount: 1 });
-    expect(run.retries).toHaveLength(1);
-    expect(run.provider.asked).toHaveLength(2);
-    expect(run.events().find(({ event }) => event.case === "turnCommitted")?.event.value).toMatchObject({ attempt: 2 });
-  });
+  ])(
+    "LOOP-11 that %s is asked again, and nothing of the attempt is in the log",
+    async (_, answer, modelStallMs = 60_000) => {
+      const modelStallTimeout = durationFromMs(modelStallMs);
+      const run = await openHttpRun([answer, whole], { modelStallTimeout, modelRetries: 2 });
+      await run.work();
+      expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "whole", turnCount: 1 });
+      expect(run.retries).toHaveLength(1);
+      expect(run.provider.asked).toHaveLength(2);
+      expect(run.events().find(({ event }) => event.case === "turnCommitted")?.event.value).toMatchObject({
+        attempt: 2,
+      });
+    },
+  );
 
   test("LOOP-11 Retry-After is obeyed as seconds and as a date", async () => {
     const inTwoSeconds = new Date(Date.now() + 2_000).toUTCString();
