@@ -21,6 +21,12 @@ describe("until", () => {
     await expect(waiting).rejects.toThrow(/waited \d+ ms for the moon to rise/);
   });
 
+  test("asks less often the longer it waits", async () => {
+    let asked = 0;
+    await expect(until(() => ++asked < 0, { timeoutMs: 400 })).rejects.toThrow("did not come about");
+    expect(asked).toBeLessThan(40); // every 5 ms, it were twice as many
+  });
+
   test("gives up on a condition that hangs", async () => {
     const waiting = until(() => new Promise<boolean>(() => {}), { timeoutMs: 20, what: "a hanging condition" });
     await expect(waiting).rejects.toThrow("a hanging condition");

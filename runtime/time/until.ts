@@ -3,6 +3,7 @@ import { openEnding } from "./ending.ts";
 
 export interface UntilOptions {
   timeoutMs?: number;
+  /** The shortest time between two questions. */
   intervalMs?: number;
   /** What is waited for, as it should stand in the error: "the stream to be empty". */
   what?: string;
@@ -11,8 +12,12 @@ export interface UntilOptions {
 
 type Falsy = false | 0 | "" | 0n | null | undefined;
 
+/** A wait is that much longer than it need be, and what it waits for has the machine to itself meanwhile. */
+const LATER_BY = 1 / 10;
+const LONGEST_INTERVAL_MS = 100;
+
 /**
- * Asks again and again until the condition gives something truthy, which it returns.
+ * Asks again and again, and less often the longer it waits, until the condition gives something truthy, which it returns.
  * A condition that throws ends the waiting with its error, as does an aborted signal with its reason; a condition that
  * hangs is given up at the timeout.
  */
@@ -29,7 +34,7 @@ export async function until<T>(
     if (value) return value as Exclude<T, Falsy>;
     if (elapsedMs() >= timeoutMs)
       throw new Error(`waited ${Math.round(elapsedMs())} ms for ${what}, which did not come about`);
-    await delay(intervalMs, signal);
+    await delay(Math.max(intervalMs, Math.min(elapsedMs() * LATER_BY, LONGEST_INTERVAL_MS)), signal);
   }
 }
 
