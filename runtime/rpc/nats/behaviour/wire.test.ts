@@ -346,8 +346,18 @@ describe("a client", () => {
       ListAgentsResponseSchema,
       create(ListAgentsResponseSchema, { agents: Array(20_000).fill({}) }),
     );
+    let parsedBefore = 0;
+    bus.connection.subscribe(honest, {
+      callback: () => {
+        parsedBefore = parsed;
+      },
+    });
+    await bus.connection.flush();
+    const [own] = openings.splice(-1);
     for (const message of openings) message.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0, manyAgents));
-    expect(await answer).toBeLessThan(3);
+    peer.publish(honest); // the first of them may have been parsed when it comes
+    own?.respond(bytesFromFrame(FrameKind.data, FrameFlag.end, 0, manyAgents));
+    expect((await answer) - parsedBefore).toBeLessThan(3);
     await Promise.all(flood);
   });
 
