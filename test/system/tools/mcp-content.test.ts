@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { McpContentService } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { McpServerService } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
@@ -20,11 +20,13 @@ const everything = fileURLToPath(
 );
 
 let suite: TestSuite;
+const it = test.concurrent; // most of the time they wait for servers that start
 
 beforeAll(async () => {
   suite = await openTestSuite({ env: { TOOLBUS_SCRIPTS: scripts } });
   const model = { provider: "scripted", model: "reader.json" };
-  const server = { name: "all", provider: "mcp", config: { command: process.execPath, args: [everything] } };
+  const config = { command: process.execPath, args: [everything], share: "agent" };
+  const server = { name: "all", provider: "mcp", config };
   const other = { name: "files", provider: "worker", config: { file: "none.py" } };
   const agents = suite.connection.client(AgentService);
   await agents.applyAgent({ agent: { name: "reader", model, tools: { use: ["@all/*"] }, sources: [server, other] } });
@@ -35,8 +37,8 @@ beforeAll(async () => {
   const slowly = `sleep 3; exec "${process.execPath}" "${everything}"`;
   const late = { name: "all", provider: "mcp", config: { command: "sh", args: ["-c", slowly], startupTimeout: "60s" } };
   await agents.applyAgent({ agent: { name: "late", model, tools: { use: ["@all/*"] }, sources: [late] } });
-  const config = { command: "sleep", args: ["600"], startupTimeout: "300s" };
-  const never = { name: "all", provider: "mcp", config };
+  const sleeping = { command: "sleep", args: ["600"], startupTimeout: "300s" };
+  const never = { name: "all", provider: "mcp", config: sleeping };
   await agents.applyAgent({ agent: { name: "never", model, tools: { use: ["@all/*"] }, sources: [never] } });
   const broken = { name: "all", provider: "mcp", config: { command: "false" } };
   await agents.applyAgent({ agent: { name: "broken", model, tools: { use: ["@all/*"] }, sources: [broken] } });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => stack.disposeAsync());
 
-it.each(pages.sort())("PROD-1 the page %s says what happens", { timeout: 240_000 }, async (name) => {
+it.concurrent.each(pages.sort())("PROD-1 the page %s says what happens", { timeout: 240_000 }, async (name) => {
   const place = join(installed.project, name);
   await cp(join(installed.project, "node_modules/toolbus/examples/tutorial", name), place, { recursive: true });
   await using reader = await openReader(place);
