@@ -38,6 +38,7 @@ beforeAll(async () => {
   stack.use(
     await serveOnNats(bus, {
       service: "tool-router",
+      drainTimeoutMs: 1,
       routes: (router) => {
         router.service(ToolCallService, {
           async *watchToolCalls(_request, { signal }) {

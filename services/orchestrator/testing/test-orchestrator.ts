@@ -91,12 +91,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
 }
 
 async function serveSpaces(bus: Bus, { routes }: FakeSpaces): Promise<AsyncDisposable> {
-  return serveOnBus(bus, {
-    service: "spaces",
-    instance: "fake",
-    logger,
-    routes,
-  });
+  return serveOnBus(bus, { service: "spaces", instance: "fake", drainTimeoutMs: 1, logger, routes });
 }
 
 /** Agents are all alike; the model's name is the agent's own. Sessions exist once they are named. */
@@ -113,6 +108,7 @@ async function serveRouter(
   return serveOnBus(bus, {
     service: "tool-router",
     instance: "fake",
+    drainTimeoutMs: 1, // calls of some tools never end
     logger,
     routes: (connect) => {
       connect.service(AgentService, {
