@@ -7,7 +7,7 @@ import sys
 
 
 class ToolLoader(importlib.machinery.SourceFileLoader):
-    """Neither reads nor writes a compiled file: that of an edit within the same second and of the same size passes for the new one."""
+    """Uses no compiled file: one that was made within the second of an edit passes for that of the new text."""
 
     def path_stats(self, path):
         raise OSError("compiled files are not used")
