@@ -37,7 +37,11 @@ export function memoryRoutes({ memory, sessions }: MemoryParts): ServiceImpl<typ
 /** What a run of the agent starts with: read while the router is asked whose session that is, and told to the owner alone. */
 export function runContextRoutes({ sessions, runContext }: MemoryParts): ServiceImpl<typeof RunContextService> {
   return {
-    getRunContext: async (request, context) =>
-      (await Promise.all([runContext(request), sessions.ownerFor(request, callerOf(context))]))[0],
+    async getRunContext(request, context) {
+      const reading = runContext(request);
+      reading.catch(() => {}); // told to the owner alone, as what is read
+      await sessions.ownerFor(request, callerOf(context));
+      return reading;
+    },
   };
 }
