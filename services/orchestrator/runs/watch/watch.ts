@@ -39,7 +39,7 @@ export interface LiveSubscription extends AsyncDisposable {
 }
 
 export interface LiveUpdates {
-  /** What comes from now on: who then reads the log misses nothing. */
+  /** Resolves when the subscription stands. */
   subscribe(runId: string, signal: AbortSignal): Promise<LiveSubscription>;
 }
 

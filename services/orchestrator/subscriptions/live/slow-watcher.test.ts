@@ -58,15 +58,16 @@ describe("LOOP-10 the watchers of a run in one process", () => {
   });
 
   test("leave one by one, also while they join, and twice", async () => {
-    const { bus, tell, standing } = openLiveBus();
+    const flushing = Promise.withResolvers<void>();
+    const { bus, tell, standing } = openLiveBus(() => flushing.promise);
     const live = createLiveUpdates(bus);
     const leaving = new AbortController();
-    await using staying = await live.subscribe("r", signal);
-    const joining = live.subscribe("r", leaving.signal);
+    const stays = live.subscribe("r", signal);
+    const left = live.subscribe("r", leaving.signal);
     leaving.abort(new Error("left"));
-    await using left = await joining;
-    await expect(left.next()).rejects.toThrow("left");
-    await left[Symbol.asyncDispose]();
+    await expect(left).rejects.toThrow("left");
+    flushing.resolve();
+    await using staying = await stays;
     const third = await live.subscribe("r", signal);
     await third[Symbol.asyncDispose]();
     await third[Symbol.asyncDispose]();

@@ -7,7 +7,7 @@ import type { Bus } from "#runtime/bus/bus.ts";
 type Take = (error: null, message: Msg) => void;
 
 /** A bus that hands messages to its subscribers at once, as the connection does whether or not anybody reads them. */
-export function openLiveBus() {
+export function openLiveBus(flush = async () => {}) {
   const subscribers = new Set<Take>();
   let subscribed = 0;
   const bus = {
@@ -17,9 +17,13 @@ export function openLiveBus() {
         subscribed += 1;
         return { unsubscribe: () => void subscribers.delete(callback) };
       },
+      flush,
     },
     link: {
       onReturn: () => () => {},
+      whenUp: async () => {},
+      down: new AbortController().signal,
+      storage: { patienceMs: Number.POSITIVE_INFINITY },
     },
   } as unknown as Bus;
 
