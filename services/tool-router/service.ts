@@ -175,7 +175,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   return stack.move();
 }
 
-/** The stored sessions and their changes. A session that was read a moment ago is not read again. */
+/** The stored sessions and their changes. A session that was created or read a moment ago is not read again. */
 function storedSessions(bus: Bus) {
   const changes = new SessionChanges();
   const recent = new RecentSessions(clock);

@@ -5,7 +5,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /*
- * What was read of sessions a moment ago, so that not every call reads its session.
+ * What was created or read of sessions a moment ago, so that not every call reads its session.
  *
  * recent-sessions-1  Only that a session is active is remembered, for a time shorter than routers are waited for when it drains: a router
  *     that hears nothing believes no longer in a former agent when the next one is built.
