@@ -27,6 +27,11 @@ describe("until", () => {
     expect(asked).toBeLessThan(40); // every 5 ms, it were twice as many
   });
 
+  test("asks for the last time when its time is over, however long it is to the next question", async () => {
+    const waiting = until(() => false, { timeoutMs: 20, intervalMs: 100_000 });
+    await expect(waiting).rejects.toThrow("did not come about");
+  });
+
   test("gives up on a condition that hangs", async () => {
     const waiting = until(() => new Promise<boolean>(() => {}), { timeoutMs: 20, what: "a hanging condition" });
     await expect(waiting).rejects.toThrow("a hanging condition");

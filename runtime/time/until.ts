@@ -34,7 +34,8 @@ export async function until<T>(
     if (value) return value as Exclude<T, Falsy>;
     if (elapsedMs() >= timeoutMs)
       throw new Error(`waited ${Math.round(elapsedMs())} ms for ${what}, which did not come about`);
-    await delay(Math.max(intervalMs, Math.min(elapsedMs() * LATER_BY, LONGEST_INTERVAL_MS)), signal);
+    const nextMs = Math.max(intervalMs, Math.min(elapsedMs() * LATER_BY, LONGEST_INTERVAL_MS));
+    await delay(Math.min(nextMs, timeoutMs - elapsedMs()), signal);
   }
 }
 
