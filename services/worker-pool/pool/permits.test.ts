@@ -55,8 +55,19 @@ test("WORK-10 who finds no place is refused, where so configured or when the lin
   }
 });
 
+test("WORK-10 a principal that is alone in the pool has all places, and all of the line", async () => {
+  const permits = createPermits(8, "places", lineOf({ waiting: 8 }));
+  const held = await Promise.all(Array.from({ length: 8 }, () => permits.acquire(never, "local")));
+  const waiting = Array.from({ length: 8 }, () => permits.acquire(never, "local"));
+  await expect(permits.acquire(never, "local")).rejects.toThrow("all 8 places are taken, and 8 calls wait already");
+  for (const giveBack of held) giveBack();
+  expect(await Promise.all(waiting)).toHaveLength(8);
+});
+
 test("SEC-6 who takes all places and fills the line leaves the last eighth of both, and places that become free are for others first", async () => {
-  const permits = createPermits(8, "places", lineOf({ waiting: 16 }));
+  const line = lineOf({ waiting: 16 });
+  (await createPermits(1, "places elsewhere", line).acquire(never, "alice"))();
+  const permits = createPermits(8, "places", line);
   const [begun, giveBack]: [string[], (() => void)[]] = [[], []];
   const ask = (principal: string) =>
     permits.acquire(never, principal).then((back) => {

@@ -3,26 +3,34 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WorkerPoolConfig } from "../config.ts";
 
-/** How many wait in line in the whole pool, whatever they wait for. */
-export interface Line {
-  readonly waiting: EqualParts;
-  readonly overflow: WorkerPoolConfig["pool"]["overflow"];
-}
+export type Line = ReturnType<typeof createLine>;
 
-export const createLine = ({ waiting, overflow }: WorkerPoolConfig["pool"]): Line => ({
-  waiting: new EqualParts(waiting),
-  overflow,
-});
+/** How many wait in line in the whole pool, whatever they wait for, and whether more than one principal has asked for anything in it. */
+export function createLine({ waiting, overflow }: WorkerPoolConfig["pool"]) {
+  let first = "";
+  let isShared = false;
+  return {
+    waiting: new EqualParts(waiting),
+    overflow,
+    noteAsker(principal: string): void {
+      first ||= principal;
+      isShared ||= principal !== "" && principal !== first;
+    },
+    /** Nothing is kept from a principal that is alone in the pool. */
+    isFullFor: (parts: EqualParts, principal: string) => (isShared ? parts.isFullFor(principal) : parts.isFull),
+  };
+}
 
 export type Permits = ReturnType<typeof createPermits>;
 
 /**
- * A bounded number of places, shared as `EqualParts` says: one that becomes free is for the principal that has the fewest, in the order
- * of asking. What is asked in nobody's name is in that order alone.
+ * A bounded number of places, shared as `EqualParts` says once a second principal has asked the pool for anything: one that becomes free
+ * is for the principal that has the fewest, in the order of asking. Nobody is one of them.
  */
 export function createPermits(limit: number, what: string, line: Line) {
   const waiting = new Map<() => void, string>();
   const places = new EqualParts(limit);
+  const isFullFor = (principal: string) => line.isFullFor(places, principal);
 
   function take(principal: string): () => void {
     places.add(principal, 1);
@@ -37,7 +45,7 @@ export function createPermits(limit: number, what: string, line: Line) {
 
   function admit(): void {
     for (;;) {
-      const able = [...waiting].filter(([, principal]) => !places.isFullFor(principal));
+      const able = [...waiting].filter(([, principal]) => !isFullFor(principal));
       const [next] = able.sort(([, a], [, b]) => places.heldBy(a) - places.heldBy(b))[0] ?? [];
       if (next === undefined) return;
       waiting.delete(next);
@@ -55,12 +63,13 @@ export function createPermits(limit: number, what: string, line: Line) {
     get isFree() {
       return places.total === 0;
     },
-    isFullFor: (principal: string) => places.isFullFor(principal),
+    isFullFor,
     /** Resolves with the function that gives the place back. Rejects with the signal's reason, or `resource_exhausted`. */
     async acquire(signal: AbortSignal, principal = ""): Promise<() => void> {
       signal.throwIfAborted();
-      if (!places.isFullFor(principal)) return take(principal);
-      if (line.overflow === "refuse" || line.waiting.isFullFor(principal)) {
+      line.noteAsker(principal);
+      if (!isFullFor(principal)) return take(principal);
+      if (line.overflow === "refuse" || line.isFullFor(line.waiting, principal)) {
         const all = places.isFull ? `all ${limit} ${what}` : `all ${what} but those for others`;
         const words = line.overflow === "refuse" ? "" : `, and ${line.waiting.total} calls wait already`;
         refuse("resource_exhausted", `${all} are taken${words}`, { reason: "WORKER_POOL_FULL" });
