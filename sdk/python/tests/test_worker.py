@@ -194,6 +194,22 @@ class Protocol(unittest.TestCase):
             worker.read()
             self.assertEqual(worker.call("f")["result"], [1])
 
+    def test_a_module_that_is_there_compiled_only_is_imported(self):
+        text = """
+        import os, py_compile
+        source = os.path.join(os.path.dirname(__file__), "bare.py")
+        with open(source, "w") as file:
+            file.write("VALUE = 7")
+        py_compile.compile(source, source + "c")
+        os.remove(source)
+        import bare
+        def f():
+            return bare.VALUE
+        """
+        with Worker(text) as worker:
+            worker.read()
+            self.assertEqual(worker.call("f")["result"], 7)
+
     def test_no_compiled_file_is_left_beside_the_tool_or_in_packages_there(self):
         text = """
         import os
