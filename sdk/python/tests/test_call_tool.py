@@ -14,6 +14,10 @@ TOOL = """
         import asyncio
         return await asyncio.gather(call_tool("one"), call_tool("two"))
 
+    async def many(number):
+        import asyncio
+        return sum(await asyncio.gather(*(call_tool("n", n=n) for n in range(number))))
+
     def careful():
         try:
             return call_tool("bad")
@@ -43,6 +47,18 @@ class CallToolTest(unittest.TestCase):
             worker.send(reply=asks["two"], result=2, error=None)
             worker.send(reply=asks["one"], result=2**70, error=None)
             self.assertEqual(worker.read()["result"], [2**70, 2])
+
+    def test_of_many_asks_a_few_are_under_way_and_each_reply_brings_the_next(self):
+        with Worker(TOOL) as worker:
+            worker.read()
+            worker.send(id=1, function="many", kwargs={"number": 2_000})
+            open_asks = [worker.read() for _ in range(16)]
+            for answered in range(2_000):
+                ask = open_asks.pop(0)
+                worker.send(reply=ask["ask"], result=ask["arguments"]["n"], error=None)
+                if answered < 1_984:
+                    open_asks.append(worker.read())
+            self.assertEqual(worker.read()["result"], 1_999_000)
 
     def test_an_error_is_raised_and_can_be_caught(self):
         with Worker(TOOL) as worker:

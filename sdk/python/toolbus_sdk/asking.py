@@ -21,11 +21,11 @@ class Asks:
         self._waiting = {}
         self._lock = threading.Lock()
 
-    def open(self):
+    def open(self, call):
         future: concurrent.futures.Future[typing.Any] = concurrent.futures.Future()
         with self._lock:
             ask_id = next(self._ids)
-            self._waiting[ask_id] = future
+            self._waiting[ask_id] = call, future
         return ask_id, future
 
     def forget(self, ask_id):
@@ -33,7 +33,9 @@ class Asks:
             return self._waiting.pop(ask_id, None)
 
     def answer(self, frame):
-        future = self.forget(frame["reply"])
+        call, future = self.forget(frame["reply"]) or (None, None)
+        if call is not None:
+            call.give_turn()
         if future is None or not future.set_running_or_notify_cancel():
             return  # the call that asked is over
         error = frame.get("error") or frame.get("unread")
@@ -47,11 +49,13 @@ def call_tool(name: str, /, **arguments: typing.Any) -> typing.Any:
     """Calls another tool of the agent that called this one, and gives its result: `call_tool("search", text="x")`, in a
     coroutine `await call_tool(...)`. Raises ToolError with the tool's error, or with why it was not called."""
     call = running_call()
-    ask_id, future = call.channel.asks.open()
+    ask_id, future = call.channel.asks.open(call)
     call.wait_for(future)
     try:
-        with call.writing():
-            call.channel.send_ask(call.id, ask_id, name, arguments)
+        line = call.channel.ask_line(call.id, ask_id, name, arguments)
+        if call.takes_turn(future, line):
+            with call.writing():
+                call.channel.send(line)
     except BaseException:
         call.channel.asks.forget(ask_id)
         raise

@@ -1,5 +1,6 @@
 """The call that the present thread or task works on, and what a tool may ask of it."""
 
+import collections
 import contextvars
 import ctypes
 import os
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 current: "contextvars.ContextVar[Call]" = contextvars.ContextVar("toolbus_call")
 MISSING: typing.Any = object()
 T = typing.TypeVar("T")
+MOST_ASKS = 16  # the pool carries out as many of a call at a time, and refuses more than a thousand
 MAX_PROGRESS_LENGTH = 100_000  # the pool shows the first thousand, once it has struck out what is secret
 
 
@@ -37,6 +39,8 @@ class Call:
         self._is_canceled = False
         self._is_interrupted = False
         self._futures = []
+        self._asks = 0
+        self._held = collections.deque()
 
     def enter_thread(self):
         """From here on a cancel interrupts this thread. Raises at once if the call was canceled before."""
@@ -60,6 +64,27 @@ class Call:
             is_canceled = self._is_canceled
         if is_canceled:
             future.cancel()
+
+    def takes_turn(self, future, line):
+        """Whether what is asked is to be sent now; else it is held until an earlier ask is answered."""
+        with self._lock:
+            if self._asks < MOST_ASKS:
+                self._asks += 1
+                return True
+            self._held.append((future, line))
+            return False
+
+    def give_turn(self):
+        """An ask is answered: the next that is waited for is sent in its place."""
+        with self._lock:
+            while self._held:
+                future, line = self._held.popleft()
+                if not future.cancelled():
+                    break
+            else:
+                self._asks -= 1
+                return
+        self.channel.send(line)
 
     def cancel(self):
         with self._lock:

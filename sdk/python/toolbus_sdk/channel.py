@@ -74,12 +74,12 @@ class Channel:
     def send_progress(self, call_id, done, total, message):
         self.send(json_bytes({"id": call_id, "progress": {"done": done, "total": total, "message": message}}))
 
-    def send_ask(self, call_id, ask_id, tool, arguments):
+    def ask_line(self, call_id, ask_id, tool, arguments):
         """The arguments stand before the name, so that the pool can pass their text on."""
         line = json_bytes({"id": call_id, "ask": ask_id, "arguments": arguments, "tool": tool})
         if len(line) > self.max_line_bytes:
             raise ValueError(f"the arguments have {len(line)} bytes, over the limit of {self.max_line_bytes}")
-        self.send(line)
+        return line
 
     def send_answer(self, call_id, result, error, log_lines):
         """`result` and `error` are JSON already. `logs` tells how many log lines of this call went to stderr before."""

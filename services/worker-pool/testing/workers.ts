@@ -18,6 +18,7 @@ import { serverInterceptors } from "#runtime/rpc/interceptors.ts";
 import { readConfig } from "../config.ts";
 import { createRoutes } from "../routes.ts";
 import { openWorkers } from "../service.ts";
+import type { Host } from "../worker/host.ts";
 
 /** The environments of test files, which nobody needs again. */
 export const uvCache = mkdtempSync(join(tmpdir(), "toolbus-uv-"));
@@ -55,7 +56,7 @@ export interface TestWorkers extends AsyncDisposable {
   warnings: readonly string[];
 }
 
-/** Python files reach no host. */
+/** Nothing is asked of it unless told. */
 const noHost = { answer: () => Promise.reject(new Error("there is no bus")) };
 
 let lastCall = 0;
@@ -63,6 +64,7 @@ let lastCall = 0;
 export async function openTestWorkers(
   files: Record<string, string>,
   environment: Record<string, string> = {},
+  host: Host = noHost,
 ): Promise<TestWorkers> {
   await using stack = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "toolbus-workers-"));
@@ -84,7 +86,7 @@ export async function openTestWorkers(
   const warnings: string[] = [];
   const told = { info() {}, warn: (_: unknown, text = "") => void warnings.push(text) };
   const watching = new AbortController();
-  const workers = stack.use(await openWorkers(config, told, watching.signal, noHost));
+  const workers = stack.use(await openWorkers(config, told, watching.signal, host));
   const { verify, sender } = openProvenCallers();
   const router = { interceptors: serverInterceptors({ logger, verify }) };
   const transport = createRouterTransport(createRoutes(workers.routes), {

@@ -2,7 +2,7 @@ import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts
 import { Failure } from "#runtime/failure/failure.ts";
 import type { Answer } from "../calls/answer.ts";
 import type { WrittenLine } from "../logs/log-line.ts";
-import type { Ask, Frame, Progress } from "./frames.ts";
+import { type Ask, type Frame, MOST_ASKS, type Progress } from "./frames.ts";
 import { createLastWords } from "./last-words.ts";
 
 /** Who is told what happens in a call. */
@@ -16,8 +16,7 @@ export interface CallListener {
 type AnswerFrame = Extract<Frame, { logLines: number }>;
 
 const LOG_WAIT_MS = 250;
-/** SEC-5: so much of what one call asks is carried out at a time, and so much is kept of it. */
-const MOST_ASKS = 16;
+/** SEC-5: so much of what one call asks is kept, of a worker that holds nothing back. */
 const MOST_KEPT_ASKS = 1_000;
 
 /** A call on a worker, from its request on until its function has ended: WORKER1, WORKER2 and WORKER4 of `worker.ts`. */

@@ -8,6 +8,9 @@ import { lineOfJson } from "../calls/json-line.ts";
 /** A worker of another version is refused. */
 export const PROTOCOL = 1;
 
+/** SEC-5: so much of what one call asks is carried out at a time. Workers and modules hold back what is more. */
+export const MOST_ASKS = 16;
+
 /** What a request tells besides its id. The JSON texts are written as they are. */
 export interface CallRequest {
   function: string;

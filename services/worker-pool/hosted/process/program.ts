@@ -3,11 +3,12 @@
 
 import { Socket } from "node:net";
 import { pathToFileURL } from "node:url";
+import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { readLines } from "#runtime/lifecycle/child-process/lines.ts";
 import { hasMoreValues, maxToolValues, tooMany } from "#runtime/schema/json/json-size.ts";
 import type { HostedLog, HostedModule, Json, JsonObject, RegisteredTool } from "../../../../sdk/typescript/hosted.ts";
-import { PROTOCOL } from "../../worker/frames.ts";
+import { MOST_ASKS, PROTOCOL } from "../../worker/frames.ts";
 import { INITIALIZE, parseModule } from "./module-form.ts";
 
 class ResultError extends Error {}
@@ -30,6 +31,8 @@ const MAX_TOLD_ERRORS = 5;
 
 const calls = new Map<number, AbortController>();
 const asks = new Map<number, PromiseWithResolvers<Json>>();
+/** By the ids of the calls. */
+const turns = new RoundRobinQueue(Number.POSITIVE_INFINITY, MOST_ASKS);
 let lastAskId = 0;
 let module: HostedModule | undefined;
 
@@ -136,7 +139,11 @@ function texts<T extends Record<string, string>>(given: T): T {
   return given;
 }
 
-async function ask(id: number, what: object): Promise<Json> {
+function ask(id: number, what: object): Promise<Json> {
+  return turns.run(String(id), () => askNow(id, what), calls.get(id)?.signal);
+}
+
+async function askNow(id: number, what: object): Promise<Json> {
   const askId = ++lastAskId;
   const reply = Promise.withResolvers<Json>();
   asks.set(askId, reply);
