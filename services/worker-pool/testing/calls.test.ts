@@ -138,7 +138,7 @@ describe("answers", () => {
     expect((await failureOf(workers.call("absent.echo"))).code).toBe(Code.NotFound);
     const request = { callId: "c", source: { name: "tool" }, tool: "echo", argumentsJson: "[1]" };
     expect((await failureOf(Array.fromAsync(workers.provider.executeTool(request)))).message).toContain(
-      "must be a JSON object",
+      "are no JSON object",
     );
   });
 });
