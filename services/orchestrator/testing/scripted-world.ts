@@ -69,6 +69,6 @@ async function writeScripts(world: World): Promise<void> {
   await world.writeScript("asker", {
     turns: [{ text: "Who?", calls: [{ name: "ask", id: "who" }] }, { text: "Hello {{result.0}}" }],
   });
-  await world.writeScript("teller", { turns: [{ text: "once upon a time there was a run", deltaDelayMs: 20 }] });
+  await world.writeScript("teller", { turns: [{ text: "once {{input}}", deltaDelayMs: 20 }] });
   await world.writeScript("silent", { turns: [{ text: "never", delayMs: 600_000 }] });
 }

@@ -36,7 +36,7 @@ describe("canceling", () => {
   });
 
   test("LOOP-15 in mid-text leaves what was shown in the record, and the session goes on from there", async () => {
-    const run = await world.start({ agent: "teller" }, "tell");
+    const run = await world.start({ agent: "teller" }, "upon a time ".repeat(300)); // takes far longer than to be canceled
     const shown: string[] = [];
     for await (const { update } of world.runs.watchRun({ runId: run.id, fromSequence: 0n, includeDeltas: true })) {
       if (update.case === "replaced") shown.splice(0, shown.length, update.value.text);
