@@ -95,3 +95,36 @@ it("LOOP-14 a stored result whose tool may have a schema, as no list says, is to
   );
   expect(answer).not.toMatch(/"error":/);
 });
+
+it.each([
+  ["2025-03-26", "text"],
+  ["2025-11-25", "resource_link"],
+])(
+  "LOOP-14 a client that agreed on %s and names no revision later is told links as %s",
+  async (protocolVersion, type) => {
+    const content = [{ blockJson: JSON.stringify({ type: "resource_link", name: "map", uri: "file:///map" }) }];
+    await using door = await openTestDoor({
+      tools: {
+        listTools: () => ({}),
+        async *callTool() {
+          yield { event: { case: "result", value: { content, outputJson: jsonOfBlocks(content) } } };
+        },
+      },
+    });
+    const post = (method: string, params: object, session = {}) =>
+      fetch(door.url, {
+        method: "POST",
+        headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...session },
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      });
+    const begun = await post("initialize", {
+      protocolVersion,
+      capabilities: {},
+      clientInfo: { name: "c", version: "1" },
+    });
+    const session = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
+    expect(await (await post("tools/call", { name: "draw", arguments: {} }, session)).text()).toContain(
+      `"type":"${type}"`,
+    );
+  },
+);

@@ -5,6 +5,8 @@ import type { Answers } from "../calls/questions.ts";
 export interface ClientSession {
   readonly sessionId: string;
   readonly answers: Answers;
+  /** Links to resources came with 2025-06-18. */
+  readonly knowsLinks: boolean;
 }
 
 /** The same with what the suite keeps of it. */
@@ -14,11 +16,13 @@ export interface StandingSession extends ClientSession {
 }
 
 /** As the header Mcp-Session-Id has it: since no gateway remembers what a client can, the client brings it. */
-export function headerFromSession({ sessionId, answers: { forms, urls } }: ClientSession): string {
-  return forms || urls ? `${sessionId}.${forms ? "f" : ""}${urls ? "u" : ""}` : sessionId;
+export function headerFromSession({ sessionId, answers: { forms, urls }, knowsLinks }: ClientSession): string {
+  const can = `${forms ? "f" : ""}${urls ? "u" : ""}${knowsLinks ? "" : "o"}`; // `o`: older
+  return can === "" ? sessionId : `${sessionId}.${can}`;
 }
 
 export function sessionFromHeader(header: string): ClientSession {
-  const [, sessionId = header, can = ""] = /^(.*)\.(fu?|u)$/.exec(header) ?? [];
-  return { sessionId, answers: { forms: can.includes("f"), urls: can.includes("u") } };
+  const [, sessionId = header, can = ""] = /^(.*)\.(f?u?o?)$/.exec(header) ?? [];
+  const answers = { forms: can.includes("f"), urls: can.includes("u") };
+  return { sessionId, answers, knowsLinks: !can.includes("o") };
 }

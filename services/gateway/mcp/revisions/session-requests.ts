@@ -70,10 +70,11 @@ async function initialize(parts: McpParts, exchange: McpExchange): Promise<Respo
     .map((message) => message.params)
     .find(isObject);
   const answers = answersFrom(params?.capabilities);
+  const knowsLinks = String(params?.protocolVersion) >= "2025-06-18"; // some clients send no MCP-Protocol-Version later
   const { id: sessionId } = await parts.sessions.open(agent, caller);
   const list = await readTools(parts.tools, scopeOfSession(sessionId), optionsFor(caller));
   return serve(parts, exchange, {
-    ...{ sessionId, answers, logLevel: LogLevel.UNSPECIFIED },
+    ...{ sessionId, answers, knowsLinks, logLevel: LogLevel.UNSPECIFIED },
     ...{ isNew: true, instructions: instructionsFrom(list) },
   });
 }
@@ -108,7 +109,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
     ...partsOfSession(parts, exchange, sessionId),
     argumentsJsonOf,
     asking: askOnStream(() => transport, { answers: served.answers, isResumed: exchange.isResumed ?? false }),
-    knowsLinks: (request.headers.get("mcp-protocol-version") ?? "") >= "2025-06-18",
+    knowsLinks: served.knowsLinks,
     logs: { from: served.logLevel },
   } satisfies TasksOptions;
   const server = createAgentServer({

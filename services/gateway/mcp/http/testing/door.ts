@@ -49,6 +49,7 @@ export async function openTestDoor(options: TestDoorOptions): Promise<TestDoor> 
       .service(ToolCallService, calls)
       .service(McpContentService, content)
       .service(SessionService, {
+        createSession: ({ agent }) => ({ session: { id: "s1", agent } }),
         async getSession({ sessionId }) {
           await whenSessionAsked?.();
           return { session: { id: sessionId, agent: AGENT } };
