@@ -11,7 +11,6 @@ const MAX_BYTES = 600 * 1_024;
 
 export interface BlockForm {
   readonly results: StoredResults;
-  /** Links to resources came with 2025-06-18. */
   readonly knowsLinks: boolean;
 }
 

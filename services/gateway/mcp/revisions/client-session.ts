@@ -23,6 +23,5 @@ export function headerFromSession({ sessionId, answers: { forms, urls }, knowsLi
 
 export function sessionFromHeader(header: string): ClientSession {
   const [, sessionId = header, can = ""] = /^(.*)\.(f?u?o?)$/.exec(header) ?? [];
-  const answers = { forms: can.includes("f"), urls: can.includes("u") };
-  return { sessionId, answers, knowsLinks: !can.includes("o") };
+  return { sessionId, answers: { forms: can.includes("f"), urls: can.includes("u") }, knowsLinks: !can.includes("o") };
 }

@@ -66,9 +66,7 @@ export async function requireSession(
 
 async function initialize(parts: McpParts, exchange: McpExchange): Promise<Response> {
   const { agent, caller, body } = exchange;
-  const params = messagesOf(body)
-    .map((message) => message.params)
-    .find(isObject);
+  const params = messagesOf(body).find((message) => isInitializeRequest(message))?.params;
   const answers = answersFrom(params?.capabilities);
   const knowsLinks = String(params?.protocolVersion) >= "2025-06-18"; // some clients send no MCP-Protocol-Version later
   const { id: sessionId } = await parts.sessions.open(agent, caller);
@@ -104,10 +102,9 @@ interface Served extends StandingSession {
 async function serve(parts: McpParts, exchange: McpExchange, served: Served): Promise<Response> {
   const { sessionId, isNew, instructions, only } = served;
   const { request, body, bodyText } = exchange;
-  const argumentsJsonOf = writtenArguments(bodyText);
   const own = {
     ...partsOfSession(parts, exchange, sessionId),
-    argumentsJsonOf,
+    argumentsJsonOf: writtenArguments(bodyText),
     asking: askOnStream(() => transport, { answers: served.answers, isResumed: exchange.isResumed ?? false }),
     knowsLinks: served.knowsLinks,
     logs: { from: served.logLevel },
