@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { sourceFilesBelow } from "../architecture/source-files.ts";
-import { longestTimeout, testsByProject } from "./projects.ts";
+import { testsByProject } from "./projects.ts";
 
 const { pure, broker, system } = testsByProject();
 
@@ -21,9 +21,4 @@ test("a test that starts a process, or whose harness does, is not pure", () => {
 
 test("a test that replaces the clock is not pure, as other files share its worker", () => {
   expect(broker).toContain("runtime/time/long-waits.test.ts");
-});
-
-test("the longest time that a file gives a test is known before it runs", () => {
-  expect(longestTimeout("test/attack/attack.test.ts")).toBe(300_000);
-  expect(longestTimeout("test/harness/projects.test.ts")).toBe(0);
 });

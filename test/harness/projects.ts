@@ -1,6 +1,5 @@
 // Which tests need what: a test belongs to the cheapest project that can run it, by what it imports.
 
-import { readFileSync } from "node:fs";
 import { sourceFilesBelow } from "../architecture/source-files.ts";
 
 /** Tests that share a worker and its modules, that start processes on their own, and that start several services. */
@@ -31,12 +30,6 @@ export function testsByProject(): TestsByProject {
     broker: rest.filter((path) => !path.startsWith("test/")),
     system: rest.filter((path) => path.startsWith("test/")),
   };
-}
-
-/** Of a file of tests: the longest time in milliseconds that it gives one of them; 0 where it gives none of its own. */
-export function longestTimeout(file: string): number {
-  const timeouts = readFileSync(file, "utf8").matchAll(/(?:timeout: |\}, )(\d+)_000\b/g);
-  return Math.max(0, ...timeouts.map(([, seconds]) => Number(seconds) * 1_000));
 }
 
 /** All that a file imports, and what that imports. */
