@@ -1,10 +1,13 @@
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { WorkerLogLine } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { runInTrace } from "#runtime/telemetry/trace-context.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { until } from "#runtime/time/until.ts";
 import { asOperator, asPrincipal } from "../../../test/harness/callers.ts";
 import { HEAD, openTestWorkers, type TestWorkers } from "./workers.ts";
@@ -240,3 +243,37 @@ describe("logs and progress", () => {
     expect(messageFromUnknown(failure)).toContain("TOOLBUS_SECRET_ABSENT");
   });
 });
+
+const ASKING_FILE = `${HEAD}import asyncio
+from toolbus_sdk import call_tool
+
+async def ask(number: int) -> int:
+    return sum(await asyncio.gather(*(call_tool("one") for _ in range(number))))
+`;
+const ASKING_MODULE = `export default { tools: [{ name: "ask", async run({ number }, { registry }) {
+  const answers = await Promise.all(Array.from({ length: number }, () => registry.call("one")));
+  return answers.reduce((sum, answer) => sum + answer, 0);
+} }] };`;
+
+test("SEC-5 what one call asks at once is carried out in turn, and none of it is refused, in Python and in a module", async () => {
+  const hosted = await mkdtemp(join(tmpdir(), "toolbus-hosted-"));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(hosted, { recursive: true }));
+  await writeFile(join(hosted, "module.mjs"), ASKING_MODULE);
+  let [running, most] = [0, 0];
+  const host = {
+    async answer() {
+      most = Math.max(most, ++running);
+      await delay(1);
+      running -= 1;
+      return { kind: "result", resultJson: "1" } as const;
+    },
+  };
+  const workers = stack.use(await openTestWorkers({ "tool.py": ASKING_FILE }, { TOOLBUS_HOSTED: hosted }, host));
+  for (const source of ["tool", "module"]) {
+    const config = source === "module" ? { config: { file: "module.mjs" } } : {};
+    const { result } = await workers.call(`${source}.ask`, { number: 1_200 }, config);
+    expect(result, source).toBe(1_200);
+  }
+  expect(most).toBe(16);
+}, 60_000);
