@@ -109,3 +109,17 @@ test("SEC-6 as many wait as there are slots, and who waits no longer has its slo
   for (const place of held) place[Symbol.dispose]();
   expect(slots.free).toBe(8);
 });
+
+test("LOOP-17 who waits for a free slot hears of one after another that a run in hand has taken", async () => {
+  const slots = new Slots(1);
+  slots.take();
+  const first = withSlot(slots, slots.hold("mallory"));
+  const lent = slots.lend("mallory");
+  slots.take();
+  lent[Symbol.dispose]();
+  const second = slots.beginInTurn("mallory", new AbortController().signal);
+  const free = slots.untilFree();
+  first[Symbol.dispose]();
+  withSlot(slots, (await second) as Disposable)[Symbol.dispose]();
+  await free;
+}, 5_000);

@@ -33,8 +33,8 @@ export class Slots {
 
   giveBack(): void {
     this.#free += 1;
+    if (this.#free > 0) this.#whenFree.resolve(); // before another takes it, and with it who waits next a promise of its own
     this.#admit();
-    if (this.#free > 0) this.#whenFree.resolve();
   }
 
   /** For a wake-up that has a slot: whether it could neither begin nor wait for its principal's turn. */
