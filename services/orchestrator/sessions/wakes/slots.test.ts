@@ -118,7 +118,7 @@ test("LOOP-17 who waits for a free slot hears of one after another that a run in
   slots.take();
   lent[Symbol.dispose]();
   const second = slots.beginInTurn("mallory", new AbortController().signal);
-  const free = slots.untilFree();
+  const free = slots.untilFree(new AbortController().signal);
   first[Symbol.dispose]();
   withSlot(slots, (await second) as Disposable)[Symbol.dispose]();
   await free;

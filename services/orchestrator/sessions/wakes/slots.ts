@@ -1,3 +1,4 @@
+import { createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { EqualParts } from "#runtime/collections/turns/equal-parts.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
@@ -12,7 +13,7 @@ export class Slots {
   readonly #count: number;
   readonly #parts: EqualParts;
   #free: number;
-  #whenFree = Promise.withResolvers<void>();
+  readonly #freed = createChanges();
   readonly #waiting = new Map<() => void, string>();
 
   constructor(count: number) {
@@ -28,13 +29,12 @@ export class Slots {
 
   take(): void {
     this.#free -= 1;
-    if (this.#free === 0) this.#whenFree = Promise.withResolvers();
   }
 
   giveBack(): void {
     this.#free += 1;
-    if (this.#free > 0) this.#whenFree.resolve(); // before another takes it, and with it who waits next a promise of its own
     this.#admit();
+    if (this.#free > 0) this.#freed.tell();
   }
 
   /** For a wake-up that has a slot: whether it could neither begin nor wait for its principal's turn. */
@@ -91,8 +91,8 @@ export class Slots {
     };
   }
 
-  async untilFree(): Promise<void> {
-    while (this.#free <= 0) await this.#whenFree.promise;
+  async untilFree(signal: AbortSignal): Promise<void> {
+    for await (const _ of looksAt(this.#freed, signal)) if (this.#free > 0) return;
   }
 
   /** slots-2 */

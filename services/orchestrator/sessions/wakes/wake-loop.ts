@@ -25,7 +25,7 @@ export async function runWakeLoop(options: WakeLoopOptions, signal: AbortSignal)
   const atWork = new Set<Promise<void>>();
   let atOnce = 1;
   const fetchAll = async (works: () => void) => {
-    for (; !signal.aborted; await slots.untilFree()) {
+    for (; !signal.aborted; await slots.untilFree(signal)) {
       const asked = Math.min(atOnce, slots.free);
       if (asked <= 0) continue; // what was lent has come back
       let came = 0;
