@@ -2,11 +2,12 @@
 
 import { sourceFilesBelow } from "../architecture/source-files.ts";
 
-/** Tests that share a worker and its modules, that start processes on their own, and that start several services. */
+/** Tests that start nothing, that start processes for themselves, that start several services, and that replace what a worker's tests share. */
 export interface TestsByProject {
   readonly pure: readonly string[];
   readonly broker: readonly string[];
   readonly system: readonly string[];
+  readonly isolated: readonly string[];
 }
 
 const folders = ["runtime", "services", "cli", "console", "sdk", "tools", "examples", "bench", "test"];
@@ -21,14 +22,18 @@ export function testsByProject(): TestsByProject {
   const importsByPath = new Map(files.map(({ path, imports }) => [path, imports]));
   // What needs a browser is a command of its own: npm run test:console.
   const tests = files.filter(({ path }) => path.endsWith(".test.ts") && !path.startsWith("console/testing/"));
-  const isPure = ({ path, text }: { path: string; text: string }) =>
-    !replacesGlobals.test(text) && reachedFrom(path, importsByPath).isDisjointFrom(startsOthers);
-  const pure = tests.filter(isPure).map(({ path }) => path);
-  const rest = tests.filter((test) => !isPure(test)).map(({ path }) => path);
+  const projectOf = ({ path, text }: { path: string; text: string }): keyof TestsByProject => {
+    if (replacesGlobals.test(text)) return "isolated";
+    if (reachedFrom(path, importsByPath).isDisjointFrom(startsOthers)) return "pure";
+    return path.startsWith("test/") ? "system" : "broker";
+  };
+  const byProject = Object.groupBy(tests, projectOf);
+  const pathsOf = (project: keyof TestsByProject) => byProject[project]?.map(({ path }) => path) ?? [];
   return {
-    pure,
-    broker: rest.filter((path) => !path.startsWith("test/")),
-    system: rest.filter((path) => path.startsWith("test/")),
+    pure: pathsOf("pure"),
+    broker: pathsOf("broker"),
+    system: pathsOf("system"),
+    isolated: pathsOf("isolated"),
   };
 }
 
