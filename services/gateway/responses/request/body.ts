@@ -23,6 +23,7 @@ export const bodySchema = z.looseObject({
   metadata: z.record(z.string().min(1).max(64), z.string().max(512)).nullish(),
   tools: z.array(typed).nullish(),
   tool_choice: z.union([z.enum(["none", "auto", "required"]), typed]).nullish(),
+  allowed_tools: z.array(z.string()).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   max_tool_calls: z.uint32().min(1).nullish(),
   max_output_tokens: z.uint32().min(1).nullish(),

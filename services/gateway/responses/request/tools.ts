@@ -32,7 +32,7 @@ export const nameWithin = (namespace: string | null | undefined, name: string) =
   namespace ? `${namespace}__${name}` : name;
 
 /** The tools that a request brings, and how they are to be used. */
-export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Options {
+export function toolOptionsFrom({ tools, tool_choice: choice, allowed_tools: names }: CreateBody): Options {
   const given = toolsOf(tools);
   const of = (type: string) => given.filter(({ tool }) => tool.type === type);
   const unserved = given.find(({ tool }) => tool.type !== "function" && tool.type !== "mcp");
@@ -41,10 +41,14 @@ export function toolOptionsFrom({ tools, tool_choice: choice }: CreateBody): Opt
       `${unserved.place}.type`,
       `${JSON.stringify(unserved.tool.type)} is not offered: an agent has its own tools`,
     );
+  const chosen = choiceFrom(choice);
+  if (names?.length && chosen.allowedTools)
+    refuseField("allowed_tools", "is in tool_choice already: leave one of both out");
   return {
     functionTools: of("function").map(({ tool, place }) => functionToolFrom(inForm(functionTool, tool, place))),
     mcpServers: of("mcp").map(({ tool, place }) => serverFrom(inForm(mcpTool, tool, place))),
-    ...choiceFrom(choice),
+    ...(names?.length && { allowedTools: { names } }),
+    ...chosen,
   };
 }
 

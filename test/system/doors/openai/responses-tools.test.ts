@@ -188,6 +188,14 @@ describe("LOOP-18 tool_choice", () => {
     expect(narrowed).toMatchObject({ tool_choice: narrow, output: [{}, { type: "mcp_call", status: "failed" }, {}] });
   });
 
+  it("LOOP-3 stands beside allowed_tools, which narrows as well; an empty list narrows nothing", async () => {
+    const allowing = (allowed_tools: string[]) => create({ model: "weather", input, tools: [tool], allowed_tools });
+    const refused = [{}, { type: "mcp_call", status: "failed" }, {}];
+    expect(await allowing(["get_plans"])).toMatchObject({ tool_choice: { type: "allowed_tools" }, output: refused });
+    expect((await allowing([])).output.at(-1)).toMatchObject({ type: "function_call", name: "get_weather" });
+    expect((await allowing(["nothing"])).error).toMatchObject({ message: expect.stringContaining("nothing") });
+  });
+
   it.each([
     [{ tool_choice: { type: "function", name: "nothing" } }, "nothing"],
     [{ tools: [{ type: "web_search" }] }, "an agent has its own tools"],
@@ -196,6 +204,7 @@ describe("LOOP-18 tool_choice", () => {
     [{ top_logprobs: 2 }, "log probabilities"],
     [{ include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }, "log probabilities"],
     [{ input: [{ type: "item_reference", id: "msg_1" }] }, "previous_response_id"],
+    [{ allowed_tools: ["get_plans"], tool_choice: { type: "allowed_tools", tools: [] } }, "tool_choice"],
     [{ metadata: { "toolbus.response": "x" } }, "toolbus."],
   ])("of what there is not is refused by name: %j", async (more, words) => {
     const { error } = await create({ model: "weather", input, ...more });
