@@ -15,7 +15,9 @@ export function responseErrorFrom(error: unknown): ResponseError {
   const failure = failureFromConnectError(error);
   const { message, reason, fieldViolations } = failure;
   const type = TYPES[statusOf(failure)] ?? "server_error";
-  const param = fieldViolations?.[0]?.field ?? "";
+  const field = fieldViolations?.[0]?.field ?? "";
+  const [, option] = /^options\.(\w+)/.exec(field) ?? [];
+  const param = option === undefined ? field : (PARAMS[option] ?? "");
   const isPrevious = reason === "RUN_NOT_FOUND" && param === "previous_response_id";
   return { type, code: isPrevious ? "previous_response_not_found" : reason, message, param };
 }
@@ -34,6 +36,13 @@ export function answerMethodRefusal(response: HttpResponse, message: string): vo
   answerJson(response, 405, { error });
 }
 
+/** What a request calls the options of its run. */
+const PARAMS: Readonly<Record<string, string>> = {
+  allowed_tools: "allowed_tools",
+  tool_choice: "tool_choice",
+  function_tools: "tools",
+  mcp_servers: "tools",
+};
 const TYPES: Readonly<Record<number, string>> = {
   400: "invalid_request_error",
   401: "authentication_error",

@@ -129,7 +129,9 @@ test("LOOP-12 a tool to stop at that no tool is called is refused by its name", 
     return faultsOfOptions(createToolTable(listed, options), options);
   };
   expect(faultsOf("twice", "submit", "@mine/anything")).toEqual([]);
-  expect(faultsOf("dobule")).toEqual(['stop_at_tools names "dobule", which no tool is called']);
+  expect(faultsOf("dobule")).toEqual([
+    { field: "options.limits.stop_at_tools", message: 'stop_at_tools names "dobule", which no tool is called' },
+  ]);
 });
 
 test("LOOP-12 a pattern names no tool to stop at, and is refused", () => {

@@ -8,6 +8,7 @@
  */
 
 import type { FunctionTool } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { FieldViolation } from "#runtime/failure/failure.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { argumentsRefused, type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 import { createValidator } from "#runtime/schema/json-schema/validator.ts";
@@ -16,9 +17,9 @@ import { faultOfUse } from "#runtime/schema/unusable.ts";
 /** Some 10 MB at most. */
 const validator = createValidator({ maxSchemas: 300, maxCharacters: 512 * 1_024 });
 
-/** What is wrong with the schemas, each fault with its path. */
-export async function faultsOfFunctionTools(tools: readonly FunctionTool[], by: string): Promise<string[]> {
-  const faults: string[] = [];
+/** What is wrong with the schemas. */
+export async function faultsOfFunctionTools(tools: readonly FunctionTool[], by: string): Promise<FieldViolation[]> {
+  const faults: FieldViolation[] = [];
   const nextStep = openSlices();
   for (const [index, { inputSchemaJson, outputSchemaJson }] of tools.entries()) {
     for (const [field, text, place] of [
@@ -30,7 +31,8 @@ export async function faultsOfFunctionTools(tools: readonly FunctionTool[], by: 
       const faultOf: FaultOfSchema = async (schema, json) =>
         (await validator.faultOfShape(json, by)) ?? faultOfUse(schema);
       const fault = await faultOfToolSchema(text, place, faultOf);
-      if (fault !== undefined) faults.push(`options.function_tools[${index}].${field}: ${fault}`);
+      const path = `options.function_tools[${index}].${field}`;
+      if (fault !== undefined) faults.push({ field: path, message: `${path}: ${fault}` });
     }
   }
   return faults;

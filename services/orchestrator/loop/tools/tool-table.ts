@@ -4,6 +4,7 @@ import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ListToolsResponse, ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { instructionsOfSources } from "#runtime/content/instructions-of-sources.ts";
+import type { FieldViolation } from "#runtime/failure/failure.ts";
 import { modelToolFromTool } from "../../model/prompt/call-options.ts";
 import { isOfRunServer } from "./run-servers.ts";
 
@@ -114,25 +115,30 @@ function isToolOfEveryAgent({ reference, tool }: ModelTool): boolean {
 }
 
 /** LOOP-2, LOOP-3: what a run's options name and no tool answers to; a run with such options is refused. */
-export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): string[] {
-  const named = {
-    allowed_tools: options?.allowedTools?.names ?? [],
-    stop_at_tools: options?.limits?.stopAtTools ?? [],
-  };
-  const faults = Object.entries(named).flatMap(([list, names]) => {
-    const unknown = names.filter((name) => table.find(name) === undefined && !isOfRunServer(name, options));
-    return unknown.map((name) => `${list} names ${JSON.stringify(name)}, which no tool is called`);
-  });
-  const late = named.stop_at_tools.filter(table.isAsync);
-  faults.push(...late.map((name) => `stop_at_tools names ${JSON.stringify(name)}, whose answer comes later`));
+export function faultsOfOptions(table: ToolTable, options: RunOptions | undefined): FieldViolation[] {
+  const isUnknown = (name: string) => table.find(name) === undefined && !isOfRunServer(name, options);
+  const faultsIn = (field: string, names: readonly string[], what: string) =>
+    names.map((name) => ({
+      field: `options.${field}`,
+      message: `${field.replace("limits.", "")} names ${JSON.stringify(name)}, ${what}`,
+    }));
+  const stops = options?.limits?.stopAtTools ?? [];
+  const forced = faultOfForced(table, options);
+  return [
+    ...faultsIn("allowed_tools", (options?.allowedTools?.names ?? []).filter(isUnknown), "which no tool is called"),
+    ...faultsIn("limits.stop_at_tools", stops.filter(isUnknown), "which no tool is called"),
+    ...faultsIn("limits.stop_at_tools", stops.filter(table.isAsync), "whose answer comes later"),
+    ...(forced === undefined ? [] : [{ field: "options.tool_choice", message: forced }]),
+  ];
+}
+
+function faultOfForced(table: ToolTable, options: RunOptions | undefined): string | undefined {
   const choice = options?.toolChoice?.choice;
-  if (choice?.case !== "forcedTool") return faults;
+  if (choice?.case !== "forcedTool") return undefined;
   const target = table.find(choice.value);
-  if (target === undefined && isOfRunServer(choice.value, options)) return faults;
-  if (target === undefined) faults.push(`the forced tool ${JSON.stringify(choice.value)} does not exist`);
-  else if (!table.isAllowed(choice.value))
-    faults.push(`the forced tool ${JSON.stringify(choice.value)} is not allowed`);
-  else if (target.kind === "router" && !target.tool.callable)
-    faults.push(`the forced tool ${JSON.stringify(choice.value)} cannot be called: ${target.tool.reason}`);
-  return faults;
+  const forced = `the forced tool ${JSON.stringify(choice.value)}`;
+  if (target === undefined) return isOfRunServer(choice.value, options) ? undefined : `${forced} does not exist`;
+  if (!table.isAllowed(choice.value)) return `${forced} is not allowed`;
+  const isOff = target.kind === "router" && !target.tool.callable;
+  return isOff ? `${forced} cannot be called: ${target.tool.reason}` : undefined;
 }

@@ -69,10 +69,11 @@ const refusalOfFault = {
 async function refuseUnfitFunctionTools({ functionTools }: RunOptions, principal: string): Promise<void> {
   const names = functionTools.map(({ name }) => name);
   const unfit = names.find((name) => !/^[a-zA-Z0-9_-]{1,64}$/.test(name)); // requests on the bus were not validated before
-  if (unfit !== undefined) refuseOptions([`the function tool ${JSON.stringify(unfit)} has a name that no model takes`]);
+  if (unfit !== undefined)
+    refuseFunctionTool(`the function tool ${JSON.stringify(unfit)} has a name that no model takes`);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) refuseOptions([`two function tools are called ${JSON.stringify(twice)}`]);
-  refuseOptions(await faultsOfFunctionTools(functionTools, principal));
+  if (twice !== undefined) refuseFunctionTool(`two function tools are called ${JSON.stringify(twice)}`);
+  refuseFields(await faultsOfFunctionTools(functionTools, principal));
 }
 
 /** LOOP-2, LOOP-3. */
@@ -87,11 +88,10 @@ async function refuseUnknownTools(router: ToolRouter, options: RunOptions, run: 
   // names of tools are the session's; the built-ins are every agent's, and its list costs the session nothing
   const listed = await router.listTools({ scope }, run.by);
   const { isBuiltIn } = createToolTable(listed, undefined);
-  const shadowed = functionTools.filter(({ name }) => isBuiltIn(name)); // TOOL-12
-  refuseOptions(
-    shadowed.map(({ name }) => `the function tool ${JSON.stringify(name)} is named like a tool of every agent`),
-  );
-  refuseOptions(faultsOfOptions(createToolTable(listed, options), options));
+  const shadowed = functionTools.find(({ name }) => isBuiltIn(name)); // TOOL-12
+  if (shadowed !== undefined)
+    refuseFunctionTool(`the function tool ${JSON.stringify(shadowed.name)} is named like a tool of every agent`);
+  refuseFields(faultsOfOptions(createToolTable(listed, options), options));
 }
 
 /** Servers of the run that are named like sources of the agent. */
@@ -104,8 +104,8 @@ function faultsOfServerNames({ mcpServers }: RunOptions, { name: agent, sources,
   });
 }
 
-function refuseOptions(faults: string[]): void {
-  refuseFields(faults.map((message) => ({ field: "options", message })));
+function refuseFunctionTool(message: string): void {
+  refuseFields([{ field: "options.function_tools", message }]);
 }
 
 function refuseFields(fieldViolations: readonly FieldViolation[]): void {

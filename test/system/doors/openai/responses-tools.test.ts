@@ -193,11 +193,14 @@ describe("LOOP-18 tool_choice", () => {
     const refused = [{}, { type: "mcp_call", status: "failed" }, {}];
     expect(await allowing(["get_plans"])).toMatchObject({ tool_choice: { type: "allowed_tools" }, output: refused });
     expect((await allowing([])).output.at(-1)).toMatchObject({ type: "function_call", name: "get_weather" });
-    expect((await allowing(["nothing"])).error).toMatchObject({ message: expect.stringContaining("nothing") });
+    const unknown = { param: "allowed_tools", message: expect.stringContaining("nothing") };
+    expect((await allowing(["nothing"])).error).toMatchObject(unknown);
   });
 
   it.each([
-    [{ tool_choice: { type: "function", name: "nothing" } }, "nothing"],
+    [{ tool_choice: { type: "function", name: "nothing" } }, "nothing", "tool_choice"],
+    [{ tools: [tool, tool] }, "get_weather", "tools"],
+    [{ tools: [{ ...tool, parameters: { type: "nothing" } }] }, "function_tools[0]", "tools"],
     [{ tools: [{ type: "web_search" }] }, "an agent has its own tools"],
     [{ tools: [{ type: "mcp", server_label: "x", server_url: "https://example.com" }] }, "never"],
     [{ input: [outputOf({ call_id: "call_9" })] }, "call_9"],
@@ -206,9 +209,10 @@ describe("LOOP-18 tool_choice", () => {
     [{ input: [{ type: "item_reference", id: "msg_1" }] }, "previous_response_id"],
     [{ allowed_tools: ["get_plans"], tool_choice: { type: "allowed_tools", tools: [] } }, "tool_choice"],
     [{ metadata: { "toolbus.response": "x" } }, "toolbus."],
-  ])("of what there is not is refused by name: %j", async (more, words) => {
+  ])("of what there is not is refused by name: %j", async (more, words, param = expect.any(String)) => {
     const { error } = await create({ model: "weather", input, ...more });
-    expect(error).toMatchObject({ code: expect.stringMatching(/^[A-Z_]+$/), message: expect.stringContaining(words) });
+    const code = expect.stringMatching(/^[A-Z_]+$/);
+    expect(error).toMatchObject({ code, param, message: expect.stringContaining(words) });
   });
 });
 
