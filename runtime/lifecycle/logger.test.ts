@@ -37,6 +37,23 @@ test("WORK-4 secrets never stand in a log", () => {
   expect(sink.text()).not.toContain("hush");
 });
 
+test("SEC-7 of an error stands in a log what it says, and nothing of the request that it was thrown for", () => {
+  const sink = openSink();
+  const requestBodyValues = { messages: ["private"] };
+  const refused = Object.assign(new Error("busy"), {
+    statusCode: 503,
+    requestBodyValues,
+    responseHeaders: { cookie: "private" },
+  });
+  createLogger({ name: "x", destination: sink.destination }).warn(
+    { err: new AggregateError([refused], "all failed") },
+    "again",
+  );
+  expect(sink.text()).not.toContain("private");
+  const one = { type: "Error", message: "busy", stack: expect.any(String), statusCode: 503 };
+  expect(JSON.parse(sink.text()).err).toMatchObject({ type: "AggregateError", aggregateErrors: [one] });
+});
+
 test("the form for people is one line an entry", () => {
   const sink = openSink();
   const logger = createLogger({ name: "spaces", format: "pretty", destination: sink.destination });

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { type DestinationStream, type Logger, type LoggerOptions, pino, stdTimeFunctions } from "pino";
+import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers, stdTimeFunctions } from "pino";
 import type { LogFormat, LogLevel } from "../config/service-config.ts";
 import { visibleLog } from "../content/visible/visible.ts";
 import { currentTrace, logFieldsFromTrace } from "../telemetry/trace-context.ts";
@@ -35,11 +35,20 @@ export function createLogger(settings: LoggerSettings): Logger {
     base: { service: name, ...(instance !== undefined && { instance }) },
     timestamp: stdTimeFunctions.isoTime,
     redact: { paths: SECRET_PATHS, censor: "[secret]" },
+    serializers: { err: wordsOfError },
     formatters: { level: (label) => ({ level: label }) },
     mixin: () => logFieldsFromTrace(currentTrace()),
   };
   const destination = settings.destination ?? openLogDestination(1);
   return pino(options, visible(format === "pretty" ? forPeople(destination) : destination));
+}
+
+/** What an error says: libraries hang whole requests and answers on theirs, with all that people wrote and what lets them in. */
+function wordsOfError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { type, message, stack, code, reason, statusCode } = stdSerializers.err(error);
+  const inner = error instanceof AggregateError ? { aggregateErrors: error.errors.map(wordsOfError) } : {};
+  return { type, message, stack, code, reason, statusCode, ...inner };
 }
 
 /** Writes at once to a file descriptor. */

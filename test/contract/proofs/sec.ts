@@ -259,6 +259,7 @@ export const sec: Proofs = {
       "errors and logs hold no secrets",
       "a tool gets the secrets that its entry names and no others",
       "secrets never stand in a log",
+      "of an error stands in a log what it says",
       "a missing one is named, and none is shown",
       "leaks nothing of what was not written for the caller",
       "on a server that runs already, whose keys no line tells",
