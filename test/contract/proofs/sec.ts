@@ -260,6 +260,7 @@ export const sec: Proofs = {
       "a tool gets the secrets that its entry names and no others",
       "secrets never stand in a log",
       "of an error stands in a log what it says",
+      "the words of a server that repeats the key",
       "a missing one is named, and none is shown",
       "leaks nothing of what was not written for the caller",
       "on a server that runs already, whose keys no line tells",

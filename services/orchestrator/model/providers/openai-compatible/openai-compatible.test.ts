@@ -234,4 +234,11 @@ describe("a model behind the chat completions API", () => {
     expect((await takeRun(refusing.url)).run).toMatchObject({ endReason: RunEndReason.MODEL_ERROR, error: "no: 401" });
     expect(refusing.asked).toHaveLength(1);
   });
+
+  test("SEC-7 the words of a server that repeats the key come without it", async () => {
+    const repeating = await openProvider([
+      (response) => response.writeHead(401).end('{"error":{"message":"what is key-1?"}}'),
+    ]);
+    expect((await takeRun(repeating.url)).run).toMatchObject({ error: "what is [secret OPENAI_API_KEY]?" });
+  });
 });

@@ -1,6 +1,7 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Dispatcher, getGlobalDispatcher } from "undici";
+import { createRedaction } from "#runtime/content/redaction.ts";
 import type { ModelConfig } from "../../../config.ts";
 import { refuseModel } from "../refuse-model.ts";
 import { mendingStreams } from "./mended-streams.ts";
@@ -16,6 +17,15 @@ const patientFetch: typeof fetch = (input, init) => {
   return fetch(input, { ...init, dispatcher } as RequestInit);
 };
 
+/** Some servers say in a refusal which key they were sent (SEC-7): what they say reaches whoever started the run. */
+function keepingKey(ask: typeof fetch, key: string): typeof fetch {
+  const redact = createRedaction(new Map([["OPENAI_API_KEY", key]]));
+  return async (input, init) => {
+    const response = await ask(input, init);
+    return response.ok ? response : new Response(redact(await response.text()), response);
+  };
+}
+
 /**
  * Any server that speaks the protocol of OpenAI's chat completions. Throws `failed_precondition` where OpenAI itself would be asked
  * without a key.
@@ -26,14 +36,15 @@ export function openOpenAICompatible(config: ModelConfig, modelId: string, takes
       "no model is configured: set OPENAI_API_KEY, and OPENAI_BASE_URL for another server than OpenAI's, in .env or the environment of the orchestrator";
     refuseModel("model_not_configured", text);
   }
+  const { openaiApiKey: apiKey } = config;
   const provider = createOpenAICompatible({
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
     supportsStructuredOutputs: takesSchemas, // one that is told no schema keeps none
     supportsMultiPartToolContent: true, // where the agent's model says that it takes images
-    fetch: mendingStreams(patientFetch),
-    ...(config.openaiApiKey !== undefined && { apiKey: config.openaiApiKey }),
+    fetch: mendingStreams(apiKey === undefined ? patientFetch : keepingKey(patientFetch, apiKey)),
+    ...(apiKey !== undefined && { apiKey }),
   });
   return keepingThoughts(provider.chatModel(modelId));
 }
