@@ -25,10 +25,10 @@ export async function faultOfToolSchema(
     return "is no JSON";
   }
   if (!isJsonSchema(schema)) return "is no JSON Schema: a JSON Schema is an object";
-  const isOfObjects = isObject(schema) && (schema.type === undefined || schema.type === "object");
-  if (place === "arguments" && !isOfObjects) return "is not one of objects, as arguments are";
   const fault = await faultOf(schema, text);
-  return fault && `is no JSON Schema: ${fault}`;
+  if (fault) return `is no JSON Schema: ${fault}`;
+  const isOfObjects = isObject(schema) && (schema.type === undefined || schema.type === "object");
+  return place === "arguments" && !isOfObjects ? "is not one of objects, as arguments are" : undefined;
 }
 
 /** What a model is told whose arguments do not fit; the tool by its reference. */

@@ -2,6 +2,7 @@ import { ExecutionType, ExecutionTypeSchema, type Tool } from "#gen/toolbus/tool
 import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { NAME_WORDS, TOOL_NAME } from "#runtime/agent-file/tool-spelling.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
+import { faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { CATALOGUE_KINDS } from "../../tools/tool-set/executor.ts";
 import { faultsOfHeaders } from "./check-headers.ts";
@@ -37,12 +38,13 @@ export async function faultsOfTool(tool: Tool, { validator, hasProvider, secrets
   if (kind === ExecutionType.SPACE && tool.visible === false) faults.push("visible: a space tool is always visible");
   if (kind === ExecutionType.CUSTOM) faults.push(...faultsOfCustomType(customType, hasProvider));
   if (url === "") faults.push(...faultsOfProvided(tool));
-  for (const [path, schema] of [
-    ["inputSchema", tool.inputSchemaJson],
-    ["outputSchema", tool.outputSchemaJson],
+  for (const [path, text, place] of [
+    ["inputSchema", tool.inputSchemaJson, "arguments"],
+    ["outputSchema", tool.outputSchemaJson, "results"],
   ] as const) {
-    const fault = schema === "" ? undefined : await validator.faultOfSchema(schema, CATALOGUE);
-    if (fault !== undefined) faults.push(`${path}: is no JSON Schema: ${fault}`);
+    const faultOf = () => validator.faultOfSchema(text, CATALOGUE);
+    const fault = text && (await faultOfToolSchema(text, place, faultOf));
+    if (fault) faults.push(`${path}: ${fault}`);
   }
   return faults;
 }

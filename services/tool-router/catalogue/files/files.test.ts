@@ -154,6 +154,7 @@ describe("tools of the catalogue", () => {
       'executionType: there is no provider "nobody"',
     ],
     [tool("t", { inputSchemaJson: '{"type":"objekt"}' }), expect.stringMatching(/^inputSchema: is no JSON Schema: /)],
+    [tool("t", { inputSchemaJson: '{"type":"string"}' }), "inputSchema: is not one of objects, as arguments are"],
   ])("TOOL-1 KIND-3 are refused with the path of the fault: $name", async (one, fault) => {
     expect(await faultsOfTool(one, check)).toEqual([fault]);
   });
