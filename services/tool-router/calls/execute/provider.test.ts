@@ -133,6 +133,14 @@ describe("calls of providers", () => {
     expect(text).toBe('{"error":"outcome_unknown: provider \\"mcp\\": unavailable: the peer fell silent"}');
   });
 
+  test("KIND-4 a call that its provider gave up is over, and not made again without time", async () => {
+    const over = new Failure("deadline_exceeded", "it did not answer within 60 ms", { reason: "OUTCOME_UNKNOWN" });
+    const told = 'provider \\"mcp\\": deadline_exceeded: it did not answer within 60 ms (the tool\'s time)';
+    const answer = (text: string) => ({ text: `{"error":"${text}"}`, made: 1 });
+    expect(await call(Effect.PURE, [fails(over)])).toEqual(answer(told));
+    expect(await call(Effect.IDEMPOTENT, [fails(over)])).toEqual(answer(`outcome_unknown: ${told}`));
+  });
+
   test("a call that was never sent, or that the provider refused, is no unknown outcome", async () => {
     const notSent = new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" });
     expect((await call(Effect.AT_MOST_ONCE, [fails(notSent)])).text).toContain("nothing was started");

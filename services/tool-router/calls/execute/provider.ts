@@ -185,13 +185,14 @@ async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
 }
 
 /**
- * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then; what may be resumed, as provider-takeover.ts says. What
+ * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then, unless its time is over; what may be resumed, as provider-takeover.ts says. What
  * changes something and may have happened is told as unknown: the model's next try has an id of its own, under which a provider knows
  * nothing of this one.
  */
 async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, cause: unknown): Promise<Answer> {
   const code = cause instanceof Failure ? cause.code : "unknown";
-  const whoseTime = code === "deadline_exceeded" ? whose(call) : "";
+  const isOver = code === "deadline_exceeded";
+  const whoseTime = isOver ? whose(call) : "";
   const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
   const wasNotStarted = startedNothing(cause) && !wasBegun(call);
   if (wasNotStarted && code !== "unavailable") return failure(text);
@@ -200,13 +201,14 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   const wasCut = cause instanceof Failure && wasLost(cause.cause); // with its request not sent whole, whoever serves by then starts it
   if (wasNotStarted && isTold && !wasCut) return failure(`nothing was started: ${text}`);
   const isResumed = isResumable(call.executor) && isFailure(cause, "unavailable") && !wasNotStarted;
-  if (isOnce && !isResumed && !wasNotStarted) return outcomeUnknown(text);
   const ended = (why: string, isUntouched: boolean) => {
     if (isUntouched) return failure(`nothing was started: ${why}`);
-    return call.entry.effect === Effect.PURE ? failure(why) : outcomeUnknown(why);
+    const reason = isOver ? "DEADLINE_EXCEEDED" : undefined;
+    return call.entry.effect === Effect.PURE ? failure(why, reason) : outcomeUnknown(why, reason);
   };
   const isVain = cause instanceof Failure && cause.reason === "BUS_UNAVAILABLE" && callPatience.isOver;
-  if (isVain && !isResumed) return ended(text, wasNotStarted);
+  const isLast = isOver || isVain || (isOnce && !wasNotStarted);
+  if (isLast && !isResumed) return ended(text, wasNotStarted);
   try {
     if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);
     return await tryOnce();
