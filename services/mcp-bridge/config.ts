@@ -48,8 +48,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
   });
   const callTimeoutMs = reader.milliseconds("TOOLBUS_MCP_CALL_TIMEOUT", {
     meaning: "How long a call may take, unless its server's entry says otherwise (`callTimeout`).",
-    default: 60_000,
-    whenUnset: "what a call from outside a run asks for, else 1 min",
+    default: 30_000,
+    whenUnset: "what a call from outside a run asks for, else 30 s",
     min: 1,
   });
   const passedOn = new Set([...PASSED_ON, ...inherited]);

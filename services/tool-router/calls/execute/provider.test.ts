@@ -455,13 +455,13 @@ describe("KIND-4 the time of an MCP tool", () => {
     return createToolSet(agent({ use: ["*"] }), new Map(), offers).byReference.get("@files/read")!;
   };
 
-  test("is the server's, else the request's, else a minute, and no longer than the run's", () => {
+  test("is the server's, else the request's, else 30 s, and no longer than the run's", () => {
     const alone = { deadline: undefined, isOfRun: false };
     const asked = { deadline: 300_000, isOfRun: false };
     const ofRun = { deadline: 300_000, isOfRun: true };
-    expect(decideDeadline(entryOf(), 0, alone)).toMatchObject({ timeoutMs: 60_000, of: "the default" });
+    expect(decideDeadline(entryOf(), 0, alone)).toMatchObject({ timeoutMs: 30_000, of: "the default" });
     expect(decideDeadline(entryOf(), 0, asked)).toMatchObject({ timeoutMs: 300_000, of: "the request's" });
-    expect(decideDeadline(entryOf(), 0, ofRun)).toMatchObject({ timeoutMs: 60_000, latestAt: 300_000 });
+    expect(decideDeadline(entryOf(), 0, ofRun)).toMatchObject({ timeoutMs: 30_000, latestAt: 300_000 });
     expect(decideDeadline(entryOf(600_000), 0, alone)).toMatchObject({ timeoutMs: 600_000, of: "the tool's" });
     expect(decideDeadline(entryOf(600_000), 0, ofRun)).toMatchObject({ timeoutMs: 300_000, of: "the run's" });
     expect(decideDeadline(entryOf(10_000), 0, asked)).toMatchObject({ timeoutMs: 10_000, latestAt: 100_000 });

@@ -622,7 +622,7 @@ type McpServer struct {
 	Share Share `protobuf:"varint,8,opt,name=share,proto3,enum=toolbus.mcp.v1.Share" json:"share,omitempty"`
 	// Which way it is spoken with; absent finds out, and remembers it.
 	Era Era `protobuf:"varint,9,opt,name=era,proto3,enum=toolbus.mcp.v1.Era" json:"era,omitempty"`
-	// How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 60 s, or what a call
+	// How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 30 s, or what a call
 	// outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
 	CallTimeout *durationpb.Duration `protobuf:"bytes,10,opt,name=call_timeout,json=callTimeout,proto3" json:"call_timeout,omitempty"`
 	// The client as which tokens are asked for; absent for one that is found out.

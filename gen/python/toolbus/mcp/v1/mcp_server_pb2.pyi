@@ -433,7 +433,7 @@ class McpServer(_message.Message):
 
     @_builtins.property
     def call_timeout(self) -> _duration_pb2.Duration:
-        """How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 60 s, or what a call
+        """How long a call of its tools may take; absent means what the bridge says (TOOLBUS_MCP_CALL_TIMEOUT), else 30 s, or what a call
         outside a run asks for. Each progress that the server tells begins it anew, within the time of the run or of the request.
         """
 

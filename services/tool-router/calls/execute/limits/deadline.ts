@@ -20,7 +20,7 @@ export interface AskedTime {
 }
 
 const DEFAULT_MS = 30_000;
-const LONGER_DEFAULT_MS = 60_000;
+const CALLER_DEFAULT_MS = 60_000;
 /** Progress makes a call no longer than so many times its time. */
 const MOST_TIMES = 10;
 
@@ -47,7 +47,7 @@ export function decideDeadline(entry: ToolEntry, now: number, { deadline, isOfRu
   return { at: now + timeoutMs, timeoutMs, of, ...(isMcp && latestMs > timeoutMs && { latestAt: now + latestMs }) };
 }
 
-function defaultMs({ executor, tool }: ToolEntry): number {
+function defaultMs({ executor }: ToolEntry): number {
   const isCaller = executor.kind === "provider" && executor.provider === CALLER_PROVIDER;
-  return isCaller || tool.executionType === ExecutionType.MCP ? LONGER_DEFAULT_MS : DEFAULT_MS;
+  return isCaller ? CALLER_DEFAULT_MS : DEFAULT_MS;
 }
