@@ -78,6 +78,7 @@ export const ctr: Proofs = {
       "after 60 s, or the tool's own time, the agent is told tool and time",
       "ends after its time with an error that names tool and time",
       "without an answer the agent is told tool and time",
+      "CTR-6 says how long each of its tools may take",
     ),
     shown("the router grants a caller its 60 s", "the tool's own time wins, and the run's deadline caps it"),
     shown(

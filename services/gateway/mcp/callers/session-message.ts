@@ -1,3 +1,4 @@
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Client } from "@connectrpc/connect";
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { z } from "zod";
@@ -25,6 +26,7 @@ const declaration = {
         name: z.string(),
         description: z.string().optional(),
         inputSchema: z.record(z.string(), z.unknown()).optional(),
+        timeout: z.number().int().min(1).optional().describe("How many milliseconds it may take."),
       }),
     )
     .optional()
@@ -103,10 +105,11 @@ async function declare({ callers }: CallerClients, { options }: OwnCall, { sessi
   }
   if (callerId === undefined)
     refuse("invalid_argument", "caller_tools need a caller_id", { reason: "INVALID_REQUEST" });
-  const declared = tools.map(({ name, description = "", inputSchema }) => ({
+  const declared = tools.map(({ name, description = "", inputSchema, timeout }) => ({
     name,
     description,
     inputSchemaJson: inputSchema === undefined ? "" : JSON.stringify(inputSchema),
+    ...(timeout !== undefined && { timeout: durationFromMs(timeout) }),
   }));
   await callers.declareTools({ sessionId, declaration: { callerId, tools: declared } }, options);
   return tools.length > 0;

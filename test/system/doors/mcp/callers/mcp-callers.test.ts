@@ -125,6 +125,13 @@ describe.each(Object.keys(clients) as Line[])("CTR-11 a caller with the client o
     expect(again).toMatchObject({ isError: true, text: expect.stringContaining("not found or already resolved") });
   });
 
+  it("CTR-6 says how long each of its tools may take", async () => {
+    await using caller = await openCaller(line, here());
+    const quick = tools.caller_tools.map((one) => ({ ...one, timeout: 300 }));
+    const { text } = await caller.call("session_message", { ...asking, context: { ...tools, caller_tools: quick } });
+    expect(text).toContain("timed out after 300ms");
+  });
+
   it("CTR-5 is answered for by nobody else, but at any gateway", async () => {
     await using caller = await openCaller(line, here());
     await using elsewhere = await openCaller(line, { url: other.url, key: keys.alice });
