@@ -99,7 +99,7 @@ function valueOfPlaceholder(name: string, context: ScriptContext): JSONValue {
   if (found === undefined) return unknownPlaceholder(name);
   let value: JSONValue | undefined = found.value;
   for (const key of path) value = memberOf(value, key);
-  return value ?? unknownPlaceholder(name);
+  return value === undefined ? unknownPlaceholder(name) : value;
 }
 
 function memberOf(value: JSONValue | undefined, key: string): JSONValue | undefined {

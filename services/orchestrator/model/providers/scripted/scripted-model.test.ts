@@ -28,7 +28,7 @@ const answered: LanguageModelV4Prompt = [
         type: "tool-result",
         toolCallId: "1",
         toolName: "add",
-        output: { type: "json", value: { sum: [5], "a b": 1 } },
+        output: { type: "json", value: { sum: [5], "a b": null } },
       },
     ],
   },
@@ -55,19 +55,25 @@ describe("the scripted model", () => {
     ]);
   });
 
-  test("fills in the input and the results, values as values", async () => {
+  test("CTR-4 fills in the input and the results, values as values, null too", async () => {
     const calls = [
       {
         name: "show",
-        arguments: { all: "{{result.add}}", one: "{{result.0.sum.0}}", text: "is {{ result.add.sum }}" },
+        arguments: {
+          all: "{{result.add}}",
+          one: "{{result.0.sum.0}}",
+          none: "{{result.add.a b}}",
+          text: "is {{ result.add.sum }}",
+        },
       },
     ];
     const { parts } = await replay({ turns: [{ text: "-" }, { text: "{{input}}", calls }] }, answered);
     const [text, call] = parts;
     expect(text).toMatchObject({ text: "add 2 and 3" });
     expect(call?.kind === "call" && JSON.parse(call.argumentsJson)).toEqual({
-      all: { sum: [5], "a b": 1 },
+      all: { sum: [5], "a b": null },
       one: 5,
+      none: null,
       text: "is [5]",
     });
   });
