@@ -81,10 +81,12 @@ export const kind: Proofs = {
     shown(
       "30 s by default, 60 s for callers; the tool's own time wins and the run's deadline caps it",
       "the tool's own time wins, and the run's deadline caps it",
+      "is the server's, else the request's, else 30 s",
     ),
     shown(
       "a tool that hangs is given up after its time",
       "a provider that hangs is given up",
+      "a call that its provider gave up is over",
       "time out after their own time",
     ),
     shown("a function waits without a deadline", "goes on with outputs that come days later"),
