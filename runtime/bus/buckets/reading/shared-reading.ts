@@ -1,31 +1,26 @@
+import { setImmediate } from "node:timers/promises";
 import { callPatience } from "../../link/call-patience.ts";
 
 /**
- * One reading for all callers while another is under way: each gets one that began after it asked, and there are
- * never more than two, however many ask.
+ * One reading for all who ask in the same turn of the event loop, or while another one is under way: each gets one that began
+ * after it asked, and there are never more than two, however many ask.
  */
 export function sharedReading<T>(read: () => Promise<T>): () => Promise<T> {
-  let running: Promise<void> | undefined;
+  let running: Promise<unknown> | undefined;
   let next: Promise<T> | undefined;
 
-  function begin(): Promise<T> {
+  async function begin(): Promise<T> {
+    const sinceMs = performance.now();
+    await Promise.allSettled([running, setImmediate()]);
+    callPatience.spendIfLong(sinceMs); // the reading before may have waited for the bus
+    next = undefined;
     const reading = read();
-    const ended = () => {
-      if (running === mine) running = undefined;
-    };
-    const mine = reading.then(ended, ended);
-    running = mine;
+    running = reading;
     return reading;
   }
 
   return () => {
-    if (running === undefined) return begin();
-    const sinceMs = performance.now();
-    next ??= running.then(() => {
-      callPatience.spendIfLong(sinceMs); // the reading before may have waited for the bus
-      next = undefined;
-      return begin();
-    });
+    next ??= begin();
     return next;
   };
 }

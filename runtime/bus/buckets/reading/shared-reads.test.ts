@@ -17,7 +17,7 @@ test("who asks for a key at the same time shares its readings, and sees every wr
   const other = bucket.read("other");
   expect(new Set((await Promise.all(asked)).map((found) => found?.value))).toEqual(new Set([1]));
   expect(await other).toBeUndefined();
-  expect(keysRead.toSorted()).toEqual(["one", "one", "other"]);
+  expect(keysRead.toSorted()).toEqual(["one", "other"]);
   await bucket.put("one", 2);
   expect((await bucket.read("one"))?.value).toBe(2);
 });
