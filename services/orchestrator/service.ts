@@ -97,7 +97,7 @@ export async function openOrchestrator(
   const life = `${instance}-${randomBytes(4).toString("hex")}`; // a successor under this name holds nothing of ours
   const worker = createSessionWorker({
     ...{ ...shared, holders, acceptedHere, slots, timers: createStreamTimers(bus), instance: life },
-    turnLoop: (run, active, ends) => turnLoop(loop, run, active, ends),
+    turnLoop: (...given) => turnLoop(loop, ...given),
     releaseRun: clients.releaseRun,
     startFromInbox: (sessionId, ends) => startFromInbox(selfWake, sessionId, ends),
     handover: handover.signal,

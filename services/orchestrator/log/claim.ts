@@ -12,7 +12,7 @@
  */
 
 import type { RunTextReplaced } from "#gen/toolbus/run/v1/run_event_pb.ts";
-import type { EventBody, RunJournal } from "./journal.ts";
+import type { Decide, EventBody, RunJournal } from "./journal.ts";
 import { lastCheckpoint } from "./state/draft/draft.ts";
 import type { FoldedRun } from "./state/fold.ts";
 import { isTooLarge } from "./too-large.ts";
@@ -50,17 +50,13 @@ export interface ClaimedRun {
   end(decide: (state: FoldedRun) => RunEnd, lastText?: RunTextReplaced): Promise<void>;
 }
 
-/** Claims the run as it stands in the journal; undefined when it was claimed or changed by another meanwhile. */
+/** Claims the run as it stands in the journal; undefined when it has ended, or was claimed or changed by another meanwhile. */
 export async function claimRun(journal: RunJournal, instance: string): Promise<ClaimedRun | undefined> {
   const seen = journal.state;
-  const epoch = (seen?.claim?.epoch ?? 0) + 1;
-  const claimed = await journal.append(
-    (state) => {
-      const isAsSeen = state !== undefined && state.phase.kind !== "ended" && (state.claim?.epoch ?? 0) + 1 === epoch;
-      return isAsSeen ? { case: "claimed", value: {} } : undefined;
-    },
-    { epoch, instance },
-  );
+  if (seen === undefined || seen.phase.kind === "ended") return undefined;
+  const epoch = (seen.claim?.epoch ?? 0) + 1;
+  const decide: Decide = (state) => (state === seen ? { case: "claimed", value: {} } : undefined);
+  const claimed = await journal.append(decide, { epoch, instance });
   return claimed === undefined ? undefined : claimedRun(journal, epoch);
 }
 

@@ -63,7 +63,7 @@ interface AppendOptions {
 export const wakeWaitsMs = 30_000;
 
 /** What to append to the state, if anything. */
-type Decide = (state: FoldedRun | undefined) => EventBody | undefined;
+export type Decide = (state: FoldedRun | undefined) => EventBody | undefined;
 
 export async function openJournal(log: RunLog, runId: string, clock: Clock): Promise<RunJournal> {
   const journal = createJournal(log, runId, clock);

@@ -32,6 +32,7 @@ import type { ModelSource } from "../model/providers/model-source.ts";
 import { readHistory, tokensBefore } from "./history/history.ts";
 import { takenEventIds } from "./history/taken-events.ts";
 import type { ActiveRun, QueueEntry, SessionQueues } from "./queue.ts";
+import type { Claim } from "./worker/worker-options.ts";
 
 type PartsOfLoop = Pick<LoopContext, "router" | "checkpointMs" | "handover" | "inSpan">;
 
@@ -46,18 +47,23 @@ export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInbo
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
 }
 
-/** The run goes on in the trace of whoever created it, with a span for each process that works on it. */
+/**
+ * Claims the run and turns its loop, in the trace of whoever created it, with a span for each process that works on it. What the loop
+ * needs is asked for while the claim is stored: the claim fails if the run is not as it was seen by then.
+ */
 export async function turnLoop(
   options: TurnLoopOptions,
-  run: ClaimedRun,
+  claim: Claim,
   active: ActiveRun,
   signal: AbortSignal,
-): Promise<LoopOutcome> {
-  const { runId, accepted } = run.state;
+): Promise<LoopOutcome | undefined> {
+  const { runId, accepted } = active.state;
   const { agent, sessionId, traceparent, tracestate } = accepted;
   const describe = () => runSpan({ agent, sessionId, runId });
   const work = async (span: WorkSpan) => {
-    const outcome = await turn(options, run, active, signal);
+    using gathered = gather(options, active, signal);
+    const run = await claim();
+    const outcome = run && (await turn(options, run, gathered, signal));
     if (active.journal.state !== undefined) tellEnd(span, active.journal.state);
     return outcome;
   };
@@ -70,19 +76,25 @@ function tellEnd(span: WorkSpan, { phase, spent }: FoldedRun): void {
   if (ended?.state === RunState.FAILED) span.fail(enumWord(RunEndReasonSchema, ended.endReason));
 }
 
-/** Gathers what the loop of a claimed run needs, and turns it. */
+/** What the loop of a run needs. What is under way is given up when it is disposed. */
+function gather(options: TurnLoopOptions, active: ActiveRun, signal: AbortSignal) {
+  const gathering = openEnding(signal);
+  const listing = openEnding(gathering.signal, options.handover);
+  const listed = listTools(active.state, options, listing.signal);
+  const opened = openContextInTime(options, active, gathering.signal);
+  for (const asked of [listed, opened]) asked.catch(() => {}); // the loop gets the error when it needs it
+  return { listed, opened, [Symbol.dispose]: () => gathering.end(new Error("the run is put down")) };
+}
+
 async function turn(
   options: TurnLoopOptions,
   run: ClaimedRun,
-  active: ActiveRun,
+  { listed, opened }: ReturnType<typeof gather>,
   signal: AbortSignal,
 ): Promise<LoopOutcome> {
   const { runId } = run.state;
-  using listing = openEnding(signal, options.handover);
   try {
-    const listed = listTools(run.state, options, listing.signal);
-    listed.catch(() => {}); // the loop gets the error when it needs the tools
-    const context = await openContextInTime(options, run, active, signal);
+    const context = await opened;
     if (context !== undefined) return await runLoop(run, { ...context, signal, listed });
     const ownLimits = limitsFrom(undefined, run.state.accepted.options?.limits);
     return await stopRun(run, { ...options, signal }, stopOfLate(run.state, ownLimits));
@@ -93,7 +105,6 @@ async function turn(
     const failed = isExpected ? error : new RunFailed(RunEndReason.INTERNAL_ERROR, "internal error", error); // worker-5
     return await failRun(run, { ...options, signal }, failed);
   } finally {
-    listing.end(new Error("the run is put down"));
     options.setDeltas(runId, undefined);
   }
 }
@@ -103,17 +114,16 @@ const reasonOfFault = { unpriced: RunEndReason.PRICE_MISSING, currency: RunEndRe
 /** Undefined if the run is canceled, or its time is over before: what a loop needs may be long away, or gone. */
 async function openContextInTime(
   options: TurnLoopOptions,
-  run: ClaimedRun,
   active: ActiveRun,
   signal: AbortSignal,
 ): Promise<OpenedContext | undefined> {
-  const { acceptedAtMs, accepted, cancel } = run.state;
+  const { acceptedAtMs, accepted, cancel } = active.state;
   if (cancel !== undefined) return undefined;
   const { deadlineMs } = limitsFrom(undefined, accepted.options?.limits);
   using deadline = timeoutSignal(Math.max(0, acceptedAtMs + deadlineMs - options.clock.now()));
   using opening = openEnding(signal, deadline);
   try {
-    return await openContext(options, run, active, opening.signal);
+    return await openContext(options, active, opening.signal);
   } catch (error) {
     if (signal.aborted || !deadline.aborted) throw error;
     return undefined;
@@ -124,21 +134,22 @@ type OpenedContext = Omit<LoopContext, "signal">;
 
 async function openContext(
   options: TurnLoopOptions,
-  run: ClaimedRun,
-  { entry }: ActiveRun,
+  { entry, state }: ActiveRun,
   signal: AbortSignal,
 ): Promise<OpenedContext> {
   const { log, queues, logger, clock, agents } = options;
-  const { runId, accepted } = run.state;
-  const before = await queues.before(entry);
+  const { runId, accepted } = state;
   const { agent: name, principal, switchCount, carry, previousRunId, fork } = accepted;
-  const previous = { agent: name, switchCount, carry, previousRunId, fork, before };
+  const previous = { agent: name, switchCount, carry, previousRunId, fork };
+  const before = queues.before(entry);
   const waiting = { clock, signal, endReason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
   const agentAsked = waitFor(waiting, () => agents.getAgent(name, { signal, principal }));
   const [agent, history, inbox] = await Promise.all([
     agentAsked,
-    readHistory(queues, log, previous, async () => tokensBefore(await agentAsked)),
-    inboxOfRun(options, run, before, signal),
+    before.then((before) =>
+      readHistory(queues, log, { ...previous, before }, async () => tokensBefore(await agentAsked)),
+    ),
+    inboxOfRun(options, state, before, signal),
   ]);
   const limits = limitsFrom(agent.limits, accepted.options?.limits);
   const fault = faultOfCost(agent, accepted.options?.limits);
@@ -162,12 +173,12 @@ async function openContext(
 
 async function inboxOfRun(
   options: TurnLoopOptions,
-  run: ClaimedRun,
-  before: QueueEntry | undefined,
+  state: FoldedRun,
+  before: Promise<QueueEntry | undefined>,
   signal: AbortSignal,
 ): Promise<DeliveredInbox> {
-  const inbox = await readInbox(options, run.state, signal);
-  return { ...inbox, takenEventIds: await takenEventIds(options.queues, options.log, before, inbox.events) };
+  const inbox = await readInbox(options, state, signal);
+  return { ...inbox, takenEventIds: await takenEventIds(options.queues, options.log, await before, inbox.events) };
 }
 
 function modelsOfAgent({ modelOf }: TurnLoopOptions, { name, model, fallbackModel }: Agent): ModelRow {

@@ -1,7 +1,7 @@
 /** A run in which there is something to do. `worker.ts` has the rules (worker-…). */
 
 import { openEnding } from "#runtime/time/ending.ts";
-import { type ClaimedRun, claimRun, Superseded } from "../../log/claim.ts";
+import { claimRun, Superseded } from "../../log/claim.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { LoopOutcome } from "../../loop/loop.ts";
 import type { ActiveRun } from "../queue.ts";
@@ -23,7 +23,7 @@ export async function claimAndRun(
   hold: Hold,
 ): Promise<WakeOutcome | Full | undefined> {
   const { elsewhere, instance } = options;
-  const { journal, state } = active;
+  const { state } = active;
   const holder = state.phase.kind === "working" ? state.claim?.instance : undefined;
   if (holder !== undefined && holder !== instance) {
     const wakeOutcome = await elsewhere.ask(holder, state.accepted.sessionId, hold.wake.id);
@@ -33,8 +33,7 @@ export async function claimAndRun(
   const begun = await beginInTurn(options, active, hold);
   if (!("place" in begun)) return begun.outcome;
   using _ = begun.place;
-  const run = await claimRun(journal, instance); // worker-4
-  const outcome = run && (await turn(options, run, active, hold));
+  const outcome = await claimAndTurn(options, active, hold);
   if (outcome === "handed_over") return { kind: "later", delayMs: 0 };
   return outcome === "parked" ? onParked(options, active) : undefined;
 }
@@ -66,22 +65,21 @@ async function beginInTurn(
   }
 }
 
-async function turn(
-  options: WorkerOptions,
-  run: ClaimedRun,
-  active: ActiveRun,
-  hold: Hold,
-): Promise<LoopOutcome | undefined> {
+async function claimAndTurn(options: WorkerOptions, active: ActiveRun, hold: Hold): Promise<LoopOutcome | undefined> {
   const given = new AbortController();
   using ending = openEnding(given.signal, options.abandon);
-  hold.notify = () => {
-    run.refresh().catch((error: unknown) => {
-      if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
-    });
+  const claim = async () => {
+    const run = await claimRun(active.journal, options.instance); // worker-4
+    hold.notify = () => {
+      run?.refresh().catch((error: unknown) => {
+        if (error instanceof Superseded) given.abort(error); // whatever else it is, the next append meets it too
+      });
+    };
+    if (hold.isNotified) hold.notify(); // they came while the run was claimed
+    return run;
   };
-  if (hold.isNotified) hold.notify(); // they came while the run was claimed
   try {
-    return await options.turnLoop(run, active, ending.signal);
+    return await options.turnLoop(claim, active, ending.signal);
   } catch (error) {
     if (error instanceof Superseded || given.signal.aborted) return undefined;
     throw error;

@@ -9,6 +9,9 @@ import type { Slots } from "../wakes/slots.ts";
 import type { Holders, Timers } from "../wakes/wake.ts";
 import type { AcceptedHere } from "./accepted-here.ts";
 
+/** Claims the run as it was seen; undefined when it was changed meanwhile. */
+export type Claim = () => Promise<ClaimedRun | undefined>;
+
 export interface WorkerOptions {
   readonly log: RunLog;
   readonly queues: SessionQueues;
@@ -21,8 +24,11 @@ export interface WorkerOptions {
   readonly instance: string;
   readonly clock: Clock;
   readonly logger: OperatorLog;
-  /** Turns the loop of a claimed run until it ends, parks, or is handed over. Throws only what passes (worker-5). */
-  readonly turnLoop: (run: ClaimedRun, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome>;
+  /**
+   * Claims a run and turns its loop until it ends, parks, or is handed over; undefined if it could not be claimed. Throws only what
+   * passes (worker-5).
+   */
+  readonly turnLoop: (claim: Claim, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome | undefined>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
   readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
   /** Closes what was open for a run alone that has ended; called again for the same run when its session is looked at again. */

@@ -72,8 +72,9 @@ function openWorker({ told = "gone", slots = new Slots(8), acceptedHere, turn, .
     clock: systemClock,
     logger,
     ...(acceptedHere && { acceptedHere }),
-    turnLoop: async (run, ...about) => {
-      if (turn !== undefined) return turn(run, ...about);
+    turnLoop: async (claim, ...about) => {
+      if (turn !== undefined) return turn(claim, ...about);
+      const run = (await claim())!;
       started.push(run.state.runId);
       await finish.promise;
       await run.end(() => ({ state: RunState.COMPLETED, endReason: RunEndReason.FINAL_ANSWER }));
@@ -233,7 +234,8 @@ test("LOOP-13 a run whose creator fails here is looked for like any other", asyn
 
 test("LOOP-16 a run that has parked is put down without another look at its log", async () => {
   const { worker, accept, log } = openWorker({
-    turn: async (run) => {
+    turn: async (claim) => {
+      const run = (await claim())!;
       await run.append(() => ({ case: "turnCommitted", value: { turn: 1, items: [callItem] } }));
       log.read = () => Promise.reject(new Error("nobody has to look"));
       await run.append(() => ({ case: "parked", value: { calls: [callItem.item.value] } }));
@@ -349,7 +351,8 @@ test("SEC-6 a run that waits for its principal's turn ends at once when it is ca
   });
   expect(full).not.toContain(undefined);
   const handover = new AbortController();
-  const ends: WorkerOptions["turnLoop"] = async (run) => {
+  const ends: WorkerOptions["turnLoop"] = async (claim) => {
+    const run = (await claim())!;
     started.push(run.state.runId);
     await run.end(() => ({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED }));
     return "ended";
