@@ -47,10 +47,7 @@ export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInbo
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
 }
 
-/**
- * Claims the run and turns its loop, in the trace of whoever created it, with a span for each process that works on it. What the loop
- * needs is asked for while the claim is stored: the claim fails if the run is not as it was seen by then.
- */
+/** In the trace of the run's creator, a span for each process. What the loop needs is asked for while the claim is stored. */
 export async function turnLoop(
   options: TurnLoopOptions,
   claim: Claim,
@@ -139,16 +136,14 @@ async function openContext(
 ): Promise<OpenedContext> {
   const { log, queues, logger, clock, agents } = options;
   const { runId, accepted } = state;
-  const { agent: name, principal, switchCount, carry, previousRunId, fork } = accepted;
-  const previous = { agent: name, switchCount, carry, previousRunId, fork };
+  const { agent: name, principal } = accepted;
   const before = queues.before(entry);
   const waiting = { clock, signal, endReason: RunEndReason.AGENT_UNAVAILABLE, what: `agent ${name}` };
   const agentAsked = waitFor(waiting, () => agents.getAgent(name, { signal, principal }));
+  const maxTokens = async () => tokensBefore(await agentAsked);
   const [agent, history, inbox] = await Promise.all([
     agentAsked,
-    before.then((before) =>
-      readHistory(queues, log, { ...previous, before }, async () => tokensBefore(await agentAsked)),
-    ),
+    before.then((before) => readHistory(queues, log, { ...accepted, before }, maxTokens)),
     inboxOfRun(options, state, before, signal),
   ]);
   const limits = limitsFrom(agent.limits, accepted.options?.limits);

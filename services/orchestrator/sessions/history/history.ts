@@ -24,7 +24,7 @@ import { isHidden, isSameTime, type Standing } from "./standing.ts";
 /** What a run says of the one that it continues. */
 export interface Continuation extends Standing {
   readonly previousRunId: string;
-  readonly fork: RunFork | undefined;
+  readonly fork?: RunFork | undefined;
   /** The entry before it in its session's queue. */
   readonly before: QueueEntry | undefined;
 }

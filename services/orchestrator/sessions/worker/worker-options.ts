@@ -24,10 +24,7 @@ export interface WorkerOptions {
   readonly instance: string;
   readonly clock: Clock;
   readonly logger: OperatorLog;
-  /**
-   * Claims a run and turns its loop until it ends, parks, or is handed over; undefined if it could not be claimed. Throws only what
-   * passes (worker-5).
-   */
+  /** Claims a run and turns its loop until it ends, parks, or is handed over. Throws only what passes (worker-5). */
   readonly turnLoop: (claim: Claim, active: ActiveRun, signal: AbortSignal) => Promise<LoopOutcome | undefined>;
   /** Starts a run when something waits in the session's inbox; gives whether there is one to work on. */
   readonly startFromInbox: (sessionId: string, signal: AbortSignal) => Promise<boolean>;
