@@ -70,6 +70,16 @@ describe("a declaration", () => {
     await expect(check(declare("app", { name: "a", inputSchemaJson }))).rejects.toThrow(/"app_a", has an input schema/);
   });
 
+  test("SEC-5 many schemas are compiled in slices, and all else comes in between", async () => {
+    let turns = 0;
+    const others = setInterval(() => (turns += 1));
+    const schemaOf = (name: string) => JSON.stringify({ properties: { [name]: { type: "string" } } });
+    const names = Array.from({ length: 300 }, (_, index) => `slice-${index}`);
+    await check(declare("app", ...names.map((name) => ({ name, inputSchemaJson: schemaOf(name) }))));
+    clearInterval(others);
+    expect(turns).toBeGreaterThan(2);
+  });
+
   test("CTR-2 schemas of the drafts in use are accepted; a missing one means any object", async () => {
     const draft07 = '{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{}}';
     const draft2020 = '{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{}}';

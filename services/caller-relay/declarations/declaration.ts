@@ -5,6 +5,7 @@ import { ExecutionType, type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_
 import type { ModelTool } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { BUILT_IN_NAMES } from "#runtime/agent-file/built-ins.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { type FaultOfSchema, faultOfToolSchema } from "#runtime/schema/json-schema/tool-schema.ts";
 
 const callableName = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -49,7 +50,9 @@ export function requireFreeNames(declaration: CallerDeclaration, tools: readonly
 
 /** Refuses the whole declaration when the schema of one tool's arguments cannot be used; an empty one means any object. */
 export async function requireSchemas(declaration: CallerDeclaration, faultOf: FaultOfSchema): Promise<void> {
+  const nextStep = openSlices();
   for (const [index, { inputSchemaJson }] of declaration.tools.entries()) {
+    await nextStep();
     const fault = inputSchemaJson && (await faultOfToolSchema(inputSchemaJson, "arguments", faultOf));
     const why = `has an input schema that cannot be used: it ${fault}`;
     if (fault) refuseTool(declaration, index, { reason: "INVALID_REQUEST", why, part: "input_schema_json" });

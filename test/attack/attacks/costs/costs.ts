@@ -62,6 +62,20 @@ export const costs: readonly Attack[] = [
     },
   },
   {
+    name: "a thousand schemas in each of many declarations at once",
+    requirement: "SEC-5",
+    play({ url, keys }, { isShort, seed }) {
+      const callers = gatewayAt(url, keys.mallory).client(CallerService);
+      const schemaOf = (name: string) => JSON.stringify({ properties: { [name]: { type: "string", pattern: "^a$" } } });
+      return tryAll([...Array(isShort ? 2 : 16).keys()], async (at) => {
+        const names = Array.from({ length: 1_000 }, (_, index) => `t${seed}_${at}_${index}`);
+        const tools = names.map((name) => ({ name, inputSchemaJson: schemaOf(name) }));
+        await callers.declareTools({ sessionId, declaration: { callerId: "app", tools } });
+        return undefined;
+      });
+    },
+  },
+  {
     name: "every place of a worker that others use, held and waited for",
     requirement: "SEC-6",
     async play({ url, keys }, { isShort, seed }) {
