@@ -17,7 +17,7 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createAccess } from "#runtime/rpc/access/rules.ts";
 import { transportOnBus } from "#runtime/rpc/bus/client.ts";
-import { createSenderBytes } from "#runtime/rpc/http/body/request-body.ts";
+import { type BodyLimits, createSenderBytes } from "#runtime/rpc/http/body/request-body.ts";
 import type { PathTaker } from "#runtime/rpc/http/messages.ts";
 import { type HttpServer, serveOnHttp } from "#runtime/rpc/http/server.ts";
 import { principalOf } from "#runtime/rpc/identity.ts";
@@ -64,7 +64,8 @@ export async function openService(config: GatewayConfig, context: ServiceContext
   const { enter } = access;
   const services = servicesOn(bus, telemetry);
   const stateKey = await readSharedKey(bus, { bucket: "toolbus_gateway_keys", name: "mcp-request-states" });
-  const doors = createDoors({ config, context, access, services, health, stateKey });
+  const holdFor = createSenderBytes(config.maxHeldBytes, config.maxStrangerBytes);
+  const doors = createDoors({ config, holdFor, context, access, services, health, stateKey });
   const isOpen = config.auth === "none";
   const logins = createLoginPaths({
     servers: services.client(McpServerService),
@@ -94,7 +95,7 @@ export async function openService(config: GatewayConfig, context: ServiceContext
       }),
       interceptors: [...serverInterceptors({ logger, telemetry, fromOutside: true }), contractValidation],
       readMaxBytes: config.maxRequestBytes,
-      body: { holdFor: createSenderBytes(config.maxHeldBytes, config.maxStrangerBytes) },
+      body: { holdFor },
       connectionsOfAddress: config.shares.connections,
       before(request, response) {
         response.setHeader("x-accel-buffering", "no"); // nginx would hold a stream back until it has ended
@@ -139,6 +140,7 @@ function servicesOn(bus: Bus, telemetry: ServiceContext["telemetry"]) {
 
 interface DoorParts {
   readonly config: GatewayConfig;
+  readonly holdFor: BodyLimits["holdFor"];
   readonly context: ServiceContext;
   readonly access: Access;
   readonly services: ReturnType<typeof servicesOn>;
@@ -147,7 +149,7 @@ interface DoorParts {
 }
 
 /** What clients speak that speak no RPC. */
-function createDoors({ config, context, access, services, health, stateKey }: DoorParts): Door[] {
+function createDoors({ config, holdFor, context, access, services, health, stateKey }: DoorParts): Door[] {
   const { logger, telemetry, signal: stopping } = context;
   const { client } = services;
   const warn = (what: string) => (err: unknown) => logger.warn({ err }, `${what}: ${messageFromUnknown(err)}`);
@@ -174,6 +176,7 @@ function createDoors({ config, context, access, services, health, stateKey }: Do
     createResponsesDoor({
       ...common,
       enterAgain: access.enterAgain,
+      holdFor,
       runs: client(RunService),
       agents,
       onFault: warn("answering a client of responses failed"),

@@ -5,21 +5,26 @@
  *     comes meanwhile waits at the client.
  * socket-2  The connection ends by itself after an hour, and when this process stops: between turns, with an error that says why.
  * socket-3  A client that leaves has canceled nothing.
+ * socket-4  What comes is held as its sender's until its turn is over. More than a sender may hold ends the connection, with the reason.
+ * socket-5  Turns that take no time are made in slices: thousands of messages that are refused keep nobody else waiting.
  */
 
 import { promisify } from "node:util";
 import { createWebSocketStream, type WebSocket } from "ws";
+import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
-import type { ResponseError } from "../http/refusals.ts";
+import { type ResponseError, responseErrorFrom } from "../http/refusals.ts";
+import { HeldMessages, type Holding } from "./held-messages.ts";
 
 /** Sends an event; resolves when more may be sent, and throws when the client has left. */
 export type Send = (event: object) => Promise<void>;
 
-export interface Conversation {
+export interface Conversation extends Pick<Holding, "connection" | "hold"> {
   /** Answers a message. It throws only what `send` does. */
   readonly take: (text: string, send: Send) => Promise<void>;
+  readonly sender: string;
   /** Aborts when this process stops. */
   readonly stopping: AbortSignal;
   /** How long the connection may stand; an hour unless told, as the specification has it. */
@@ -40,10 +45,18 @@ interface Farewell {
 
 /** Resolves when the connection is over. */
 export async function converse(socket: WebSocket, conversation: Conversation): Promise<void> {
-  const { take, stopping, limitMs = HOUR_MS } = conversation;
+  const { take, sender, stopping, limitMs = HOUR_MS, connection, hold } = conversation;
   using ending = openEnding(stopping);
   const { signal } = ending;
-  const stopTimer = startTimer(limitMs, () => ending.end(LIMIT_REACHED), { isBackground: true });
+  let farewell = STOPPING;
+  const end = (last: Farewell) => {
+    farewell = last;
+    ending.end(last);
+  };
+  const stopTimer = startTimer(limitMs, () => end(LIMIT_REACHED), { isBackground: true });
+  const onFull = (error: unknown) => end(farewellOf(1009, 429, responseErrorFrom(error)));
+  using held = new HeldMessages(socket, { connection, hold, onFull }); // socket-4
+  const nextStep = openSlices(sender); // socket-5
   const alive = setInterval(() => socket.ping(), ALIVE_MS).unref();
   const messages = createWebSocketStream(socket, { readableObjectMode: true, readableHighWaterMark: 1 }); // socket-1
   messages.on("error", () => {}); // told to who reads
@@ -54,14 +67,15 @@ export async function converse(socket: WebSocket, conversation: Conversation): P
     while (!signal.aborted) {
       const next = await unlessAborted(incoming.next(), signal);
       if (next.done) return;
+      await nextStep();
       await take(String(next.value), send);
+      held.giveBack();
     }
   } catch {
     // the connection broke, or it ends by itself
   } finally {
     stopTimer();
     clearInterval(alive);
-    const farewell = signal.reason === LIMIT_REACHED ? LIMIT_REACHED : STOPPING;
     await leave(socket, send, signal.aborted ? farewell : undefined);
   }
 }

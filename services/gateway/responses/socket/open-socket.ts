@@ -1,6 +1,7 @@
 import { type WebSocket, WebSocketServer } from "ws";
 import { connectError } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { senderOf } from "#runtime/rpc/http/messages.ts";
 import { type Upgrade, upgradeOf } from "#runtime/rpc/http/sockets/upgrades.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { requireOrigin } from "../../access/cross-origin.ts";
@@ -17,7 +18,14 @@ export async function openSocket(exchange: ResponsesExchange): Promise<void> {
   requireOrigin(exchange);
   const socket = await unlessAborted(shakeHands(exchange, upgrade), options.signal);
   const turns = new SocketTurns(exchange);
-  await converse(socket, { take: (text, send) => turns.take(text, send), stopping: parts.stopping });
+  const sender = senderOf(request);
+  await converse(socket, {
+    take: (text, send) => turns.take(text, send),
+    sender,
+    connection: upgrade.socket,
+    hold: (bytes) => parts.holdFor(sender, bytes),
+    stopping: parts.stopping,
+  });
 }
 
 function shakeHands({ request, parts }: ResponsesExchange, { socket, head }: Upgrade): Promise<WebSocket> {
