@@ -29,10 +29,11 @@ export interface OpenerOptions
 }
 
 /**
- * SEC-6: processes that start at once, of all and of one program for one principal: of a hundred on two cores, none is there in its time.
- * A program that hangs keeps its own next starts waiting, and those of others while all turns are taken.
+ * SEC-6: processes that start at once, of all, for one principal, and of one program for it: of a hundred on two cores, none is there in
+ * its time. A program that hangs keeps its own next starts waiting, and many that do those of their principal.
  */
 const MOST_STARTING = 32;
+const MOST_STARTING_FOR_ONE = 28;
 const MOST_STARTING_OF_ONE = 8;
 const TURN_MS = 2_000;
 /** Who waits for a turn so long is told. */
@@ -42,13 +43,14 @@ const TELLING_MS = 100;
 export function createOpener(options: OpenerOptions) {
   const { environment, confinement, maxMessageBytes, logger, redact, secrets, runGuard, starts } = options;
   const eras = new Eras();
-  const turns = new RoundRobinQueue(MOST_STARTING, MOST_STARTING_OF_ONE);
+  const turns = new RoundRobinQueue(MOST_STARTING, MOST_STARTING_FOR_ONE);
+  const turnsOfPrograms = new RoundRobinQueue(Number.POSITIVE_INFINITY, MOST_STARTING_OF_ONE);
   const context = { environment, confinement, maxMessageBytes, logger, redact };
   return (asked: OpenedConnection): OpenLink =>
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
 
   /** Whoever waits for a turn has not begun: the time of a start is not over meanwhile. */
-  async function inTurn(key: string, open: OpenLink, ...given: Parameters<OpenLink>): Promise<OpenedLink> {
+  async function inTurn(asked: OpenedConnection, open: OpenLink, ...given: Parameters<OpenLink>): Promise<OpenedLink> {
     const [events, , signal] = given;
     let opened: Promise<OpenedLink> | undefined;
     const begin = async () => {
@@ -58,11 +60,14 @@ export function createOpener(options: OpenerOptions) {
       await comesWithin(TURN_MS, opened).catch(() => {}); // it is told below
     };
     const stopTelling = startTimer(TELLING_MS, () => events.onWords("many servers start, and this one in its turn"));
-    await turns.run(key, begin, signal).finally(stopTelling);
+    const program = JSON.stringify([asked.principal, programOf(asked.server)]);
+    const inTurnOfAll = () => turns.run(asked.principal, begin, signal);
+    await turnsOfPrograms.run(program, inTurnOfAll, signal).finally(stopTelling);
     return opened ?? refuse("unavailable", "nobody waits for it", { reason: "MCP_SERVER_UNAVAILABLE" });
   }
 
-  function opener({ server, holder, principal, authorization }: OpenedConnection): OpenLink {
+  function opener(asked: OpenedConnection): OpenLink {
+    const { server, holder, authorization } = asked;
     const open: OpenLink = async (events, start, signal, closing) => {
       using time = timeoutSignal(start.ms);
       using ending = openEnding(signal, time);
@@ -90,9 +95,7 @@ export function createOpener(options: OpenerOptions) {
       eras.note(server, link.era);
       return { link, listed: await listOrClose(link, { limit, start, closing }) };
     };
-    if (!isProcess(server)) return open;
-    const key = JSON.stringify([principal, programOf(server)]);
-    return (...given) => inTurn(key, open, ...given);
+    return isProcess(server) ? (...given) => inTurn(asked, open, ...given) : open;
   }
 }
 

@@ -137,6 +137,25 @@ describe("connections", () => {
     await rm(folder, { recursive: true });
   });
 
+  test("SEC-6 programs that hang, in however many sessions, leave a turn for what another principal starts", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "toolbus-turns-"));
+    const over = new AbortController();
+    const start = (name: string, sessionId: string, principal: string) => {
+      const args = ["-c", `printf %s ${principal[0]} >> ${folder}/order; exec cat`, name];
+      const asked = { scope: { sessionId, agent: "a1", principal }, sources: [{ name, config: { command: "sh", args } }] };
+      left.provider.getProvidedTools(asked, { signal: over.signal }).catch(() => {});
+    };
+    const sessions = Array.from({ length: 10 }, (_, n) => `turns-${n}`);
+    for (const session of sessions) for (const name of ["p1", "p2", "p3", "p4"]) start(name, session, "mallory");
+    start("p1", "turns-of-alice", "alice");
+    const order = () => readFile(join(folder, "order"), "utf8").catch(() => "");
+    await until(async () => (await order()).includes("a"));
+    expect((await order()).indexOf("a")).toBeLessThan(32);
+    over.abort();
+    await Promise.all([...sessions, "turns-of-alice"].map((sessionId) => left.servers.closeConnections({ sessionId })));
+    await rm(folder, { recursive: true });
+  });
+
   test("that nobody uses are closed after the idle time", async () => {
     await using brief = await openBridge(bus, { TOOLBUS_MCP_IDLE_TIMEOUT: "50ms" });
     const { output } = await call(brief, oddSource("idle"), "pids");
