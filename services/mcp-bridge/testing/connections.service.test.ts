@@ -142,7 +142,10 @@ describe("connections", () => {
     const over = new AbortController();
     const start = (name: string, sessionId: string, principal: string) => {
       const args = ["-c", `printf %s ${principal[0]} >> ${folder}/order; exec cat`, name];
-      const asked = { scope: { sessionId, agent: "a1", principal }, sources: [{ name, config: { command: "sh", args } }] };
+      const asked = {
+        scope: { sessionId, agent: "a1", principal },
+        sources: [{ name, config: { command: "sh", args } }],
+      };
       left.provider.getProvidedTools(asked, { signal: over.signal }).catch(() => {});
     };
     const sessions = Array.from({ length: 10 }, (_, n) => `turns-${n}`);
