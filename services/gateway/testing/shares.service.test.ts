@@ -8,6 +8,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { pino } from "pino";
 import { afterAll, assert, beforeAll, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "#gen/health/v1/health_pb.ts";
 import { AgentService, ListAgentsRequestSchema } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { ToolCallService } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
@@ -139,6 +140,18 @@ it("SEC-6 what the requests of a principal hold together has its bound, which is
   });
 });
 
+it("SEC-6 what has come of a message on a WebSocket is part of it", async () => {
+  const headers = { "x-api-key": "another-key-of-some-length" };
+  const socket = new WebSocket(`${url.replace("http", "ws")}/v1/responses`, { headers });
+  await once(socket, "open");
+  socket.send(Buffer.alloc(60_000), { fin: false });
+  socket.ping();
+  await once(socket, "pong");
+  const refused = await refusalOfHalf(`/${AgentService.typeName}/ListAgents`, 50_000, headers, 3);
+  expect(refused?.reason).toBe("SHARE_EXCEEDED");
+  socket.terminate();
+});
+
 it("SEC-6 strangers of one address have the share of a principal at what is open to them, and nobody else's", async () => {
   const transport = createConnectTransport({ baseUrl: url, httpVersion: "2" });
   const health = createClient(Health, transport);
@@ -204,10 +217,10 @@ it("SEC-6 what the requests of strangers of one address hold together is eight o
   });
 });
 
-/** Of which the first is refused of five that are half sent. */
-async function refusalOfHalf(path: string, bytes: number, headers: Record<string, string> = {}) {
+/** Of which the first is refused of some that are half sent. */
+async function refusalOfHalf(path: string, bytes: number, headers: Record<string, string> = {}, count = 5) {
   const head = { method: "POST", path, headers: { ...headers, "content-type": "application/proto" } };
-  using half = sendHalf(url, head, { part: new Uint8Array(bytes), count: 5 });
+  using half = sendHalf(url, head, { part: new Uint8Array(bytes), count });
   const refused = errorOf(await Promise.race(half.requests.map(({ answer }) => answer)));
   return refused && failureFromConnectError(refused);
 }
