@@ -1,12 +1,11 @@
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerJson } from "../../plain/exchange.ts";
-import type { ResponseResource } from "../rendering/resource.ts";
+import { NO_ANSWER, type ResponseResource } from "../rendering/resource.ts";
 import type { ResponseError } from "./refusals.ts";
 
 /** Why there is no answer. */
 export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ResponseError | undefined {
-  const common = { type: "server_error", param: "" };
-  if (status === "cancelled") return { ...common, message: "the run was canceled", code: details?.reason ?? "" };
+  if (status === "cancelled") return { ...NO_ANSWER, message: "the run was canceled", code: details?.reason ?? "" };
   return status === "failed" ? (error as ResponseError) : undefined;
 }
 

@@ -103,8 +103,9 @@ const isCutShort = (status: string) => status === "incomplete" || status === "ca
 /** Why the run ended, in the contract's words. */
 const codeOf = ({ endReason }: RunEnded) => enumWord(RunEndReasonSchema, endReason);
 
-/** In the form of errors of requests, which the AI SDK asks for. */
-const errorFrom = (ended: RunEnded) => ({ type: "server_error", code: codeOf(ended), message: ended.error, param: "" });
+/** In the form of errors of requests, which the AI SDK asks for. Some clients take a stream that ends with a `server_error` for one to ask for again. */
+export const NO_ANSWER = { type: "model_error", param: "" };
+const errorFrom = (ended: RunEnded) => ({ ...NO_ANSWER, code: codeOf(ended), message: ended.error });
 
 function secondsOf(time: Timestamp | undefined): number {
   return Number(time?.seconds ?? 0n);
