@@ -1,7 +1,8 @@
 import type { HttpResponse } from "#runtime/rpc/http/messages.ts";
 import { answerStream } from "../../plain/exchange.ts";
 import type { StreamEvent } from "../rendering/event-writer.ts";
-import { responseErrorFrom } from "./refusals.ts";
+import type { ResponseResource } from "../rendering/resource.ts";
+import { type ResponseError, responseErrorFrom } from "./refusals.ts";
 
 export const DONE = "data: [DONE]\n\n";
 
@@ -9,18 +10,23 @@ export function answerEvents(response: HttpResponse, batches: AsyncIterable<Stre
   return answerStream(response, textsFrom(batches));
 }
 
-/** A stream that breaks says why: the number of that is none of the response's events. */
+/**
+ * A stream that breaks says why, and so does one whose response failed, which many clients take for an empty answer otherwise: the number of
+ * that is none of the response's events.
+ */
 async function* textsFrom(batches: AsyncIterable<StreamEvent[]>): AsyncGenerator<string> {
-  let next = 0;
+  let last: StreamEvent | undefined;
+  const errorEvent = (error: ResponseError) =>
+    textOf({ ...error, type: "error", sequence_number: (last?.sequence_number ?? -1) + 1, error });
   try {
     for await (const events of batches) {
-      next = (events.at(-1)?.sequence_number ?? next - 1) + 1;
+      last = events.at(-1) ?? last;
       if (events.length > 0) yield events.map(textOf).join("");
     }
+    if (last?.type === "response.failed") yield errorEvent((last.response as ResponseResource).error as ResponseError);
     yield DONE;
   } catch (cause) {
-    const error = responseErrorFrom(cause);
-    yield textOf({ ...error, type: "error", sequence_number: next, error });
+    yield errorEvent(responseErrorFrom(cause));
   }
 }
 
