@@ -6,14 +6,10 @@ import { type ResponseError, responseErrorFrom } from "./refusals.ts";
 
 export const DONE = "data: [DONE]\n\n";
 
-export function answerEvents(response: HttpResponse, batches: AsyncIterable<StreamEvent[]>): Promise<void> {
-  return answerStream(response, textsFrom(batches));
-}
+export const answerEvents = (response: HttpResponse, batches: AsyncIterable<StreamEvent[]>) =>
+  answerStream(response, textsFrom(batches));
 
-/**
- * A stream that breaks says why, and so does one whose response failed, which many clients take for an empty answer otherwise: the number of
- * that is none of the response's events.
- */
+/** A stream that breaks or whose response failed says why, as many clients read no response: the number of that is none of its events. */
 async function* textsFrom(batches: AsyncIterable<StreamEvent[]>): AsyncGenerator<string> {
   let last: StreamEvent | undefined;
   const errorEvent = (error: ResponseError) =>
@@ -30,6 +26,4 @@ async function* textsFrom(batches: AsyncIterable<StreamEvent[]>): AsyncGenerator
   }
 }
 
-function textOf(event: StreamEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
+const textOf = (event: StreamEvent) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
