@@ -184,6 +184,19 @@ describe("LOOP-18 an answer that broke off", () => {
   const begun = [...events([accepted, claimed]), ...deltas([{ case: "text", value: "Hello wor" }])];
   const anew = (text: string) => deltas([{ case: "text", value: text }], { attempt: 2 });
 
+  test("that failed is told by an error before its last event, but for a socket, which the error would end", () => {
+    const lost = {
+      case: "ended",
+      value: { state: RunState.FAILED, endReason: RunEndReason.MODEL_ERROR, error: "no answer" },
+    };
+    const all = told(events([accepted, claimed, lost]));
+    expect(typesOf(all)).toEqual(["created", "in_progress", "error", "failed"]);
+    expect(all[2]).toMatchObject({ sequence_number: 2, message: "no answer", error: { type: "model_error" } });
+    const onSocket = told(events([accepted, claimed, lost]), new ResponseRenderer({ isOnSocket: true }));
+    expect(onSocket.map(({ sequence_number }) => sequence_number)).toEqual([0, 1, 2]);
+    expect(typesOf(onSocket).at(-1)).toBe("failed");
+  });
+
   test("is told on where the next attempt says the same", () => {
     const all = told([
       ...begun,

@@ -23,6 +23,7 @@ import { TurnRenderer } from "./turn-renderer.ts";
 
 export class ResponseRenderer {
   readonly #writer = new EventWriter();
+  readonly #isOnSocket: boolean;
   #run: RenderedRun | undefined;
   #turn = 1;
   #turnRenderer: TurnRenderer | undefined;
@@ -30,6 +31,11 @@ export class ResponseRenderer {
   readonly #agentCalls = new Map<string, AgentCall>();
   /** Calls of the client's tools of which the log does not say yet whether the client gets them. */
   readonly #undecided = new Map<string, { call: FunctionCall; place: string }>();
+
+  /** On a socket, an `error` event would end the turn before `response.failed`. */
+  constructor({ isOnSocket = false } = {}) {
+    this.#isOnSocket = isOnSocket;
+  }
 
   take({ update }: WatchRunResponse): StreamEvent[] {
     if (update.case === "event") this.#event(update.value);
@@ -116,7 +122,9 @@ export class ResponseRenderer {
     if (event.endReason === RunEndReason.STOPPED_AT_TOOL && event.outputText !== "")
       new SpokenItem(this.#writer, "message", `${run.runId}_answer`).finish(event.outputText);
     this.#run = { ...run, ended: { event, time } };
-    this.#emitResponse(TERMINAL[this.response.status] ?? "response.failed");
+    const { status, error } = this.response;
+    if (error && !this.#isOnSocket) this.#writer.emit("error", { ...error, type: "error", error });
+    this.#emitResponse(TERMINAL[status] ?? "response.failed");
   }
 
   #use(usage: Usage | undefined): void {

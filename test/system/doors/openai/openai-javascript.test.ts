@@ -41,14 +41,9 @@ describe("LOOP-18 OpenAI's client for JavaScript", () => {
     expect(await there.responses.retrieve(id)).toMatchObject({ id, output_text: text });
   });
 
-  it("is told by a stream that its run failed, behind the response that says so", async () => {
-    const events: string[] = [];
-    const reading = async () => {
-      for await (const { type } of await here.responses.create({ model: "mute", input, stream: true }))
-        events.push(type);
-    };
-    await expect(reading()).rejects.toMatchObject({ code: "empty_answer", type: "model_error" });
-    expect(events.at(-1)).toBe("response.failed");
+  it("is told by a stream that its run failed", async () => {
+    const stream = await here.responses.create({ model: "mute", input, stream: true });
+    await expect(Array.fromAsync(stream)).rejects.toMatchObject({ code: "empty_answer", type: "model_error" });
   });
 
   it("calls its function, and brings the output", async () => {
