@@ -15,7 +15,7 @@ test("who asks at once shares a reading, and who asks while it is under way the 
     return seen;
   });
   const first = Promise.all([read(), Promise.resolve().then(read)]);
-  await setImmediate();
+  await new Promise<void>((resolve) => process.nextTick(resolve)); // no turn of the event loop
   stands = 1;
   const others = Array.from({ length: 100 }, read);
   answer.resolve();
