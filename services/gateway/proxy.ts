@@ -7,7 +7,7 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl, type Transport } from "@connectrpc/connect";
-import { connectError } from "#runtime/failure/connect.ts";
+import { connectError, failingAs } from "#runtime/failure/connect.ts";
 import { iterableOf } from "#runtime/rpc/handling/iterable-of.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
 import { forwardedHeaders, passHeaders } from "./headers.ts";
@@ -74,12 +74,10 @@ function serverStream(method: DescMethodStreaming, transport: Transport, stoppin
   };
 }
 
-async function* passing(messages: Messages): Messages {
-  try {
-    yield* messages;
-  } catch (error) {
+function passing(messages: Messages): Messages {
+  return failingAs(messages, (error) => {
     throw passedOn(error);
-  }
+  });
 }
 
 async function* answers(
