@@ -187,7 +187,7 @@ function failureFromOutcome(execution: Execution, outcome: Outcome): Failure {
   const unknown = { reason: "OUTCOME_UNKNOWN", metadata } as const;
   if (abandoned.aborted) return new Failure("canceled", `${name} was canceled`, unknown);
   if (time.signal.aborted) {
-    const text = `${name} did not answer within ${time.timeoutMs} ms; it was told to stop`;
+    const text = `${name} did not answer in time; it was told to stop`;
     return new Failure("deadline_exceeded", text, unknown);
   }
   if (outcome.kind === "unknown")

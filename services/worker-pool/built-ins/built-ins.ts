@@ -42,11 +42,9 @@ export function createBuiltIns(options: BuiltInsOptions) {
       return { release, leftMs: Math.max(0, timeoutMs - (performance.now() - startedAtMs)) };
     } catch (error) {
       if (!limit.aborted || signal.aborted) throw error;
-      return refuse(
-        "resource_exhausted",
-        `${tool} was not started within ${Math.round(timeoutMs)}ms: everything is busy`,
-        { reason: "WORKER_POOL_FULL" },
-      );
+      return refuse("resource_exhausted", `${tool} was not started in time: everything is busy`, {
+        reason: "WORKER_POOL_FULL",
+      });
     }
   }
 

@@ -267,13 +267,13 @@ describe("what a module does wrong", () => {
   });
 
   test("a tool that hears that its time is over ends; one that does not is left behind, and other calls with it finish", async () => {
-    expect((await failureOf(call("slow", {}, { timeoutMs: 300 }))).rawMessage).toMatch(/timed out after/);
+    expect((await failureOf(call("slow", {}, { timeoutMs: 300 }))).rawMessage).toMatch(/timed out/);
     const before = (await call("given")).value as { initialized: number };
     const beside = call("slow", {}, { timeoutMs: 2_500 });
     const told = failureOf(beside);
     expect((await failureOf(call("deaf", {}, { timeoutMs: 300 }))).code).toBe(Code.DeadlineExceeded);
     await until(async () => (await call("add", { a: 4 })).value === 4, { timeoutMs: 20_000 });
-    expect((await told).rawMessage).toMatch(/timed out after/);
+    expect((await told).rawMessage).toMatch(/timed out/);
     expect(before.initialized).toBe(1);
   });
 

@@ -69,7 +69,7 @@ export class Pool implements AsyncDisposable {
     await this.#offered(call, call.signal);
     const slot = this.slotOf(call.source, call.file);
     const { timeoutMs = this.#options.times.callMs } = call;
-    const reason = () => timeUp(call, timeoutMs, ", while it waited for its place", "CALL_NOT_STARTED");
+    const reason = () => timeUp(call, ", while it waited for its place", "CALL_NOT_STARTED");
     using time = new MovingDeadline({ deadlineMs: Date.now() + timeoutMs, reason }, call.signal);
     const release = await slot.permits.acquire(time.signal, call.principal);
     return await this.#callOn(slot, call, time, release);
@@ -120,7 +120,7 @@ export class Pool implements AsyncDisposable {
       while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
       const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();
-      time.reason = () => timeUp(call, time.timeoutMs, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
+      time.reason = () => timeUp(call, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
       isRunning = true;
       void running.ended.then(free);
       const answer = await running.answer;
@@ -220,6 +220,6 @@ export class Pool implements AsyncDisposable {
 
 const MAX_IDLE_SLOTS = 256;
 
-function timeUp({ function: name }: PoolCall, timeoutMs: number, when: string, reason: ReceivedReason): Failure {
-  return new Failure("deadline_exceeded", `${name} timed out after ${Math.round(timeoutMs)}ms${when}`, { reason });
+function timeUp({ function: name }: PoolCall, when: string, reason: ReceivedReason): Failure {
+  return new Failure("deadline_exceeded", `${name} timed out${when}`, { reason });
 }

@@ -46,7 +46,7 @@ describe("time and canceling", () => {
     for (const name of ["tool.wait_long", "tool.spin"]) {
       const failure = await failureOf(workers.call(name, {}, { timeoutMs: 200 }));
       expect(failure.code).toBe(Code.DeadlineExceeded);
-      expect(failure.rawMessage).toMatch(/timed out after \d+ms/);
+      expect(failure.rawMessage).toMatch(/timed out/);
     }
     await until(async () => (await worker())?.callsInFlight === 0);
     expect((await worker())?.processId).toBe(before?.processId);

@@ -124,7 +124,7 @@ describe("calls of providers", () => {
   test("LOOP-14 a lost call is repeated if its effect may be, and told as unknown if not", async () => {
     expect(await call(Effect.IDEMPOTENT, [fails(lost), succeeds])).toEqual({ text: '"ok"', made: 2 });
     expect(await call(Effect.IDEMPOTENT, [fails(lost), fails(lost)])).toEqual({
-      text: '{"error":"outcome_unknown: provider \\"mcp\\": the peer fell silent"}',
+      text: '{"error":"outcome_unknown: provider \\"mcp\\": unavailable: the peer fell silent"}',
       made: 2,
     });
     expect((await call(Effect.PURE, [fails(lost), fails(lost)])).text).not.toContain("outcome_unknown");
@@ -349,6 +349,13 @@ describe("calls of providers", () => {
   test("KIND-4 a provider that hangs is given up after the tool's own time", async () => {
     expect((await call(Effect.PURE, [hangs])).text).toBe(
       '{"error":"Tool \\"@files/read\\" timed out after 60ms (the tool\'s time)"}',
+    );
+  });
+
+  test("KIND-4 a provider that gives up in time is told with the time that the call was given", async () => {
+    const gaveUp = new Failure("deadline_exceeded", "slow timed out", { reason: "DEADLINE_EXCEEDED" });
+    expect((await call(Effect.PURE, [fails(gaveUp), fails(gaveUp)], { timeoutMs: 30_000 })).text).toBe(
+      '{"error":"provider \\"mcp\\": deadline_exceeded: slow timed out; it had 30000ms (the tool\'s time)"}',
     );
   });
 

@@ -151,7 +151,7 @@ export function createProviderExecution(options: ProvidersOptions) {
       if (control.signal.aborted) return canceled(call.entry.effect, control.signal.reason);
       if (limit.signal.aborted)
         return failure(
-          `Tool ${JSON.stringify(call.entry.reference)} timed out after ${call.deadline.timeoutMs}ms${whose(call)}`,
+          `Tool ${JSON.stringify(call.entry.reference)} timed out after ${timeOf(call)}`,
           "DEADLINE_EXCEEDED",
         );
       throw error;
@@ -161,8 +161,9 @@ export function createProviderExecution(options: ProvidersOptions) {
   return { execute };
 }
 
-function whose({ deadline: { of } }: ProviderCall): string {
-  return of === undefined ? "" : ` (${of} time)`;
+/** KIND-4: the time that the call was given. A provider knows only what was left of it when it was asked. */
+function timeOf({ deadline: { of, timeoutMs } }: ProviderCall): string {
+  return of === undefined ? `${timeoutMs}ms` : `${timeoutMs}ms (${of} time)`;
 }
 
 type TryOnce = (options?: Pick<Control, "isResumed">) => Promise<Answer>;
@@ -192,8 +193,7 @@ async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
 async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, cause: unknown): Promise<Answer> {
   const code = cause instanceof Failure ? cause.code : "unknown";
   const isOver = code === "deadline_exceeded";
-  const whoseTime = isOver ? whose(call) : "";
-  const text = `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(cause)}${whoseTime}`;
+  const text = textOf(call, cause);
   const wasNotStarted = startedNothing(cause) && !wasBegun(call);
   if (wasNotStarted && code !== "unavailable") return failure(text);
   const isOnce = call.entry.effect === Effect.AT_MOST_ONCE;
@@ -214,9 +214,14 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
     return await tryOnce();
   } catch (error) {
     if (signal.aborted) throw error;
-    const text = `provider ${JSON.stringify(call.executor.provider)}: ${messageFromUnknown(error)}`;
-    return ended(text, wasNotStarted && startedNothing(error));
+    return ended(textOf(call, error), wasNotStarted && startedNothing(error));
   }
+}
+
+function textOf(call: ProviderCall, error: unknown): string {
+  const code = error instanceof Failure ? error.code : "unknown";
+  const given = code === "deadline_exceeded" ? `; it had ${timeOf(call)}` : "";
+  return `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(error)}${given}`;
 }
 
 /** The grace that a router which is lost was told is not known: so long an instance may need to start that was lost with it. */

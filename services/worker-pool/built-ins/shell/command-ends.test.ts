@@ -90,7 +90,7 @@ describe("what a command leaves behind, and how long it may take", () => {
       own.call({ tool: "shell_exec", args: { argv }, builtinPolicy, timeoutMs });
     const busy = [1, 2].map(() => exec(["sh", "-c", "echo $$ >>busy; sleep 600"], 4_000));
     await until(async () => (await pidsIn("busy")).length === 2);
-    await expect(exec(["touch", "started"], 500)).rejects.toThrow(/was not started within \d+ms: everything is busy/);
+    await expect(exec(["touch", "started"], 500)).rejects.toThrow(/was not started in time: everything is busy/);
     expect((await exec(["touch", "later"], 60_000)).isError).toBe(false);
     for (const one of await Promise.all(busy)) expect(one.value).toMatch(/timed out/);
     await expect(readFile(join(inside, "started"))).rejects.toThrow(/ENOENT/);
