@@ -1,16 +1,52 @@
+import { createHash } from "node:crypto";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { EnvironmentReader } from "../config/environment.ts";
+import { digestOfReference } from "./store/store.ts";
 import { charactersUpTo } from "./utf8.ts";
 
-/** What is told of a result whose whole is stored, or could not be: its beginning, and how the rest is read. */
-export type Shortened = {
-  readonly outputJson: string;
-  readonly isError: boolean;
-  readonly beginningBytes: number;
-} & ({ readonly storedReference: string } | { readonly unkept: string });
+/** Where the whole of a shortened result is, or why it could not be stored. */
+type Rest = { readonly storedReference: string } | { readonly unkept: string };
+type Result = Pick<ToolResult, "outputJson" | "isError" | "storedReference">;
 
 /** The most that `read_result` gives at once, in bytes. */
 export const maxPartBytes = 32 * 1_024;
 
-export function shortenedJson({ outputJson, isError, beginningBytes, ...kept }: Shortened): string {
+export function maxResultBytesFromReader(reader: EnvironmentReader): number {
+  return reader.integer("TOOLBUS_MAX_RESULT_BYTES", {
+    meaning: "A larger result is stored whole and shown shortened.",
+    unit: "bytes",
+    default: 256 * 1_024,
+    min: 1_024,
+    max: 512 * 1_024,
+  });
+}
+
+/** LOOP-8: a result that is larger is stored whole, and what is shown of it has its reference. */
+export async function boundedResult<R extends Result>(
+  result: R,
+  maxBytes: number,
+  store: (whole: string) => Promise<string>,
+): Promise<R> {
+  if (Buffer.byteLength(result.outputJson) <= maxBytes) return result;
+  const storedReference = await store(result.outputJson);
+  return { ...shortenedResult(result, maxBytes, { storedReference }), storedReference };
+}
+
+/** Its beginning, and how the rest is read. */
+export function shortenedResult<R extends Result>(result: R, maxBytes: number, rest: Rest): R {
+  return { ...result, outputJson: shortenedJson(result, Math.floor(maxBytes / 4), rest) };
+}
+
+/** Whether two say the same, also where one of them or both are stored whole. */
+export function isSameResult(one: Result, other: Result): boolean {
+  return one.outputJson === other.outputJson || digestOf(one) === digestOf(other);
+}
+
+function digestOf({ storedReference, outputJson }: Result): string {
+  return digestOfReference(storedReference) ?? createHash("sha256").update(outputJson).digest("hex");
+}
+
+function shortenedJson({ outputJson, isError }: Result, beginningBytes: number, kept: Rest): string {
   const whole = Buffer.from(outputJson);
   const beginning = charactersUpTo(whole, beginningBytes);
   if ("unkept" in kept) {

@@ -1,6 +1,7 @@
 import { readEnvironment } from "#runtime/config/environment.ts";
 import { runServersFromReader } from "#runtime/config/run-servers.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
+import { maxResultBytesFromReader } from "#runtime/results/shortened.ts";
 
 /** What each setting means is said where it is read. */
 export type Config = Readonly<ReturnType<typeof readConfig>>;
@@ -40,6 +41,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       ...(openaiApiKey !== undefined && { openaiApiKey }),
     },
     runServers: runServersFromReader(reader),
+    maxResultBytes: maxResultBytesFromReader(reader),
     slots: reader.integer("TOOLBUS_RUN_SLOTS", {
       meaning:
         "How many sessions one process works on at a time; one whose run waits for an agent, or for a tool that may call one, is none of them. The last eighth is for principals whose runs have less than an equal part.",

@@ -8,16 +8,21 @@ import { openQuota } from "#runtime/bus/quota/quota.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
 import { createStopping } from "#runtime/lifecycle/stopping.ts";
+import { boundedResult } from "#runtime/results/shortened.ts";
+import { openResultsWithQuota } from "#runtime/results/store/quota.ts";
 import { createResultRemoval } from "#runtime/results/store/removal.ts";
+import { createPrincipals } from "#runtime/rpc/access/session-principals.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { clientInterceptors } from "#runtime/rpc/interceptors.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { ACCESS } from "../access.ts";
+import { sessionReader } from "../clients.ts";
 import type { Config } from "./config.ts";
 import { showingImages } from "./model/prompt/stored-images.ts";
 import { createModelSource, type ModelSource } from "./model/providers/model-source.ts";
 import { createRoutes } from "./routes.ts";
+import type { BoundResult } from "./runs/answer/outputs.ts";
 import { createRunChanges } from "./runs/list/run-changes.ts";
 import { createRunQuota } from "./runs/run-quota.ts";
 import { startFromInbox } from "./runs/self-wake/self-wake.ts";
@@ -81,6 +86,10 @@ export async function openOrchestrator(
   const handover = new AbortController();
   const abandon = new AbortController();
   const texts = createLiveTexts(bus);
+  const { findPrincipal } = createPrincipals(sessionReader(bus, { interceptors: clientInterceptors(context) }));
+  const results = stack.use(openResultsWithQuota(bus, { findPrincipal, onFault }));
+  const boundResult: BoundResult = (result, sessionId) =>
+    boundedResult(result, config.maxResultBytes, (whole) => results.put(sessionId, whole));
   const readStored = createStoredReader(bus);
   const slots = new Slots(config.slots);
   const loop = {
@@ -111,7 +120,7 @@ export async function openOrchestrator(
   const changes = stack.use(createRunChanges({ log: shared.log, allRuns: createAllRuns(bus), onTrouble }));
   const routes = createRoutes({
     ...{ ...clients, ...acceptance, retention, pages: shared.queues, live: createLiveUpdates(bus) },
-    ...{ changes, tellDeleted: createDeletedNews(bus) },
+    ...{ changes, tellDeleted: createDeletedNews(bus), boundResult },
     runServers: config.runServers,
     requestSnapshot: holders.requestSnapshot,
     notify: holders.notify,

@@ -2,6 +2,7 @@ import { readEnvironment } from "#runtime/config/environment.ts";
 import { secretsFromReader } from "#runtime/config/secrets/secrets.ts";
 import { serviceConfigFromReader } from "#runtime/config/service-config.ts";
 import { addressRulesFromReader } from "#runtime/http/address-rules.ts";
+import { maxResultBytesFromReader } from "#runtime/results/shortened.ts";
 
 /** What each setting means is said where it is read. */
 export type Config = ReturnType<typeof readConfig>;
@@ -55,13 +56,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       reader,
       "Secret NAME, for headers of GATEWAY tools. A tool that names a secret that is not set is refused.",
     ),
-    maxResultBytes: reader.integer("TOOLBUS_MAX_RESULT_BYTES", {
-      meaning: "A larger result is stored whole and shown shortened.",
-      unit: "bytes",
-      default: 256 * 1_024,
-      min: 1_024,
-      max: 512 * 1_024,
-    }),
+    maxResultBytes: maxResultBytesFromReader(reader),
     providerStartupMs: reader.milliseconds("TOOLBUS_PROVIDER_STARTUP", {
       meaning: "How long a provider may take to list its tools; then the others are shown without it.",
       default: 5_000,

@@ -79,6 +79,11 @@ export function sessionOfReference(reference: string): string | undefined {
   return form.exec(reference)?.[1];
 }
 
+/** SHA-256 of the whole, in hex. */
+export function digestOfReference(reference: string): string | undefined {
+  return form.exec(reference)?.[2];
+}
+
 export function resultFrom({ name, size, mtime, nuid }: ObjectInfo): StoredResult | undefined {
   const [, sessionId = "", hex = ""] = form.exec(name) ?? [];
   if (sessionId === "") return undefined;

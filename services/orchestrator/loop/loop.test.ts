@@ -5,7 +5,6 @@ import { RunEndReason, RunMode, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { ListToolsResponseSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
-import { systemClock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { Superseded } from "../log/claim.ts";
 import { submitOutputs } from "../runs/answer/answers.ts";
@@ -114,7 +113,7 @@ describe("the loop", () => {
     expect(parked.requiredCalls.map(({ callId }) => callId)).toEqual(["q1", "q2"]);
     expect(run.router.executed).toEqual(["double"]);
 
-    const answers = { log: run.log, wakes: { send: async () => {} }, clock: systemClock };
+    const { answers } = run;
     const output = (callId: string, answer = "yes") =>
       create(ToolOutputSchema, { callId, outcome: { case: "resultJson", value: `"${answer} ${callId}"` } });
     await submitOutputs(answers, "r", [output("q2")], { caller: SELF });

@@ -9,6 +9,7 @@ import { AgentSchema, LimitsSchema, ModelSchema } from "#gen/toolbus/agent/v1/ag
 import type { RunAcceptedSchema, RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { Role, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
 import { createInSpan } from "#runtime/telemetry/in-span.ts";
@@ -123,7 +124,12 @@ export async function openRun(setting: Setting) {
   const view = async () => runFromState((await openJournal(log, "r", systemClock)).state!);
   const results = async () =>
     (await view()).items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
-  const answers = { log, wakes: { send: async () => {} }, clock: systemClock };
+  const answers = {
+    log,
+    wakes: { send: async () => {} },
+    clock: systemClock,
+    boundResult: async (result: ToolResult) => result,
+  };
   const answer = (callId: string, value: string, kind: "resultJson" | "error" = "resultJson") =>
     submitOutputs(answers, "r", [create(ToolOutputSchema, { callId, outcome: { case: kind, value } })], {
       caller: SELF,
@@ -137,6 +143,7 @@ export async function openRun(setting: Setting) {
     refused,
     given,
     handover,
+    answers,
     work,
     view,
     results,

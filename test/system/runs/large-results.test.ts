@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentService } from "#gen/toolbus/agent/v1/agent_service_pb.ts";
 import { Role, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -14,6 +14,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
 import { runCommand } from "../../harness/commands/command.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
+import { ask } from "../doors/fixtures/responses-door.ts";
 
 const scripts = fileURLToPath(new URL("../fixtures/results", import.meta.url));
 
@@ -26,25 +27,36 @@ beforeAll(async () => {
   stack.defer(() => rm(directory, { recursive: true, force: true }));
   const tool = { name: "echo", executionType: ExecutionType.INTERNAL };
   await suite.connection.client(ToolCatalogService).applyCatalogTool({ tool });
-  const agent = { name: "reader", model: { provider: "scripted", model: "reader" }, tools: { use: ["echo"] } };
-  await suite.connection.client(AgentService).applyAgent({ agent });
+  for (const name of ["reader", "asker"]) {
+    const agent = { name, model: { provider: "scripted", model: name }, tools: { use: ["echo"] } };
+    await suite.connection.client(AgentService).applyAgent({ agent });
+  }
 });
 afterAll(() => stack.disposeAsync());
+
+const said = (text: string) => [
+  { item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } },
+];
+
+async function becomes(runId: string, state: RunState) {
+  const runs = suite.connection.client(RunService);
+  const standing = async () => (await runs.getRun({ runId })).run;
+  return until(
+    async () => {
+      const run = await standing();
+      return run?.state === state && run;
+    },
+    { timeoutMs: 30_000 },
+  );
+}
 
 const text = "x".repeat(30_000);
 const whole = JSON.stringify({ success: true, args: { text, end: "the last words" } });
 
 it("LOOP-8 a model reads the end of a result that it was shown shortened, and its owner writes the whole to a file", async () => {
   const runs = suite.connection.client(RunService);
-  const input = [{ item: { case: "message" as const, value: { role: Role.USER, content: textContent(text) } } }];
-  const runId = (await runs.createRun({ agent: "reader", input })).run?.id ?? "";
-  const run = await until(
-    async () => {
-      const { run } = await runs.getRun({ runId });
-      return run !== undefined && run.state >= RunState.COMPLETED && run;
-    },
-    { timeoutMs: 60_000 },
-  );
+  const runId = (await runs.createRun({ agent: "reader", input: said(text) })).run?.id ?? "";
+  const run = await becomes(runId, RunState.COMPLETED);
   expect(run).toMatchObject({ state: RunState.COMPLETED, outputText: whole.slice(30_000) });
   const outputs = run.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value] : []));
   const reference = outputs[0]?.result?.storedReference ?? "";
@@ -57,3 +69,65 @@ it("LOOP-8 a model reads the end of a result that it was shown shortened, and it
   expect(await toolbus(reference)).toMatchObject({ exitCode: 0, stdout: whole, stderr: "" });
   expect((await toolbus(reference.replace("sha256-", "sha256-0"))).stderr).toContain("there is no result");
 }, 90_000);
+
+describe("LOOP-8 an output of a run's client over the limit", () => {
+  const output = "é".repeat(2_500_000 - 2);
+  const asked = JSON.stringify(output);
+
+  it("is read by its model and its owner, as that of any tool, also when it is submitted again", async () => {
+    const runs = suite.connection.client(RunService);
+    const options = { functionTools: [{ name: "ask" }] };
+    const runId = (await runs.createRun({ agent: "asker", input: said("hi"), options })).run?.id ?? "";
+    await becomes(runId, RunState.REQUIRES_ACTION);
+    const outcome = { case: "resultJson" as const, value: asked };
+    const submit = () => runs.submitOutputs({ runId, outputs: [{ callId: "who", submissionId: "once", outcome }] });
+    await submit();
+    const run = await becomes(runId, RunState.COMPLETED);
+    expect(run.outputText).toBe(asked.slice(-4));
+    await submit();
+    const [first] = run.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
+    expect(first?.outputJson.length).toBeLessThan(8_192);
+    const read = await runCommand(["--url", suite.url, "calls", "result", first?.storedReference ?? ""]);
+    expect(read).toMatchObject({ exitCode: 0, stdout: asked });
+  });
+
+  it("is read by its model through the doors of OpenAI, also when the request is repeated", async () => {
+    const post = async (path: string, body: object) => {
+      const headers = { "idempotency-key": String(JSON.stringify(body).length + path.length) };
+      const response = await ask({ url: suite.url, key: suite.apiKey ?? "", headers }, `POST ${path}`, body);
+      return [response.status, await response.text()];
+    };
+    const tool = { name: "ask", parameters: { type: "object" } };
+    const first = { model: "asker", input: "hi", tools: [{ type: "function", ...tool }] };
+    const { id } = JSON.parse(String((await post("/v1/responses", first))[1]));
+    const given = { type: "function_call_output", call_id: "who", output };
+    const calls = [{ id: "who", type: "function", function: { name: "ask", arguments: "{}" } }];
+    const messages = [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: null, tool_calls: calls },
+      { role: "tool", tool_call_id: "who", content: output },
+    ];
+    const requests = [
+      ["/v1/responses", { previous_response_id: id, ...first, input: [given] }],
+      ["/v1/chat/completions", { messages, model: "asker", tools: [{ type: "function", function: tool }] }],
+    ] as const;
+    const [[answered]] = await Promise.all(
+      requests.map(async ([path, body]) => {
+        const answers = [await post(path, body), await post(path, body)];
+        expect(answers[0]).toEqual([200, expect.stringContaining(JSON.stringify(asked.slice(-4)))]);
+        expect(answers[1]).toEqual(answers[0]);
+        return answers.map(([, text]) => JSON.parse(String(text)));
+      }),
+    );
+    const more = (given: object) => ({
+      ...first,
+      previous_response_id: answered.id,
+      input: [given, { role: "user", content: "more" }],
+    });
+    expect(await post("/v1/responses", more(given))).toEqual([200, expect.stringContaining(`"name":"ask"`)]);
+    expect(await post("/v1/responses", more({ ...given, output: `${output}!` }))).toEqual([
+      409,
+      expect.stringContaining("has its answer already"),
+    ]);
+  });
+});

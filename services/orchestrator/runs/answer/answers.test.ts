@@ -1,7 +1,10 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { ToolOutputSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { boundedResult } from "#runtime/results/shortened.ts";
 import { SELF } from "#runtime/rpc/identity.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { createJournal, type EventBody } from "../../log/journal.ts";
@@ -14,9 +17,15 @@ import { submitOutputs } from "./answers.ts";
 async function openParked(callIds: readonly string[]) {
   const log = createMemoryRunLog();
   const wakes: number[] = [];
+  const stored: string[] = [];
+  const store = async (whole: string) => {
+    stored.push(whole);
+    return `s.sha256-${createHash("sha256").update(whole).digest("hex")}`;
+  };
   const options = {
     log,
     clock: systemClock,
+    boundResult: (result: ToolResult) => boundedResult(result, 256 * 1_024, store),
     wakes: { send: async ({ eventCount }: { eventCount: number }) => void wakes.push(eventCount) },
   };
   const calls = callIds.map((callId) => ({ callId, name: "ask", argumentsJson: "{}" }));
@@ -49,7 +58,7 @@ async function openParked(callIds: readonly string[]) {
       { caller: SELF },
     );
   const answeredIds = () => callIds.filter((id) => foldLog(log.records("r"))!.turns[0]!.resultsByCallId.has(id));
-  return { answer, submit, answeredIds, journal, log, wakes, state: () => foldLog(log.records("r"))! };
+  return { answer, submit, stored, answeredIds, journal, log, wakes, state: () => foldLog(log.records("r"))! };
 }
 
 describe("outputs of a client", () => {
@@ -129,25 +138,18 @@ describe("outputs of a client", () => {
 });
 
 describe("outputs of one request", () => {
-  const large = JSON.stringify("x".repeat(2 ** 20));
-
-  test("LOOP-5 of which one is too large for the log are refused by its call, whichever it is; none is stored and all may come again", async () => {
-    const { submit, answeredIds } = await openParked(["a", "b", "c"]);
-    for (const texts of [
-      { a: "1", b: large, c: "3" },
-      { a: "1", b: "2", c: large },
-    ]) {
-      const tooLarge = Object.keys(texts).find((id) => texts[id as "a"] === large);
-      await expect(submit(texts)).rejects.toMatchObject({
-        code: "invalid_argument",
-        reason: "MESSAGE_TOO_LARGE",
-        metadata: { call_id: tooLarge, bytes: expect.any(String), limit: String(2 ** 20) },
-        message: expect.stringContaining(`call ${tooLarge}`),
-      });
-      expect(answeredIds()).toEqual([]);
-    }
-    await submit({ a: "1", b: "2", c: "3" });
-    expect(answeredIds()).toEqual(["a", "b", "c"]);
+  test("LOOP-5 LOOP-8 over the limit are stored whole once, unless another one is refused, and told from others under their id", async () => {
+    const { submit, answeredIds, stored, state } = await openParked(["a", "b"]);
+    const large = JSON.stringify("x".repeat(2 ** 20));
+    await expect(submit({ a: large, b: "no json" }, "by me")).rejects.toMatchObject({ reason: "RESULT_INVALID" });
+    expect([answeredIds(), stored]).toEqual([[], []]);
+    for (let n = 0; n < 2; n += 1) await submit({ a: large, b: "2" }, "by me");
+    expect(stored).toEqual([large]);
+    const { outputJson, storedReference } = state().turns[0]!.resultsByCallId.get("a")!;
+    expect(JSON.parse(outputJson)).toMatchObject({ truncated: true, storedReference });
+    await expect(submit({ a: large.replace("x", "y") }, "by me")).rejects.toMatchObject({
+      reason: "SUBMISSION_ID_REUSED",
+    });
   });
 
   test("LOOP-5 LOOP-13 are stored whole by a repetition after a crash between any two of them, and the session is woken", async () => {

@@ -32,6 +32,7 @@ function openSession() {
   const log = createMemoryRunLog();
   const options: CreationOptions = {
     runServers: "http",
+    boundResult: async (result) => result,
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

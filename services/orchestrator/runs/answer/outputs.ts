@@ -1,8 +1,6 @@
 /** Outputs that a client may submit for its calls; `answers.ts` stores them. */
 
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { RunEventSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { ToolOutput } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import {
   type CallExecution,
@@ -12,27 +10,28 @@ import {
 } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { Taker } from "#runtime/collections/turns/own-turn.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
-import { errorResult } from "#runtime/results/error-result.ts";
-import { faultOfOutcome, type Outcome, refuseReused, submissionFrom } from "#runtime/results/submission.ts";
+import { isSameResult } from "#runtime/results/shortened.ts";
+import { faultOfOutcome, refuseReused, resultFromOutcome, submissionFrom } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
-import type { RunLog } from "../../log/journal.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
-import { isTooLarge } from "../../log/too-large.ts";
 import { faultOfOutput } from "../../loop/tools/function-tools.ts";
 
 interface Output {
   readonly callId: string;
   readonly submissionId: string;
-  readonly result: Pick<ToolResult, "outputJson" | "isError">;
+  readonly result: ToolResult;
   readonly execution: CallExecution;
 }
+
+/** LOOP-8: stores a result of the session whole that is over the limit, and gives what is shown of it. */
+export type BoundResult = (result: ToolResult, sessionId: string) => Promise<ToolResult>;
 
 const byClient = create(CallExecutionSchema, { executionType: ExecutionType.FUNCTION });
 
 /** What is to be stored of a request, in the order of the calls. Refuses all of it for any that may not be. */
 export async function checkedOutputs(
-  log: Pick<RunLog, "check">,
+  boundResult: BoundResult,
   state: FoldedRun,
   { outputs, signal }: { readonly outputs: readonly ToolOutput[]; readonly signal: AbortSignal | undefined },
 ): Promise<Output[]> {
@@ -40,11 +39,14 @@ export async function checkedOutputs(
   const twice = callIds.find((callId, index) => callIds.indexOf(callId) !== index);
   if (twice !== undefined) refuseCall("invalid_argument", twice, "has two outputs in one request", "INVALID_REQUEST");
   const told = await toldOutputs(outputs, { sender: state.accepted.principal, signal });
-  const missing = told.filter((output) => !isTaken(state, output));
+  const missing = new Set(told.filter((output) => !isTaken(state, output)));
   await refuseUnfit(state, missing);
-  refuseTooLarge(log, state.runId, missing);
   const order = state.turns.flatMap(({ calls }) => calls.map(({ callId }) => callId));
-  return told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
+  const inOrder = told.toSorted((one, other) => order.indexOf(one.callId) - order.indexOf(other.callId));
+  const { sessionId } = state.accepted;
+  return Array.fromAsync(inOrder, async (output) =>
+    missing.has(output) ? { ...output, result: await boundResult(output.result, sessionId) } : output,
+  );
 }
 
 async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promise<Output[]> {
@@ -59,12 +61,6 @@ async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promis
     told.push({ callId, submissionId, result: resultFromOutcome(given), execution: byClient });
   }
   return told;
-}
-
-/** What a call answered, as it is stored. */
-export function resultFromOutcome({ case: kind, value }: Outcome): Output["result"] {
-  if (kind === "error") return errorResult(value);
-  return { outputJson: value, isError: false };
 }
 
 /** Whether the call has this very output; refuses what may not be given one. */
@@ -90,7 +86,7 @@ export function isTaken(state: FoldedRun | undefined, output: Output): boolean {
 /** Whether this submission has won. Refuses another outcome under its id. */
 function hasWon(standing: ToolResult, wonBy: string | undefined, { callId, submissionId, result }: Output): boolean {
   if (submissionId === "" || submissionId !== wonBy) return false;
-  const isSame = standing.outputJson === result.outputJson && standing.isError === result.isError;
+  const isSame = isSameResult(standing, result) && standing.isError === result.isError;
   return isSame || refuseReused(callId, submissionId);
 }
 
@@ -118,7 +114,7 @@ function refuseCall(
 }
 
 /** LOOP-8: all outputs that are not what their tools promise, by their calls. An error promises nothing. */
-async function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): Promise<void> {
+async function refuseUnfit(state: FoldedRun, outputs: Iterable<Output>): Promise<void> {
   const unfit: { callId: string; fault: string }[] = [];
   for (const { callId, result } of outputs) {
     const call = state.turns.at(-1)?.calls.find((candidate) => candidate.callId === callId);
@@ -127,39 +123,11 @@ async function refuseUnfit(state: FoldedRun, outputs: readonly Output[]): Promis
       tool && !result.isError ? await faultOfOutput(tool, result.outputJson, state.accepted.principal) : undefined;
     if (fault !== undefined) unfit.push({ callId, fault });
   }
-  refuseAll(unfit, { reason: "RESULT_INVALID" });
-}
-
-/** No event that follows is larger: numbers and times take the most bytes that they can. */
-const largest = 2 ** 32 - 1;
-const largestEnvelope = { sequence: largest, createTime: timestampFromMs(2 ** 41 - 1) };
-
-/** All that the log takes no event of, by their calls. */
-function refuseTooLarge(log: Pick<RunLog, "check">, runId: string, outputs: readonly Output[]): void {
-  let metadata: Readonly<Record<string, string>> = {};
-  const tooLarge = outputs.flatMap((value) => {
-    try {
-      const event = create(RunEventSchema, { runId, ...largestEnvelope, event: { case: "callFinished", value } });
-      log.check({ event, epoch: largest, instance: "" });
-      return [];
-    } catch (error) {
-      if (!isTooLarge(error)) throw error;
-      metadata = { ...error.metadata, ...metadata };
-      return [{ callId: value.callId, fault: error.message }];
-    }
-  });
-  refuseAll(tooLarge, { reason: "MESSAGE_TOO_LARGE", metadata });
-}
-
-function refuseAll(
-  faults: readonly { callId: string; fault: string }[],
-  { reason, metadata }: { reason: ReasonName; metadata?: Readonly<Record<string, string>> },
-): void {
-  if (faults.length === 0) return;
-  const callIds = faults.map(({ callId }) => callId);
+  if (unfit.length === 0) return;
+  const callIds = unfit.map(({ callId }) => callId);
   refuse(
     "invalid_argument",
-    faults.map(({ callId, fault }) => `the output of call ${callId} is refused: ${fault}`).join("; "),
-    { reason, metadata: { ...metadata, call_id: callIds[0] ?? "", call_ids: callIds.join(" ") } },
+    unfit.map(({ callId, fault }) => `the output of call ${callId} is refused: ${fault}`).join("; "),
+    { reason: "RESULT_INVALID", metadata: { call_id: callIds[0] ?? "", call_ids: callIds.join(" ") } },
   );
 }

@@ -8,6 +8,7 @@ import {
   type InputItemSchema,
 } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { SessionSchema, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
@@ -36,6 +37,7 @@ function openSession() {
   const session = create(SessionSchema, { id: "s", agent: "a", principal: "ada", state: SessionState.ACTIVE });
   const options = {
     runServers: "http" as const,
+    boundResult: async (result: ToolResult) => result,
     log,
     queues,
     wakes: { send: async () => {} },

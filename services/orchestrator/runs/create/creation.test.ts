@@ -33,6 +33,7 @@ function openOptions(agent: string, switching: MessageInitShape<typeof SessionSc
     create(SessionSchema, { id, agent, principal: "ada", state: SessionState.ACTIVE, ...(switching as object) });
   const options: CreationOptions = {
     runServers: "http",
+    boundResult: async (result) => result,
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

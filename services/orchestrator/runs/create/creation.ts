@@ -13,8 +13,9 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
 import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
+import type { BoundResult } from "../answer/outputs.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
-import { inputWithKnownCalls, itemsFromInput, refuseEmptyInput } from "./input.ts";
+import { boundedInput, inputWithKnownCalls, itemsFromInput, refuseEmptyInput } from "./input.ts";
 import { type OptionsPolicy, refuseUnfitBrought, refuseUnfitOptions } from "./options.ts";
 import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
@@ -28,6 +29,7 @@ export interface SessionSource {
 export interface CreationOptions extends AcceptanceOptions, OptionsPolicy {
   readonly sessions: SessionSource;
   readonly agents: Agents;
+  readonly boundResult: BoundResult;
 }
 
 interface Creator {
@@ -59,7 +61,7 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   const accepted = create(RunAcceptedSchema, {
     sessionId: session.id,
     ...standing,
-    input,
+    input: await boundedInput(input, options.boundResult, session.id),
     principal: session.principal,
     idempotencyKey,
     previousRunId,

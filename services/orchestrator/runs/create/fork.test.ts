@@ -24,6 +24,7 @@ async function openRun(choice: Choice) {
   const session = { agent: "a", principal: "ada", state: SessionState.ACTIVE };
   const options: CreationOptions = {
     runServers: "http",
+    boundResult: async (result) => result,
     log: createMemoryRunLog(),
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

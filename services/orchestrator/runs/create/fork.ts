@@ -11,7 +11,7 @@ import type { FoldedRun } from "../../log/state/fold.ts";
 import { notFound } from "../existing-run.ts";
 import { acceptRun, findAccepted } from "./acceptance.ts";
 import type { CreationOptions } from "./creation.ts";
-import { inputWithKnownCalls, itemsFromInput } from "./input.ts";
+import { boundedInput, inputWithKnownCalls, itemsFromInput } from "./input.ts";
 import { refuseOther, sessionOfKey } from "./repetition/repetition.ts";
 
 /**
@@ -49,8 +49,9 @@ export async function forkRun(
     ...by,
     ...(sessionId !== "" && { sessionId }),
   });
-  const { principal } = session;
-  const forked = { ...asked, ...standing, input, sessionId: session.id, principal, idempotencyKey };
+  const { id, principal } = session;
+  const bounded = await boundedInput(input, options.boundResult, id);
+  const forked = { ...asked, ...standing, input: bounded, sessionId: id, principal, idempotencyKey };
   const started = await acceptRun(options, create(RunAcceptedSchema, forked), { isFirst: sessionId === "", place });
   refuseOther(started, asked); // another creation may have been first
   return started;

@@ -9,13 +9,14 @@ import { onFirstUse } from "#runtime/collections/on-first-use.ts";
 import type { Taker } from "#runtime/collections/turns/own-turn.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { type ReasonName, refuse, refuseRequest } from "#runtime/failure/failure.ts";
-import { faultOfOutcome, submissionFrom } from "#runtime/results/submission.ts";
+import { isSameResult } from "#runtime/results/shortened.ts";
+import { faultOfOutcome, resultFromOutcome, submissionFrom } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import type { RunLog } from "../../log/journal.ts";
 import { callIdsOf } from "../../log/state/view.ts";
 import { type Continuation, readHistory, tokensBefore } from "../../sessions/history/history.ts";
 import type { SessionQueues } from "../../sessions/queue.ts";
-import { resultFromOutcome } from "../answer/outputs.ts";
+import type { BoundResult } from "../answer/outputs.ts";
 
 export function refuseEmptyInput(input: readonly Item[]): void {
   if (input.length === 0) refuseRequest("a run needs input", { field: "input", message: "is empty" });
@@ -113,16 +114,30 @@ export async function inputWithKnownCalls(
   });
 }
 
+/** The input of a run of the session, with outputs over the limit as they are shown. */
+export async function boundedInput(
+  input: readonly Item[],
+  boundResult: BoundResult,
+  sessionId: string,
+): Promise<Item[]> {
+  return Array.fromAsync(input, async (given) => {
+    if (given.item.case !== "functionCallOutput" || given.item.value.result === undefined) return given;
+    const result = await boundResult(given.item.value.result, sessionId);
+    return create(ItemSchema, { item: { case: "functionCallOutput", value: { ...given.item.value, result } } });
+  });
+}
+
 function outputsOf(items: readonly Item[]): FunctionCallOutput[] {
   return items.flatMap(({ item }) => (item.case === "functionCallOutput" && item.value.result ? [item.value] : []));
 }
 
 /** The first answer of a call counts. */
 function refuseOtherAnswers(before: readonly FunctionCallOutput[], given: readonly FunctionCallOutput[]): void {
-  const told = new Map(before.map(({ callId, result }) => [callId, result?.outputJson]));
+  const told = new Map(before.map(({ callId, result }) => [callId, result]));
   for (const { callId, result } of given) {
-    if (told.has(callId) && told.get(callId) !== result?.outputJson) refuseAnswered(callId);
-    told.set(callId, result?.outputJson);
+    const first = told.get(callId);
+    if (first && result && !isSameResult(first, result)) refuseAnswered(callId);
+    told.set(callId, result);
   }
 }
 

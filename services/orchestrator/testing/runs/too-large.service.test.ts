@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { asking, openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
+import { openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
 
 let world: ScriptedWorld;
 beforeAll(async () => {
@@ -26,18 +26,5 @@ describe("what is too large for a log", () => {
     const run = await world.start({ agent: "shouter" }, "x");
     const failed = await world.becomes(run, RunState.FAILED);
     expect(failed).toMatchObject({ endReason: RunEndReason.TURN_TOO_LARGE, error: expect.stringContaining(tooLarge) });
-  });
-
-  test("is refused when it is a client's output, which may be given again", async () => {
-    const run = await world.start({ agent: "asker" }, "hi", { options: asking });
-    await world.becomes(run, RunState.REQUIRES_ACTION);
-    const submit = (name: string) =>
-      world.runs.submitOutputs({
-        runId: run.id,
-        outputs: [{ callId: "who", outcome: { case: "resultJson", value: `"${name}"` } }],
-      });
-    await expect(submit("x".repeat(1_100_000))).rejects.toThrow(tooLarge);
-    await submit("Ada");
-    await world.becomes(run, RunState.COMPLETED);
   });
 });

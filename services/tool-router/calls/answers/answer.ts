@@ -11,7 +11,7 @@ import {
 import type { Usage } from "#gen/toolbus/tool/v1/usage_pb.ts";
 import { Failure, type ReasonName } from "#runtime/failure/failure.ts";
 import { errorResult } from "#runtime/results/error-result.ts";
-import { shortenedJson } from "#runtime/results/shortened.ts";
+import { boundedResult, shortenedResult } from "#runtime/results/shortened.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
 import { AGENT_SWITCHED } from "../../sessions/failures.ts";
@@ -91,23 +91,12 @@ export function createAnswers(options: { validator: Validator; maxBytes: number;
     return { ...failure(text), ...useOf(result) };
   }
 
-  async function bound(answer: Answer, sessionId: string, to = store): Promise<Answer> {
-    if (Buffer.byteLength(answer.outputJson) <= maxBytes) return answer;
-    const storedReference = await to(sessionId, answer.outputJson);
-    return { ...shortened(answer, { storedReference }), storedReference };
-  }
-
-  function shortened(
-    { outputJson, ...answer }: Answer,
-    rest: { storedReference: string } | { unkept: string },
-  ): Answer {
-    const beginningBytes = Math.floor(maxBytes / 4);
-    return { ...answer, outputJson: shortenedJson({ outputJson, isError: answer.isError, ...rest, beginningBytes }) };
-  }
+  const bound = (answer: Answer, sessionId: string, to = store) =>
+    boundedResult(answer, maxBytes, (whole) => to(sessionId, whole));
 
   /** A call that has happened has its result, also where the whole of it finds no room. */
   function kept(answer: Answer, stored: Promise<Answer>): Promise<Answer> {
-    return stored.catch(whereFull(({ message }) => shortened(answer, { unkept: message })));
+    return stored.catch(whereFull(({ message }) => shortenedResult(answer, maxBytes, { unkept: message })));
   }
 
   return {

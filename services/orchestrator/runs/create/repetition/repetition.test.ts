@@ -33,6 +33,7 @@ function openOptions(room?: { maxEventBytes: number }) {
     create(SessionSchema, { id, agent: "a", principal, state: SessionState.ACTIVE });
   const options: CreationOptions & { log: MemoryRunLog } = {
     runServers: "http",
+    boundResult: async (result) => result,
     log,
     queues: createMemoryQueues(),
     wakes: { send: async () => {} },

@@ -4,6 +4,7 @@ import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { type Item, type RunOptions, RunOptionsSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { isSameResult } from "#runtime/results/shortened.ts";
 import type { FoldedRun } from "../../../log/state/fold.ts";
 
 /** What the creator of a run says of it; the rest is the session's. */
@@ -20,7 +21,7 @@ export function sessionOfKey(...names: string[]): string {
  */
 export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "accepted">, asked: Asked): void {
   const first = partsOf(accepted);
-  const input = asked.input.map((item, n) => (isBare(accepted.input[n], item) ? accepted.input[n]! : item));
+  const input = asked.input.map((item, n) => (isKept(accepted.input[n], item) ? accepted.input[n]! : item));
   const again = partsOf({ ...asked, input });
   const fields = Object.keys(first).filter((name) => {
     const [one = nothing, other = nothing] = [first[name], again[name]];
@@ -34,10 +35,12 @@ export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "acce
   });
 }
 
-/** Whether the run has the output without its result, as it repeats an accepted one. */
-function isBare(kept: Item | undefined, { item }: Item): boolean {
+/** Whether the run has the output: without its result, as it repeats an accepted one, or shortened. */
+function isKept(kept: Item | undefined, { item }: Item): boolean {
   if (kept?.item.case !== "functionCallOutput" || item.case !== "functionCallOutput") return false;
-  return kept.item.value.result === undefined && kept.item.value.callId === item.value.callId;
+  const [{ result: first, ...one }, { result: again, ...other }] = [kept.item.value, item.value];
+  const isSame = first === undefined || (again && first.isError === again.isError && isSameResult(first, again));
+  return one.callId === other.callId && isSame === true;
 }
 
 const nothing = create(RunAcceptedSchema);
