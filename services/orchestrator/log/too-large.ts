@@ -1,7 +1,7 @@
 /**
  * An event of a run takes at most the stream's largest message (1 MiB) less 16 KiB, which the run's end may need.
  *
- * A client's input or output over that is refused. A turn of the model over it fails the run (`turn_too_large`); the model's request
+ * A client's input over that is refused. A turn of the model over it fails the run (`turn_too_large`); the model's request
  * is aborted as soon as its text, thoughts and arguments together are over it. A call's result over it becomes an error.
  */
 

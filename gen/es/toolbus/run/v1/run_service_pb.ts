@@ -695,7 +695,8 @@ export type ToolOutput = Message<"toolbus.run.v1.ToolOutput"> & {
    */
   outcome: {
     /**
-     * The result as JSON text, never empty: a result that holds nothing is `null`.
+     * The result as JSON text, never empty: a result that holds nothing is `null`. One that is too large for a message is stored
+     * whole, and has a `stored_reference` in the run (ToolResult), as results of all tools.
      *
      * @generated from field: string result_json = 2;
      */
@@ -743,7 +744,7 @@ export type SubmitOutputsRequest = Message<"toolbus.run.v1.SubmitOutputsRequest"
   runId: string;
 
   /**
-   * The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
+   * The outputs; they may come in parts. All are checked before any is stored: a request with one that is
    * refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
    * answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
    * taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run

@@ -1359,7 +1359,8 @@ type isToolOutput_Outcome interface {
 }
 
 type ToolOutput_ResultJson struct {
-	// The result as JSON text, never empty: a result that holds nothing is `null`.
+	// The result as JSON text, never empty: a result that holds nothing is `null`. One that is too large for a message is stored
+	// whole, and has a `stored_reference` in the run (ToolResult), as results of all tools.
 	ResultJson string `protobuf:"bytes,2,opt,name=result_json,json=resultJson,proto3,oneof"`
 }
 
@@ -1377,7 +1378,7 @@ type SubmitOutputsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The run.
 	RunId string `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
+	// The outputs; they may come in parts. All are checked before any is stored: a request with one that is
 	// refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
 	// answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
 	// taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run

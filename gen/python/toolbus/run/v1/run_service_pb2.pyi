@@ -627,7 +627,9 @@ class ToolOutput(_message.Message):
     call_id: _builtins.str
     """The call."""
     result_json: _builtins.str
-    """The result as JSON text, never empty: a result that holds nothing is `null`."""
+    """The result as JSON text, never empty: a result that holds nothing is `null`. One that is too large for a message is stored
+    whole, and has a `stored_reference` in the run (ToolResult), as results of all tools.
+    """
     error: _builtins.str
     """Why it failed, in words; never empty."""
     submission_id: _builtins.str
@@ -666,7 +668,7 @@ class SubmitOutputsRequest(_message.Message):
     """The run."""
     @_builtins.property
     def outputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolOutput]:
-        """The outputs; they may come in parts. All are checked before any is stored, their sizes too: a request with one that is
+        """The outputs; they may come in parts. All are checked before any is stored: a request with one that is
         refused stores none, and names it. They are then stored one by one, in the order of the calls. A request that was not
         answered may be repeated as it is, after a crash in the middle as well: an output whose submission has won already counts as
         taken, and what is missing is stored. A part remains only where the calls stop being open in the middle of a request: the run
