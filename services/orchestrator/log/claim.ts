@@ -36,7 +36,7 @@ export interface ClaimedRun {
   readonly state: FoldedRun;
   /** claim-2: resolves when all pending writes are stored, rejects when one cannot be. */
   readonly pending: Promise<void>;
-  /** Reads what others wrote; throws `Superseded`. */
+  /** Reads what others wrote; throws `Superseded`, also for a cancellation that was not there when the run was claimed. */
   refresh(): Promise<FoldedRun>;
   /** Like the journal's, under the claim; throws `Superseded`. */
   append(decide: DecideClaimed): Promise<void>;
@@ -62,6 +62,7 @@ export async function claimRun(journal: RunJournal, instance: string): Promise<C
 
 function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
   const writes = openPendingWrites();
+  const isToCancel = journal.state?.cancel !== undefined;
   const ours = (state: FoldedRun | undefined) => stateUnder(epoch, state);
 
   function going(state: FoldedRun | undefined): FoldedRun {
@@ -96,7 +97,7 @@ function claimedRun(journal: RunJournal, epoch: number): ClaimedRun {
     get pending() {
       return writes.last ?? Promise.resolve();
     },
-    refresh: async () => going(await journal.refresh()),
+    refresh: async () => (isToCancel ? ours : going)(await journal.refresh()),
     append: (decide) => append((state) => decide(going(state))),
     appendAhead: (decide) => writes.begin((onWay) => journal.append((state) => decide(going(state)), { epoch, onWay })),
     afterStored(act) {

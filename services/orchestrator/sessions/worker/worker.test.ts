@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
@@ -5,6 +6,7 @@ import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { until } from "#runtime/time/until.ts";
 import { claimRun } from "../../log/claim.ts";
 import { createJournal } from "../../log/journal.ts";
@@ -392,4 +394,26 @@ test("SEC-6 a run that had begun goes on, however many of its principal wait", a
   await until(() => started.includes("first"), { what: "the run to be taken over" });
   letGo();
   await working;
+});
+
+test("LOOP-15 a canceled run is claimed once to be ended, whoever asks for its session meanwhile", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const turn: WorkerOptions["turnLoop"] = async (run, _, signal) => {
+    await unlessAborted(promise, signal);
+    await run.end(() => ({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED }));
+    return "ended";
+  };
+  const { worker, accept, log } = openWorker({ turn });
+  const journal = await accept("first");
+  await journal.append(() => ({ case: "cancelRequested", value: {} }));
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  await until(() => log.events("first").length === 3);
+  for (let n = 0; n < 3; n += 1) {
+    expect(worker.answer(sessionId, undefined)).toBe("taken");
+    await setImmediate();
+  }
+  resolve();
+  await working;
+  const kinds = log.events("first").map(({ event }) => event.case);
+  expect(kinds).toEqual(["accepted", "cancelRequested", "claimed", "ended"]);
 });
