@@ -5,7 +5,7 @@ import { digestOfReference } from "./store/store.ts";
 import { charactersUpTo } from "./utf8.ts";
 
 /** Where the whole of a shortened result is, or why it could not be stored. */
-type Rest = { readonly storedReference: string } | { readonly unkept: string };
+type Rest = { readonly storedReference: string; unkept?: never } | { readonly unkept: string; storedReference?: never };
 type Result = Pick<ToolResult, "outputJson" | "isError" | "storedReference">;
 
 /** The most that `read_result` gives at once, in bytes. */
@@ -49,19 +49,12 @@ function digestOf({ storedReference, outputJson }: Result): string {
 function shortenedJson({ outputJson, isError }: Result, beginningBytes: number, kept: Rest): string {
   const whole = Buffer.from(outputJson);
   const beginning = charactersUpTo(whole, beginningBytes);
-  if ("unkept" in kept) {
-    const rest = `is not kept: ${kept.unkept}`;
-    return isError
-      ? JSON.stringify({ error: `${beginning}… (${whole.length} bytes; the rest ${rest})` })
-      : JSON.stringify({ truncated: true, bytes: whole.length, beginning: beginning.toString(), rest });
-  }
-  const { storedReference } = kept;
-  const limit = Math.min(beginningBytes, maxPartBytes);
-  const rest = `read_result(${JSON.stringify({ reference: storedReference, offset: beginning.length, limit })})`;
-  if (isError) {
-    const text = `${beginning}… (${whole.length} bytes, stored as ${storedReference}; the rest: ${rest})`;
-    return JSON.stringify({ error: text });
-  }
-  const told = { truncated: true, bytes: whole.length, storedReference, beginning: beginning.toString(), rest };
-  return JSON.stringify(told);
+  const part = { offset: beginning.length, limit: Math.min(beginningBytes, maxPartBytes) };
+  const { storedReference: reference, unkept } = kept;
+  const rest =
+    reference === undefined ? `is not kept: ${unkept}` : `read_result(${JSON.stringify({ reference, ...part })})`;
+  const where = reference === undefined ? "; the rest" : `, stored as ${reference}; the rest:`;
+  if (isError) return JSON.stringify({ error: `${beginning}… (${whole.length} bytes${where} ${rest})` });
+  const stored = reference !== undefined && { storedReference: reference };
+  return JSON.stringify({ truncated: true, bytes: whole.length, ...stored, beginning: beginning.toString(), rest });
 }

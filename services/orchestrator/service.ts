@@ -90,7 +90,7 @@ export async function openOrchestrator(
   const results = stack.use(openResultsWithQuota(bus, { findPrincipal, onFault }));
   const boundResult: BoundResult = (result, sessionId) =>
     boundedResult(result, config.maxResultBytes, (whole) => results.put(sessionId, whole));
-  const readStored = createStoredReader(bus);
+  const readStored = createStoredReader(results);
   const slots = new Slots(config.slots);
   const loop = {
     lendSlot: (principal: string) => slots.lend(principal),

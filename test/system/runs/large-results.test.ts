@@ -107,27 +107,25 @@ describe("LOOP-8 an output of a run's client over the limit", () => {
       { role: "assistant", content: null, tool_calls: calls },
       { role: "tool", tool_call_id: "who", content: output },
     ];
-    const requests = [
+    const functions = [{ type: "function", function: tool }];
+    const answers = [];
+    for (const [path, body] of [
+      ["/v1/chat/completions", { messages, model: "asker", tools: functions }],
       ["/v1/responses", { previous_response_id: id, ...first, input: [given] }],
-      ["/v1/chat/completions", { messages, model: "asker", tools: [{ type: "function", function: tool }] }],
-    ] as const;
-    const [[answered]] = await Promise.all(
-      requests.map(async ([path, body]) => {
-        const answers = [await post(path, body), await post(path, body)];
-        expect(answers[0]).toEqual([200, expect.stringContaining(JSON.stringify(asked.slice(-4)))]);
-        expect(answers[1]).toEqual(answers[0]);
-        return answers.map(([, text]) => JSON.parse(String(text)));
-      }),
-    );
-    const more = (given: object) => ({
-      ...first,
-      previous_response_id: answered.id,
-      input: [given, { role: "user", content: "more" }],
-    });
-    expect(await post("/v1/responses", more(given))).toEqual([200, expect.stringContaining(`"name":"ask"`)]);
-    expect(await post("/v1/responses", more({ ...given, output: `${output}!` }))).toEqual([
-      409,
-      expect.stringContaining("has its answer already"),
-    ]);
+    ] as const) {
+      answers.push(await post(path, body));
+      expect(answers.at(-1)).toEqual([200, expect.stringContaining(JSON.stringify(asked.slice(-4)))]);
+      expect(await post(path, body)).toEqual(answers.at(-1));
+    }
+    const { id: next } = JSON.parse(String(answers[1]?.[1]));
+    const goOn = (text: string) => {
+      const input = [
+        { ...given, output: text },
+        { role: "user", content: "more" },
+      ];
+      return post("/v1/responses", { ...first, previous_response_id: next, input });
+    };
+    expect(await goOn(output)).toEqual([200, expect.stringContaining(`"name":"ask"`)]);
+    expect(await goOn(`${output}!`)).toEqual([409, expect.stringContaining("has its answer already")]);
   });
 });

@@ -11,7 +11,7 @@ import {
 import type { Taker } from "#runtime/collections/turns/own-turn.ts";
 import { type ReasonName, refuse } from "#runtime/failure/failure.ts";
 import { isSameResult } from "#runtime/results/shortened.ts";
-import { faultOfOutcome, refuseReused, resultFromOutcome, submissionFrom } from "#runtime/results/submission.ts";
+import { readableSubmissionFrom, refuseReused, resultFromOutcome } from "#runtime/results/submission.ts";
 import { openSlices } from "#runtime/rpc/handling/messages/slices.ts";
 import { type FoldedRun, openCalls, type Turn } from "../../log/state/fold.ts";
 import { functionToolOf, isFunctionToolCall } from "../../log/state/view.ts";
@@ -54,11 +54,8 @@ async function toldOutputs(outputs: readonly ToolOutput[], taker: Taker): Promis
   const nextStep = openSlices();
   for (const { callId, submissionId, outcome } of outputs) {
     await nextStep();
-    const { outcome: given } = submissionFrom({ submissionId, outcome }, callId);
-    const fault = await faultOfOutcome(given, taker);
-    if (fault !== undefined)
-      refuseCall("invalid_argument", callId, `is given an output that ${fault}`, "RESULT_INVALID"); // LOOP-8
-    told.push({ callId, submissionId, result: resultFromOutcome(given), execution: byClient });
+    const given = await readableSubmissionFrom({ submissionId, outcome }, callId, taker); // LOOP-8
+    told.push({ callId, submissionId, result: resultFromOutcome(given.outcome), execution: byClient });
   }
   return told;
 }

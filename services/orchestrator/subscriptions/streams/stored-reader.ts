@@ -1,10 +1,8 @@
-import type { Bus } from "#runtime/bus/bus.ts";
-import { createResultStore } from "#runtime/results/store/store.ts";
+import type { ResultStore } from "#runtime/results/store/store.ts";
 import type { ReadStored } from "../../model/prompt/stored-images.ts";
 
 /** Reads what is stored of results. */
-export function createStoredReader(bus: Bus): ReadStored {
-  const store = createResultStore(bus);
+export function createStoredReader(store: Pick<ResultStore, "find" | "read">): ReadStored {
   return async (reference, { maxBytes, signal = new AbortController().signal }) => {
     const stored = await store.find(reference);
     if (stored === undefined || stored.bytes > maxBytes) return undefined;

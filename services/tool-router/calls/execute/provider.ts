@@ -191,11 +191,10 @@ async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
  * nothing of this one.
  */
 async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, cause: unknown): Promise<Answer> {
-  const code = cause instanceof Failure ? cause.code : "unknown";
-  const isOver = code === "deadline_exceeded";
   const text = textOf(call, cause);
   const wasNotStarted = startedNothing(cause) && !wasBegun(call);
-  if (wasNotStarted && code !== "unavailable") return failure(text);
+  if (wasNotStarted && !isFailure(cause, "unavailable")) return failure(text);
+  const isOver = isFailure(cause, "deadline_exceeded");
   const isOnce = call.entry.effect === Effect.AT_MOST_ONCE;
   const isTold = isOnce || (cause instanceof Failure && cause.reason === "CALL_NOT_STARTED");
   const wasCut = cause instanceof Failure && wasLost(cause.cause); // with its request not sent whole, whoever serves by then starts it

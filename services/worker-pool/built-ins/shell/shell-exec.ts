@@ -82,8 +82,9 @@ export const shellExec = defineBuiltIn({
     });
     ending.signal.addEventListener("abort", () => void child.kill(), { once: true });
     if (ending.signal.aborted) void child.kill();
-    const limitMs = Math.min(msFromDuration(call.policy.timeout) ?? Number.POSITIVE_INFINITY, call.timeoutMs);
-    const stopTimer = startTimer(limitMs, () => ending.end(`timed out after ${Math.round(limitMs)}ms`));
+    const policyMs = msFromDuration(call.policy.timeout) ?? Number.POSITIVE_INFINITY;
+    const timeOver = policyMs < call.timeoutMs ? `after ${policyMs}ms` : "at the end of its call's time";
+    const stopTimer = startTimer(Math.min(policyMs, call.timeoutMs), () => ending.end(`timed out ${timeOver}`));
     try {
       child.write(stdin).catch(() => {}); // a command need not read what it is given
       child.endInput();

@@ -38,9 +38,9 @@ export function refuseOther({ runId, accepted }: Pick<FoldedRun, "runId" | "acce
 /** Whether the run has the output: without its result, as it repeats an accepted one, or shortened. */
 function isKept(kept: Item | undefined, { item }: Item): boolean {
   if (kept?.item.case !== "functionCallOutput" || item.case !== "functionCallOutput") return false;
-  const [{ result: first, ...one }, { result: again, ...other }] = [kept.item.value, item.value];
-  const isSame = first === undefined || (again && first.isError === again.isError && isSameResult(first, again));
-  return one.callId === other.callId && isSame === true;
+  const [{ callId, result: first }, { result: again }] = [kept.item.value, item.value];
+  const isSame = first === undefined || (first.isError === again?.isError && isSameResult(first, again));
+  return callId === item.value.callId && isSame;
 }
 
 const nothing = create(RunAcceptedSchema);
