@@ -74,7 +74,7 @@ describe("LOOP-8 an output of a run's client over the limit", () => {
   const output = "é".repeat(2_500_000 - 2);
   const asked = JSON.stringify(output);
 
-  it("is read by its model and its owner, as that of any tool, also when it is submitted again", async () => {
+  it("is read by its model, in forks too, and its owner, as that of any tool, also when it is submitted again", async () => {
     const runs = suite.connection.client(RunService);
     const options = { functionTools: [{ name: "ask" }] };
     const runId = (await runs.createRun({ agent: "asker", input: said("hi"), options })).run?.id ?? "";
@@ -85,6 +85,8 @@ describe("LOOP-8 an output of a run's client over the limit", () => {
     const run = await becomes(runId, RunState.COMPLETED);
     expect(run.outputText).toBe(asked.slice(-4));
     await submit();
+    const fork = await runs.forkRun({ runId, atSequence: 4 }); // accepted, claimed, turnCommitted, parked, callFinished
+    expect(await becomes(fork.run?.id ?? "", RunState.COMPLETED)).toMatchObject({ outputText: asked.slice(-4) });
     const [first] = run.items.flatMap(({ item }) => (item.case === "functionCallOutput" ? [item.value.result] : []));
     expect(first?.outputJson.length).toBeLessThan(8_192);
     const read = await runCommand(["--url", suite.url, "calls", "result", first?.storedReference ?? ""]);
