@@ -398,7 +398,8 @@ test("SEC-6 a run that had begun goes on, however many of its principal wait", a
 
 test("LOOP-15 a canceled run is claimed once to be ended, whoever asks for its session meanwhile", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const turn: WorkerOptions["turnLoop"] = async (run, _, signal) => {
+  const turn: WorkerOptions["turnLoop"] = async (claim, _, signal) => {
+    const run = (await claim())!;
     await unlessAborted(promise, signal);
     await run.end(() => ({ state: RunState.CANCELED, endReason: RunEndReason.CANCELED }));
     return "ended";

@@ -134,8 +134,8 @@ describe("calls of providers", () => {
   });
 
   test("KIND-4 a call that its provider gave up is over, and not made again without time", async () => {
-    const over = new Failure("deadline_exceeded", "it did not answer within 60 ms", { reason: "OUTCOME_UNKNOWN" });
-    const told = 'provider \\"mcp\\": deadline_exceeded: it did not answer within 60 ms (the tool\'s time)';
+    const over = new Failure("deadline_exceeded", "it did not answer", { reason: "OUTCOME_UNKNOWN" });
+    const told = 'provider \\"mcp\\": deadline_exceeded: it did not answer; it had 60ms (the tool\'s time)';
     const answer = (text: string) => ({ text: `{"error":"${text}"}`, made: 1 });
     expect(await call(Effect.PURE, [fails(over)])).toEqual(answer(told));
     expect(await call(Effect.IDEMPOTENT, [fails(over)])).toEqual(answer(`outcome_unknown: ${told}`));
