@@ -24,7 +24,6 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { appendDecided, type SpaceLog } from "../space/space-log.ts";
 import { messageOfEvent, type PageRequest, pageFromLatest } from "../space/space-state.ts";
-import { fitted } from "./message-size.ts";
 import { decideToolMessage, idOfToolMessage } from "./tool-message.ts";
 
 export type Messages = ReturnType<typeof createMessages>;
@@ -58,14 +57,13 @@ export function createMessages({ log, clock }: { log: SpaceLog; clock: Clock }) 
       const { messages } = await log.read(spaceId);
       return { ...pageFromLatest(messages, page), total: messages.length };
     },
-    /** Shows a call, or changes what is shown of it. */
+    /** Shows a call, or changes what is shown of it. Who shows it leaves room for its result: its end must fit, too. */
     async recordTool({ spaceId, author, tool }: Pick<Said, "spaceId" | "author"> & { tool: ToolMessage }) {
       const id = idOfToolMessage(tool.callId);
-      const update = fitted(tool);
       const outcome = await appendDecided<SpaceMessage>(log, spaceId, (state) => {
         const shown = state.messagesById.get(id);
         if (shown) refuseOtherAgent(shown, author);
-        return decideToolMessage(shown, update, () => drafted(spaceId, id, author));
+        return decideToolMessage(shown, tool, () => drafted(spaceId, id, author));
       });
       return messageFrom(outcome);
     },

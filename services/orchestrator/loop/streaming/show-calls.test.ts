@@ -92,6 +92,17 @@ describe("a call of a visible tool", () => {
     expect(await run.view()).toMatchObject({ state: RunState.COMPLETED, outputText: "done" });
   });
 
+  test("TOOL-10 is shown as far as 16,384 characters of its arguments, also where they come at once", async () => {
+    const run = await openWriting(async function* (opened, count) {
+      if (count > 1) return yield* says;
+      yield* begins("a", `"${"x".repeat(100_000)}`);
+      await shownTimes(opened(), 1);
+      yield* calls("a");
+    });
+    await run.work();
+    expect(run.toolMessages.told[0]?.argumentsJson).toHaveLength(16_384);
+  });
+
   test("TOOL-10 that an attempt gave up is an error before the next one is committed, whose calls have other ids", async () => {
     const run = await openWriting(async function* (opened, count) {
       if (count > 2) return yield* says;

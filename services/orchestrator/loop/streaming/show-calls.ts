@@ -135,7 +135,7 @@ function createWrittenCalls(table: AttemptShown["table"]) {
       if (!callsByModelId.has(piece.callId)) callsByModelId.set(piece.callId, callFrom(piece));
       const call = callsByModelId.get(piece.callId);
       if (call === undefined || call.text.length >= mostCharacters) return false;
-      call.text += piece.text;
+      call.text = (call.text + piece.text).slice(0, mostCharacters);
       return true;
     },
     grown: () => [...callsByModelId.values()].filter((call) => call !== undefined).filter(hasGrown),

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
  * A record holds arguments, schema and result, and has to fit into one message of 1 MiB also when the result comes, which is
  * after the effect. So each has its share; the rest, identities and times, is small. The share of the result is at most
  * 512 KiB (TOOLBUS_MAX_RESULT_BYTES), beside it come the content and the `_meta` that a provider gave (content.ts).
+ * A space shows the call in a message of that size, too.
  */
 
 const kib = 1_024;
