@@ -27,7 +27,6 @@ import { createAttachments } from "./streams/attachments.ts";
 import { forgetSession } from "./streams/stream-record.ts";
 import { createTurns } from "./streams/turns.ts";
 import { openUpkeep } from "./streams/upkeep.ts";
-import { openVerifying } from "./streams/verifying.ts";
 import {
   createNeighbours,
   createPeers,
@@ -53,10 +52,9 @@ export async function openService(
   const peers = createPeers(bus, name, instance);
   const [attachments, changes, turns] = [createAttachments(), new KeyedListeners(), createTurns()];
   const [requests, calls] = [createRequests(), createCalls()];
-  const report = (error: unknown) => logger.error({ err: error }, "what callers do cannot be followed");
+  const onError = (error: unknown) => logger.error({ err: error }, "what callers do cannot be followed");
   const onFault = (fault: string) => logger.error(fault);
   stack.use(await openFollowing({ records, declared, attachments, changes, turns, changesOfDeclarations, onFault }));
-  stack.use(openVerifying({ attachments, records, onError: report }));
 
   const carry: SendingParts["carry"] = async (stream, request, by) =>
     stream.instance === instance
@@ -70,7 +68,7 @@ export async function openService(
     if (stream.instance !== instance) return peers.stateOf(stream, sessionId);
     return attachments.find(stream.attachmentId) ? "attached" : "lost";
   };
-  stack.use(openUpkeep({ attachments, declared, records, clock, stateOf, onError: report }));
+  stack.use(openUpkeep({ attachments, declared, records, clock, stateOf, onError }));
   const stopping = createStopping();
   const sending = { carry, cancel, records, changes, turns, answered, results, clock, stopping: stopping.signal };
   const held = { ...sending, requests, holders, late };

@@ -7,7 +7,9 @@ import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { openFollower } from "#runtime/bus/buckets/views/follower.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
+import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { lateRequest } from "./requests/late-requests.ts";
+import { endIfReplaced } from "./streams/attaching.ts";
 import type { Attachments } from "./streams/attachments.ts";
 import { streamRecord } from "./streams/stream-record.ts";
 import type { Turns } from "./streams/turns.ts";
@@ -62,10 +64,15 @@ export interface FollowingParts extends Pick<ReturnType<typeof createStores>, "r
 export async function openFollowing(parts: FollowingParts): Promise<AsyncDisposable> {
   const { records, declared, attachments, changes, turns, changesOfDeclarations, onFault } = parts;
   await using stack = new AsyncDisposableStack();
+  const verify = async () => {
+    for (const attachment of attachments.all()) await endIfReplaced(records, attachment);
+  };
+  const onUnverified = (error: unknown) => onFault(`streams of callers may be outdated: ${messageFromUnknown(error)}`);
   stack.use(
     await openFollower(records, {
       from: "now",
       onFault,
+      onResumed: () => void verify().catch(onUnverified), // a record may have been removed meanwhile
       onChange(change) {
         turns.forget(change.key);
         if (change.kind === "removed") attachments.keepOnly(change.key, [], change.revision);
