@@ -11,7 +11,7 @@ import { contractJson } from "./spelling.ts";
  * Throws `invalid_argument` for a short way that holds no list of objects, and an `Error` for what the contract's form
  * does not know.
  */
-export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?: boolean } = {}): Agent {
+export function agentFromFile(file: JsonObject): Agent {
   const { $schema: _, mcp = {}, workers = [], sources = [], ...rest } = file;
   if (!isObject(mcp)) return refuseField("mcp", "expected an object with servers");
   const servers = objectsOf(mcp.servers ?? [], "mcp.servers").map(({ pin = false, ...config }) => ({
@@ -27,7 +27,7 @@ export function agentFromFile(file: JsonObject, options: { ignoreUnknownFields?:
     config,
   }));
   const all = [...servers, ...files, ...objectsOf(sources, "sources")];
-  return fromJson(AgentSchema, { ...contractJson(AgentSchema, rest, agentSpelling), sources: all }, options);
+  return fromJson(AgentSchema, { ...contractJson(AgentSchema, rest, agentSpelling), sources: all });
 }
 
 /** What is wrong with sources, with their places in the file: those of the short ways stand before all others. */

@@ -68,7 +68,7 @@ export class CatalogueEditor {
   async applyAgent(agent: Agent, terms: Terms): Promise<StoredAgent> {
     const { catalogue, agents } = this.#parts;
     await this.#caughtUp(terms);
-    const faults = this.faultsOfAgent(agent);
+    const faults = this.#faultsOfAgent(agent);
     if (faults.length > 0) this.#refuse("agent", agent.name, faults, terms);
     const { warnings } = catalogue.findings(agent);
     const stored = create(StoredAgentSchema, { agent, origin: terms.origin });
@@ -79,20 +79,20 @@ export class CatalogueEditor {
 
   /**
    * Everything that is wrong with an agent, by the contract and as the catalogue stands; the same for files and RPC. With what is
-   * wrong, also of its form, goes what would be doubtful once that is mended.
+   * wrong goes what would be doubtful once that is mended.
    */
-  faultsOfAgent(agent: Agent, isFaulty = false): string[] {
+  #faultsOfAgent(agent: Agent): string[] {
     const { catalogue, servers } = this.#parts;
     const { faults: found, warnings } = catalogue.findings(agent);
     const faults = [...faultsByContract(AgentSchema, agent), ...found, ...faultsOfServers(agent, servers)];
-    if (faults.length === 0 && !isFaulty) return [];
+    if (faults.length === 0) return [];
     const paths = new Set(faults.map(pathOf));
     return [...faults, ...warnings.filter((one) => !paths.has(pathOf(one))).map((one) => `${one} (a warning)`)];
   }
 
   async applyTool(tool: Tool, terms: Terms): Promise<CatalogTool> {
     await this.#caughtUp(terms);
-    const faults = await this.faultsOfTool(tool);
+    const faults = await this.#faultsOfTool(tool);
     if (faults.length > 0) this.#refuse("tool", tool.name, faults, terms);
     const stored = create(CatalogToolSchema, { tool, origin: terms.origin });
     const same = (other: CatalogTool) => !!other.tool && equals(ToolSchema, other.tool, tool);
@@ -105,7 +105,7 @@ export class CatalogueEditor {
     if (origin === BY_RPC) await this.#parts.catalogue.caughtUp();
   }
 
-  async faultsOfTool(tool: Tool): Promise<string[]> {
+  async #faultsOfTool(tool: Tool): Promise<string[]> {
     const { catalogue, validator, secrets } = this.#parts;
     const check = { validator, secrets, hasProvider: (name: string) => catalogue.provider(name) !== undefined };
     return [...faultsByContract(ToolSchema, tool), ...(await faultsOfTool(tool, check))];

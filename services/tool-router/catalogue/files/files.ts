@@ -48,8 +48,6 @@ interface FileKind<T extends { name: string }> {
   directory: string;
   parse: (text: string) => Parsed<T>;
   apply: (value: T, file: string) => Promise<unknown>;
-  /** What further is wrong with what a faulty file seems to hold. */
-  faultsOf: (value: T) => string[] | Promise<string[]>;
   remove: (name: string, file: string) => Promise<void>;
   standing: () => { name: string; origin: string }[];
 }
@@ -70,7 +68,6 @@ export async function openCatalogueFiles(
     directory: options.toolsDirectory,
     parse: parseToolFile,
     apply: (tool, file) => noticingRoom(editor.applyTool(tool, { origin: file })),
-    faultsOf: (tool) => editor.faultsOfTool(tool),
     remove: (name, file) => editor.removeTool(name, { origin: file }),
     standing: () => catalogue.catalogTools.map(({ tool, origin }) => ({ name: tool?.name ?? "", origin })),
   };
@@ -83,7 +80,6 @@ export async function openCatalogueFiles(
       if (warnings.length > 0 && warned.get(agent.name) !== told) options.onWarnings(agent.name);
       warned.set(agent.name, told);
     },
-    faultsOf: (agent) => editor.faultsOfAgent(agent, true),
     remove: (name, file) => editor.removeAgent(name, { origin: file }),
     standing: () => catalogue.agents.map(({ agent, origin }) => ({ name: agent?.name ?? "", origin })),
   };
@@ -221,12 +217,12 @@ async function applyFiles<T extends { name: string }>(
   return [...files].flatMap(([file, parsed]) => {
     const faults = [...(faultsByFile.get(file) ?? [])];
     const refused = create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults });
-    return faults.length === 0 ? [] : [{ name: nameOf(parsed) || parse(file).name, refused }];
+    return faults.length === 0 ? [] : [{ name: nameOf(parsed) ?? parse(file).name, refused }];
   });
 }
 
-function nameOf<T extends { name: string }>(parsed: Parsed<T>): string {
-  return (parsed.kind === "parsed" ? parsed.value : parsed.readable)?.name ?? "";
+function nameOf<T extends { name: string }>(parsed: Parsed<T>): string | undefined {
+  return parsed.kind === "parsed" ? parsed.value.name : undefined;
 }
 
 /** None of them is applied: which one is meant, only their author knows. */
@@ -239,32 +235,19 @@ async function faultsOfApplying<T extends { name: string }>(
   parsed: Parsed<T>,
   file: string,
 ): Promise<string[]> {
-  const { placed = (fault) => fault } = parsed;
-  if (parsed.kind === "faulty") {
-    const { faults, readable } = parsed;
-    const paths = new Set(faults.map(pathOf));
-    const further = readable ? (await kind.faultsOf(readable)).map(placed) : [];
-    return [...faults, ...further.filter((fault) => !paths.has(pathOf(fault)))];
-  }
+  if (parsed.kind === "faulty") return parsed.faults;
   try {
     await kind.apply(parsed.value, file);
     return [];
   } catch (error) {
     if (isUnavailable(error)) throw error;
+    const { placed = (fault) => fault } = parsed;
     return error instanceof ConfigurationRefused ? error.faults.map(placed) : [messageFromUnknown(error)];
   }
 }
 
 /** The stores are away; of what they refuse otherwise the author is told. */
 const isUnavailable = (error: unknown) => isFailure(error, "unavailable");
-
-/** Where a fault is; for a field that is missing, where that would be. */
-function pathOf(fault: string): string {
-  const path = fault.slice(0, fault.indexOf(": "));
-  const [, missing] = /: must have required property '(.+)'$/.exec(fault) ?? [];
-  if (missing === undefined) return path;
-  return path === "the file" ? missing : `${path}.${missing}`;
-}
 
 /** Removes what came from a file that was deleted, or that defines something else now. A missing directory removes nothing. */
 async function removeOrphans<T extends { name: string }>(kind: FileKind<T>, files: Files<T>): Promise<void> {

@@ -21,37 +21,6 @@ describe("files of agents and tools", () => {
   const refusedFiles = async () => (await suite.clients.agents.listAgents({})).refusedFiles;
   const agentOf = async (name: string) => (await suite.clients.agents.getAgent({ name }).catch(() => undefined))?.agent;
 
-  test("all faults of a file are told at once and in one list: of form, of the contract, and of what it names", async () => {
-    await write(suite.agentsDirectory, "faulty.json", {
-      name: "faulty",
-      colour: "red",
-      description: "x".repeat(70_000),
-      mcp: { servers: [{ name: "m", command: "m" }] },
-      workers: [{ name: "m" }],
-      sources: [{ name: "x y", provider: "nobody" }],
-      tools: { use: ["@x"], aliases: { lost: "nowhere" } },
-    });
-    const [refused] = await until(async () => {
-      const files = await refusedFiles();
-      return files.length > 0 && files;
-    });
-    expect(refused).toMatchObject({
-      file: "agents/faulty.json",
-      faults: [
-        "colour: is not a known field",
-        expect.stringMatching(/^description: must NOT have more than 65536 characters/),
-        expect.stringMatching(/^sources\[0\]\.name: must match pattern/),
-        'workers[0].name: "m" is there twice',
-        'sources[0].provider: there is no provider "nobody"',
-        'tools.aliases.lost: points to "nowhere", which does not exist',
-        'tools.use[0]: "@x" is neither a name nor @source/tool',
-        "tools.use: no tool resolves (a warning)",
-      ],
-    });
-    await rm(join(suite.agentsDirectory, "faulty.json"));
-    await until(async () => (await refusedFiles()).length === 0);
-  });
-
   test("ORCH-5 a file that others would write in another language is refused, and no file that is none of ours", async () => {
     await write(suite.agentsDirectory, "writer.yaml", { name: "writer" });
     await write(suite.agentsDirectory, "notes.md", {});
@@ -62,34 +31,10 @@ describe("files of agents and tools", () => {
     await until(async () => (await refusedFiles()).length === 0);
   });
 
-  test("a value that no agent can have hides no other fault, neither of form nor of meaning", async () => {
-    await write(suite.agentsDirectory, "wild.json", {
-      name: "wild",
-      limits: { maxTurns: -4, maxDepth: "deep" },
-      mcp: { servers: [{ name: "m", command: "m", args: ["a", 1], healthCheck: { intervalMs: -1 } }] },
-      tools: { use: ["@m/*", 7], aliases: { skip: "@m/x", lost: "nowhere", good: "@m/x" } },
-    });
-    const [refused] = await until(async () => {
-      const files = await refusedFiles();
-      return files.length > 0 && files;
-    });
-    expect(refused!.faults.toSorted()).toEqual([
-      "limits.maxDepth: must be integer",
-      "limits.maxTurns: must be >= 1",
-      "mcp.servers[0].args[1]: must be string",
-      "mcp.servers[0].healthCheck.intervalMs: must be >= 1",
-      'tools.aliases.lost: points to "nowhere", which does not exist',
-      "tools.aliases.skip: skip is the name of a built-in",
-      "tools.use[1]: must be string",
-    ]);
-    await rm(join(suite.agentsDirectory, "wild.json"));
-    await until(async () => (await refusedFiles()).length === 0);
-  });
-
   test("TOOL-14 ORCH-11 a file whose server has an unknown transport is refused when it is loaded, which is audited once", async () => {
     const server = { name: "m", url: "http://127.0.0.1:1/mcp", transport: "htpp" };
     const sources = [{ name: "s", provider: "nobody" }];
-    const file = { name: "typo", mcp: { servers: [server, { name: "n" }] }, sources };
+    const file = { name: "typo", mcp: { servers: [server] }, sources };
     await write(suite.agentsDirectory, "typo.json", file);
     const [refused] = await until(async () => {
       const files = await refusedFiles();
@@ -97,9 +42,6 @@ describe("files of agents and tools", () => {
     });
     expect(refused!.faults.toSorted()).toEqual([
       'mcp.servers[0].transport: "htpp" is none of stdio, http, sse, ws, tcp',
-      expect.stringMatching(/^mcp\.servers\[1\]: /),
-      expect.stringMatching(/^mcp\.servers\[1\]: /),
-      expect.stringMatching(/^mcp\.servers\[1\]: /),
       'sources[0].provider: there is no provider "nobody"',
       expect.stringMatching(/^tools\.use: is empty.* \(a warning\)$/),
     ]);
@@ -116,29 +58,6 @@ describe("files of agents and tools", () => {
     expect(told[0]?.message).toContain('mcp.servers[0].transport: "htpp" is none of');
     expect(told.filter(({ rule }) => rule === "file refused").length).toBeLessThanOrEqual(2); // once a router
     await rm(join(suite.agentsDirectory, "other.json"));
-  });
-
-  test("all faults of a tool's file are told at once, too", async () => {
-    await write(suite.toolsDirectory, "wild.json", {
-      name: "a name",
-      executionType: "gateway",
-      visibel: true,
-      timeout: -1,
-      inputSchema: { type: "objekt" },
-    });
-    const [refused] = await until(async () => {
-      const files = await refusedFiles();
-      return files.length > 0 && files;
-    });
-    expect(refused!.faults.toSorted()).toEqual([
-      "execution.url: a gateway tool needs a URL",
-      expect.stringMatching(/^inputSchema: is no JSON Schema: /),
-      expect.stringMatching(/^name: must be 1 to 64 letters/),
-      "timeout: must be >= 1",
-      "visibel: is not a known field",
-    ]);
-    await rm(join(suite.toolsDirectory, "wild.json"));
-    await until(async () => (await refusedFiles()).length === 0);
   });
 
   test("files and RPC are held to one contract", async () => {
