@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** The orchestrator's subjects. Ids stand in subjects to be filtered, never to be parsed. */
 export const runSubjects = {
@@ -6,8 +6,7 @@ export const runSubjects = {
   everyLog: "toolbus.run.*",
   everyQueue: "toolbus.run.session.*",
   queue: (sessionId: string) => `toolbus.run.session.${sessionId}`,
-  key: (sessionId: string, key: string) =>
-    `toolbus.run.key.${sessionId}.${createHash("sha256").update(key).digest("hex").slice(0, 32)}`,
+  key: (sessionId: string, key: string) => `toolbus.run.key.${sessionId}.${hash("sha256", key, "hex").slice(0, 32)}`,
   everyKey: (sessionId: string) => `toolbus.run.key.${sessionId}.*`,
   wake: (sessionId: string) => `toolbus.wake.${sessionId}`,
   /** Holds the time at which a run's session is to be woken. */

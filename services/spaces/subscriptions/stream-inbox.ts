@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { clone, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InboxEvent, InboxEventSchema } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { textCodec } from "#runtime/bus/buckets/bucket.ts";
@@ -106,5 +106,5 @@ export function seenMarks(clock: Clock): BucketEvictionOptions<string> {
 
 /** Ids of events hold what keys may not. */
 function markKey(owner: Owner, eventId: string): string {
-  return `${keyOf(owner)}.${createHash("sha256").update(eventId).digest("base64url")}`;
+  return `${keyOf(owner)}.${hash("sha256", eventId, "base64url")}`;
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /**
  * References and the names that models use.
@@ -43,7 +43,7 @@ function plainName({ source, tool }: Reference): string | undefined {
 }
 
 function hashedName(reference: string): string {
-  const digest = createHash("sha256").update(reference).digest("hex").slice(0, 16);
+  const digest = hash("sha256", reference, "hex").slice(0, 16);
   const readable = reference.replace(/^@/, "").replace(/[^a-zA-Z0-9_-]/g, "_");
   return `${readable.slice(0, 46)}__${digest}`;
 }

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { RunLog } from "../../log/journal.ts";
 import { entriesBackward, type SessionQueues } from "../../sessions/queue.ts";
 
 /** The session of the run that a call starts (sub-agent-1 of `call.ts`); `callId` is the router's. */
 export function sessionOfCall(callId: string): string {
-  return `sub_${createHash("sha256").update(callId).digest("hex").slice(0, 40)}`;
+  return `sub_${hash("sha256", callId, "hex").slice(0, 40)}`;
 }
 
 const nameOfCalledSession = /^sub_[0-9a-f]{40}$/;

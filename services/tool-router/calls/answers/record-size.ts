@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /*
  * A record holds arguments, schema and result, and has to fit into one message of 1 MiB also when the result comes, which is
@@ -17,7 +17,7 @@ export function recordedArguments(argumentsJson: string): string {
 }
 
 export function digestOfArguments(argumentsJson: string): string {
-  const sha256 = createHash("sha256").update(argumentsJson).digest("hex");
+  const sha256 = hash("sha256", argumentsJson, "hex");
   return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(argumentsJson), sha256 });
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ReadResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
@@ -83,7 +83,7 @@ function wholeOf({ outputJson }: ToolResult): Whole {
   return {
     storedReference: "",
     bytes: text.length,
-    sha256: createHash("sha256").update(text).digest(),
+    sha256: hash("sha256", text, "buffer"),
     async *from(offset) {
       for (let at = offset; at < text.length; at += chunkBytes) yield text.subarray(at, at + chunkBytes);
     },

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredPin, StoredPinSchema } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
@@ -196,5 +196,5 @@ function requireOffered(
 
 /** A reference may hold what no key does. */
 function keyOf(agent: string, reference: string): string {
-  return `${agent}.${createHash("sha256").update(reference).digest("base64url")}`;
+  return `${agent}.${hash("sha256", reference, "base64url")}`;
 }

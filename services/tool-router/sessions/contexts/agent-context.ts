@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type Scope, ScopeSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
@@ -37,6 +37,6 @@ export function keyOfSession(sessionId: string): string {
 export function keyOfRun(sessionId: string, { runId = "", runSources = [] }: Partial<RunSources>): string | undefined {
   if (runSources.length === 0) return undefined;
   const identity = runSources.map(({ name, provider, config }) => [name, provider, config]);
-  const digest = createHash("sha256").update(JSON.stringify(identity)).digest("base64url");
+  const digest = hash("sha256", JSON.stringify(identity), "base64url");
   return `run ${sessionId} ${runId} ${digest}`;
 }

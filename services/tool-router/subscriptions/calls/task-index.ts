@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { textCodec } from "#runtime/bus/buckets/bucket.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { isRemoval } from "#runtime/bus/buckets/values.ts";
@@ -50,5 +50,5 @@ function keyOf(principal: string, callId: string): string {
 }
 
 function ownerOf(principal: string): string {
-  return createHash("sha256").update(principal).digest("base64url").slice(0, 22);
+  return hash("sha256", principal, "base64url").slice(0, 22);
 }

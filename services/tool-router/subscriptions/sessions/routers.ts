@@ -34,20 +34,8 @@ interface Place {
   revision: number;
 }
 
-export interface Routers extends AsyncDisposable {
-  readonly self: string;
-  isAlive(router: string): boolean;
-  announceDrained(sessionId: string, revision: number): void;
-  /** Whether every live router has drained the session, within that time. */
-  allDrained(sessionId: string, revision: number, limit: { ms: number; signal: AbortSignal }): Promise<boolean>;
-}
-
 /** `onAsked` answers for this router by `announceDrained`, if it has drained the session. */
-export async function openRouters(
-  bus: Bus,
-  self: string,
-  onAsked: (sessionId: string, revision: number) => void,
-): Promise<Routers> {
+export async function openRouters(bus: Bus, self: string, onAsked: (sessionId: string, revision: number) => void) {
   const { connection } = bus;
   const closing = new AbortController();
   const lastHeartbeatAt = new Map<string, number>();
@@ -103,11 +91,12 @@ export async function openRouters(
 
   return {
     self,
-    isAlive: (router) =>
+    isAlive: (router: string) =>
       performance.now() < settledAt + GONE_MS || performance.now() - (lastHeartbeatAt.get(router) ?? 0) < GONE_MS, // routers-1
-    announceDrained: (sessionId, revision) =>
+    announceDrained: (sessionId: string, revision: number) =>
       connection.publish(LEFT, JSON.stringify({ sessionId, revision, router: self } satisfies Place & Heartbeat)),
-    async allDrained(sessionId, revision, { ms, signal }) {
+    /** Whether every live router has drained the session, within that time. */
+    async allDrained(sessionId: string, revision: number, { ms, signal }: { ms: number; signal: AbortSignal }) {
       const wait = { revision, left: new Set<string>(), changed: Promise.withResolvers<void>() };
       waiting.set(sessionId, wait);
       const endsAt = performance.now() + ms;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { clone, create, equals } from "@bufbuild/protobuf";
 import { LimitsSchema } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { type RunAccepted, RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
@@ -12,7 +12,7 @@ export type Asked = Pick<RunAccepted, "input" | "previousRunId"> & Partial<Pick<
 
 /** A key without a session leads to a session, too: a repetition finds the run there. */
 export function sessionOfKey(...names: string[]): string {
-  return `key_${createHash("sha256").update(JSON.stringify(names)).digest("hex").slice(0, 40)}`;
+  return `key_${hash("sha256", JSON.stringify(names), "hex").slice(0, 40)}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import { ExecutionType, type Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
@@ -36,7 +36,7 @@ export function createOfferJudge(maxTexts = 20_000): JudgeOffer {
 
   async function faultOfText(text: string, place: SchemaPlace): Promise<string | undefined> {
     if (text === "") return undefined;
-    const key = `${place} ${createHash("sha256").update(text).digest("base64")}`; // the texts together may have gigabytes
+    const key = `${place} ${hash("sha256", text, "base64")}`; // the texts together may have gigabytes
     if (faultsByDigest.has(key)) return faultsByDigest.get(key);
     const fault = await faultOfToolSchema(text, place, () => undefined);
     faultsByDigest.set(key, fault);
