@@ -14,10 +14,9 @@ import { ACCESS } from "../access.ts";
 import type { Config } from "./config.ts";
 import { createDeclarations } from "./delivery/declarations.ts";
 import { deliver } from "./delivery/delivery.ts";
-import { createKeeping } from "./delivery/keeping.ts";
 import { createRelay } from "./delivery/relay.ts";
 import type { SendingParts } from "./delivery/sending.ts";
-import { type Answers, createAnswers } from "./requests/answers.ts";
+import { createAnswers } from "./requests/answers.ts";
 import { createCalls } from "./requests/calls.ts";
 import { createProgressReports } from "./requests/progress.ts";
 import { createRequests } from "./requests/requests.ts";
@@ -78,12 +77,11 @@ export async function openService(
     hold: (call, abandoned) => deliver(held, call, abandoned),
     join: peers.join,
   });
-  const answers: Answers = createAnswers({
+  const answers = createAnswers({
     ...{ requests, holders, late, answered, results, forward: peers.forward, tellInbox },
-    keepForNext: (...asked) => keeping.anywhere(...asked),
+    ...{ instance, attachments, records, keepAt: peers.keep },
   });
   const progress = createProgressReports({ requests, holders, forward: peers.tellProgress });
-  const keeping = createKeeping({ instance, attachments, records, keep: answers.keep, keepAt: peers.keep });
 
   const sessions = createSessions({
     readSession,
@@ -100,7 +98,7 @@ export async function openService(
   const quota = stack.use(openQuota(bus, { ...usage, holds: "declarations", remedy, onFault }));
 
   const served = { instance, logger, telemetry };
-  const peerRoutes = createPeerRoutes({ attachments, answers, keeping, progress, relay });
+  const peerRoutes = createPeerRoutes({ attachments, answers, progress, relay });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance), routes: peerRoutes }));
   const routes = createRoutes({
     ...{

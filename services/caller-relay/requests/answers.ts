@@ -2,6 +2,8 @@ import type { AnsweredRequest } from "#gen/toolbus/internal/caller/v1/answered_r
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isRepetition, resultFromOutcome, type Submission, type Won } from "#runtime/results/submission.ts";
+import type { Attachments } from "../streams/attachments.ts";
+import { type CallerStream, type StreamRecords, streamsOf } from "../streams/stream-record.ts";
 import { type AnswerStores, keepAnswer, recordAnswer, recordOf, resultOf } from "./answered-requests.ts";
 import type { Holders } from "./holders.ts";
 import type { LateRequest, LateRequests } from "./late-requests.ts";
@@ -34,8 +36,11 @@ export interface AnswersParts extends AnswerStores {
   forward: (instance: string, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
   /** Gives false when the inbox was told of that call before: then another answer has won. */
   tellInbox: (late: LateResult) => Promise<boolean>;
-  /** ANSWER5: has it kept by the instance whose stream carries the request of a holder that is lost; false when none does. */
-  keepForNext: (sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
+  instance: string;
+  attachments: Pick<Attachments, "find">;
+  records: StreamRecords;
+  /** ANSWER5: has another instance keep it. */
+  keepAt: (stream: CallerStream, sessionId: string, requestId: string, submission: Submission) => Promise<boolean>;
 }
 
 export type Answers = ReturnType<typeof createAnswers>;
@@ -71,6 +76,26 @@ export function createAnswers(parts: AnswersParts) {
     return isClaimed ? isNew : hasWon(standing, submission, requestId);
   }
 
+  /** ANSWER5: false when the stream carries no such request without a holder, or another answer is recorded. */
+  async function keepHere(attachmentId: string, requestId: string, submission: Submission): Promise<boolean> {
+    const attachment = parts.attachments.find(attachmentId);
+    if (!attachment?.isOrphaned(requestId)) return false;
+    if (!(await keepAnswer(parts, keyOfRequest(attachment.sessionId, requestId), submission))) return false;
+    attachment.markAnswered(requestId);
+    return true;
+  }
+
+  async function keepForNext(sessionId: string, requestId: string, submission: Submission): Promise<boolean> {
+    for (const stream of streamsOf((await parts.records.read(sessionId))?.value)) {
+      const isKept =
+        stream.instance === parts.instance
+          ? await keepHere(stream.attachmentId, requestId, submission)
+          : await parts.keepAt(stream, sessionId, requestId, submission);
+      if (isKept) return true;
+    }
+    return false;
+  }
+
   async function respondAgain(
     sessionId: string,
     requestId: string,
@@ -83,9 +108,7 @@ export function createAnswers(parts: AnswersParts) {
 
   return {
     respondHere,
-    /** ANSWER5: records it for the next holder of a request that is orphaned here; false when another answer is recorded. */
-    keep: (sessionId: string, requestId: string, submission: Submission): Promise<boolean> =>
-      keepAnswer(parts, keyOfRequest(sessionId, requestId), submission),
+    keepHere,
     /** Resolves the request, wherever it waits; of all submissions one wins, the others are refused. */
     async respond(sessionId: string, requestId: string, submission: Submission): Promise<{ late: boolean }> {
       const reception = await respondHere(sessionId, requestId, submission);
@@ -93,7 +116,7 @@ export function createAnswers(parts: AnswersParts) {
       if (reception === "lost") return refuseResolved(requestId);
       if (await respondElsewhere(sessionId, requestId, submission)) return { late: false };
       if (await respondLate(sessionId, requestId, submission)) return { late: true };
-      if (await parts.keepForNext(sessionId, requestId, submission)) return { late: false };
+      if (await keepForNext(sessionId, requestId, submission)) return { late: false };
       return respondAgain(sessionId, requestId, submission);
     },
   };

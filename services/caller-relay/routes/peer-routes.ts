@@ -6,7 +6,6 @@ import { type ExecuteToolRequest, ToolProviderService } from "#gen/toolbus/provi
 import { refuse } from "#runtime/failure/failure.ts";
 import { submissionFrom } from "#runtime/results/submission.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
-import type { Keeping } from "../delivery/keeping.ts";
 import type { Relay } from "../delivery/relay.ts";
 import { type Answers, refuseResolved, refuseUnknown } from "../requests/answers.ts";
 import type { ProgressReports } from "../requests/progress.ts";
@@ -17,14 +16,13 @@ import { eventsOf } from "./call-events.ts";
 export interface PeerRouteParts {
   attachments: Attachments;
   answers: Answers;
-  keeping: Keeping;
   progress: ProgressReports;
   relay: Relay;
 }
 
 /** What the other instances ask of this one, under its own name: never passed on. */
 export function createPeerRoutes(parts: PeerRouteParts): (router: ConnectRouter) => void {
-  const { attachments, answers, keeping, progress, relay } = parts;
+  const { attachments, answers, progress, relay } = parts;
   /** Lasts as long as the caller's stream; says at its end how that ended. */
   const carry = async (attachmentId: string, request: ExecuteToolRequest, by: CarryOptions): Promise<never> => {
     const carriage = await attachments.carry(attachmentId, requestFrom(request), by);
@@ -60,7 +58,7 @@ export function createPeerRoutes(parts: PeerRouteParts): (router: ConnectRouter)
         const submission = submissionFrom(given, requestId);
         const attachmentId = context.requestHeader.get(attachmentHeader);
         if (attachmentId !== null) {
-          if (!(await keeping.here(attachmentId, requestId, submission))) refuseUnknown(requestId);
+          if (!(await answers.keepHere(attachmentId, requestId, submission))) refuseUnknown(requestId);
           return { late: false };
         }
         const reception = await answers.respondHere(sessionId, requestId, submission);
