@@ -1,5 +1,5 @@
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
-import { openBackground } from "#runtime/lifecycle/background.ts";
+import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { isSettled } from "../failures.ts";
 import type { SessionChanges } from "../session-changes.ts";
@@ -23,16 +23,12 @@ export function openTakeover({ changes, switching, routers, clock }: TakeoverPar
     else underWay.set(change.key, change);
   });
 
-  async function takeOverOrphans(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await clock.delay(CHECK_MS, signal).catch(() => {}); // closing: the loop's condition sees it
-      if (signal.aborted) return;
-      const orphans = [...underWay.values()].filter(
-        ({ value: { holder } }) => holder === routers.self || !routers.isAlive(holder),
-      );
-      await Promise.allSettled(orphans.map((orphan) => switching.takeOver(orphan))); // checked again soon
-    }
+  async function takeOverOrphans(): Promise<void> {
+    const orphans = [...underWay.values()].filter(
+      ({ value: { holder } }) => holder === routers.self || !routers.isAlive(holder),
+    );
+    await Promise.allSettled(orphans.map((orphan) => switching.takeOver(orphan))); // checked again soon
   }
 
-  return openBackground(takeOverOrphans);
+  return openPeriodic({ everyMs: CHECK_MS, work: takeOverOrphans, clock, onError: () => {} });
 }

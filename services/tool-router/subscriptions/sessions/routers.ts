@@ -1,7 +1,7 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
+import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
-import { delay } from "#runtime/time/delay.ts";
 
 /*
  * Routers know each other by heartbeats, twice a second.
@@ -37,7 +37,6 @@ interface Place {
 /** `onAsked` answers for this router by `announceDrained`, if it has drained the session. */
 export async function openRouters(bus: Bus, self: string, onAsked: (sessionId: string, revision: number) => void) {
   const { connection } = bus;
-  const closing = new AbortController();
   const lastHeartbeatAt = new Map<string, number>();
   const waiting = new Map<string, { revision: number; left: Set<string>; changed: PromiseWithResolvers<void> }>();
   let settledAt = performance.now() + SETTLING_MS;
@@ -73,15 +72,13 @@ export async function openRouters(bus: Bus, self: string, onAsked: (sessionId: s
     for (const router of lastHeartbeatAt.keys()) lastHeartbeatAt.set(router, performance.now());
     publishHeartbeat({ asks: true });
   });
-  async function keepPublishing(): Promise<void> {
-    while (!closing.signal.aborted) {
-      await delay(HEARTBEAT_MS, closing.signal).catch(() => {}); // closing: the loop's condition sees it
-      if (!closing.signal.aborted && bus.link.isUp) publishHeartbeat();
-    }
-  }
   publishHeartbeat({ asks: true });
   await connection.flush();
-  const saying = keepPublishing();
+  const publishing = openPeriodic({
+    everyMs: HEARTBEAT_MS,
+    work: async () => bus.link.isUp && publishHeartbeat(),
+    onError: () => {}, // a connection that is closed has no routers to tell
+  });
 
   function areAllDrained(left: ReadonlySet<string>): boolean {
     const since = performance.now() - FORGOTTEN_MS; // routers-2
@@ -114,9 +111,8 @@ export async function openRouters(bus: Bus, self: string, onAsked: (sessionId: s
       }
     },
     async [Symbol.asyncDispose]() {
-      closing.abort();
       endReturns();
-      await saying;
+      await publishing[Symbol.asyncDispose]();
       for (const subscription of subscriptions) subscription.unsubscribe();
       publishHeartbeat({ leaves: true });
     },
