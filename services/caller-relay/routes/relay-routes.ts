@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import { toBinary } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { type CallerDeclaration, CallerDeclarationSchema } from "#gen/toolbus/caller/v1/caller_pb.ts";
@@ -58,8 +59,8 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       const graceMs = Math.min(msFromDuration(reconnectGrace) ?? parts.graceMs, parts.maxGraceMs);
       await using caller = await attachCaller(parts, sessionId, { streamId, graceMs });
       const { attachment } = caller;
-      onAbort(context.signal, () => attachment.end("detached"));
-      onAbort(parts.stopping, () => attachment.end("stopping"), context.signal);
+      using _left = addAbortListener(context.signal, () => attachment.end("detached"));
+      using _stops = addAbortListener(parts.stopping, () => attachment.end("stopping"));
       const declaration = await declarations.read(sessionId);
       yield { event: { case: "attached", value: { sessionId, callerId: declaration?.callerId ?? "" } } };
       for await (const event of attachment.events) yield { event };
@@ -89,12 +90,6 @@ export function relayRoutes(parts: RelayRouteParts): ServiceImpl<typeof CallerSe
       parts.stopping.throwIfAborted();
     },
   };
-}
-
-/** Does something when the signal aborts, or at once when it has; unless the other one aborts first. */
-function onAbort(signal: AbortSignal, listener: () => void, unless?: AbortSignal): void {
-  if (signal.aborted) listener();
-  else signal.addEventListener("abort", listener, { once: true, ...(unless && { signal: unless }) });
 }
 
 /** A stream that its caller did not end itself says why it ended. */

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
@@ -91,13 +92,11 @@ export class InFlightCalls {
     const differences = call.identity === identity ? [] : differencesOfRequests(call.identity, asNamed(call, identity));
     if (differences.length > 0) refuseForeign(callId, differences);
     const unread = createEventQueue<CallEvent>({ limit: MAX_UNREAD });
-    const onAbort = () => unread.end(signal.reason);
     call.listeners.add(unread);
-    signal.addEventListener("abort", onAbort, { once: true });
+    using _ = addAbortListener(signal, () => unread.end(signal.reason));
     try {
       yield* unread;
     } finally {
-      signal.removeEventListener("abort", onAbort);
       call.listeners.delete(unread);
       const isDeserted = call.listeners.size === 0 && this.#calls.get(callId) === call;
       if (isDeserted && !(signal.aborted && waiter.isLost())) call.control.abort(signal.reason);

@@ -8,6 +8,7 @@
  * attempt-4  Before a failed attempt throws, its caller gets what it used, however it ended.
  */
 
+import { addAbortListener } from "node:events";
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { openEnding } from "#runtime/time/ending.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -75,7 +76,7 @@ async function readAnswer(
   // what closing says changes nothing: the answer is complete or given up. It ends a read that waits
   const close = () => void reader.cancel().catch(() => {});
   let stopWaiting: (() => void) | undefined;
-  ends.addEventListener("abort", close, { once: true });
+  using _ = addAbortListener(ends, close);
   try {
     for (;;) {
       ends.throwIfAborted();
@@ -90,7 +91,6 @@ async function readAnswer(
     }
   } finally {
     stopWaiting?.();
-    ends.removeEventListener("abort", close);
     close();
   }
 }

@@ -9,6 +9,7 @@
  * live-3  Each watcher has a bounded buffer: a watcher that does not read costs the others nothing.
  */
 
+import { addAbortListener } from "node:events";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Msg } from "@nats-io/transport-node";
 import { WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
@@ -43,11 +44,9 @@ export function createLiveUpdates(bus: Bus): LiveUpdates {
     async subscribe(runId, signal) {
       const buffer = openUpdateBuffer();
       const leave = join(runId, buffer);
-      const onAbort = () => buffer.end(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      if (signal.aborted) onAbort();
+      const ending = addAbortListener(signal, () => buffer.end(signal.reason));
       const close = async () => {
-        signal.removeEventListener("abort", onAbort);
+        ending[Symbol.dispose]();
         buffer.end(undefined);
         leave();
       };

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -72,19 +73,16 @@ export class Dispatcher {
   /** Yields the watcher's calls until the signal aborts. Another stream of the same watcher ends this one. */
   async *watch(request: WatchRequest, signal: AbortSignal): AsyncGenerator<WatcherMessage> {
     const watcher = new Watcher(request);
-    const onAbort = () => watcher.end(signal.reason);
     const replace = (one: Watcher | undefined) =>
       one?.end(new Failure("aborted", "this watcher has opened another stream", { reason: "STREAM_REPLACED" }));
     replace(this.#ofToken(request.token));
-    signal.addEventListener("abort", onAbort, { once: true });
-    using _ = this.#parts.presence.show(request, () => replace(watcher));
+    using _ending = addAbortListener(signal, () => watcher.end(signal.reason));
+    using _shown = this.#parts.presence.show(request, () => replace(watcher));
     this.#watchers.add(watcher);
     try {
       this.#demand(watcher.tools);
-      if (signal.aborted) onAbort();
       yield* watcher.messages;
     } finally {
-      signal.removeEventListener("abort", onAbort);
       this.#detach(watcher);
     }
   }
