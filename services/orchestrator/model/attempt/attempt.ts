@@ -11,11 +11,10 @@
 import { addAbortListener } from "node:events";
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { openEnding } from "#runtime/time/ending.ts";
-import { startTimer } from "#runtime/time/timer.ts";
+import { LONGEST_WAIT_MS, startTimer } from "#runtime/time/timer.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Answer, Piece, Used } from "./answer.ts";
 import { type Collector, createCollector } from "./collector.ts";
-import { openWatchdog, type Watchdog } from "./watchdog.ts";
 
 export interface AttemptOptions {
   readonly stallMs: number;
@@ -41,7 +40,7 @@ export async function takeAttempt(
   { stallMs, signal, onPiece, maxBytes, onBroken }: AttemptOptions,
 ): Promise<Answer> {
   using ending = openEnding(signal);
-  const watchdog = openWatchdog(stallMs, () => ending.end(new ModelStalled(stallMs))); // attempt-1
+  const watchdog = setTimeout(() => ending.end(new ModelStalled(stallMs)), Math.min(stallMs, LONGEST_WAIT_MS)); // attempt-1
   const ends = ending.signal;
   const { prompt } = call;
   const collector = createCollector(model.modelId, onPiece, { prompt, ...(maxBytes !== undefined && { maxBytes }) });
@@ -55,7 +54,7 @@ export async function takeAttempt(
     ending.end(error);
     throw error;
   } finally {
-    watchdog.stop();
+    clearTimeout(watchdog);
   }
 }
 
@@ -64,7 +63,7 @@ const closeMs = 1_000;
 
 interface Reading {
   readonly collector: Collector;
-  readonly watchdog: Watchdog;
+  readonly watchdog: NodeJS.Timeout;
   readonly ends: AbortSignal;
 }
 
@@ -83,10 +82,10 @@ async function readAnswer(
       const { done, value } = await reader.read();
       ends.throwIfAborted();
       if (done) return collector.answer();
-      watchdog.reset();
+      if (stopWaiting === undefined) watchdog.refresh();
       collector.take(value);
       if (value.type !== "finish") continue;
-      watchdog.stop();
+      clearTimeout(watchdog);
       stopWaiting ??= startTimer(closeMs, close); // attempt-2
     }
   } finally {
