@@ -10,7 +10,8 @@ import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../../testing/fakes/memory-calls.ts";
 import { callRecord } from "../../records/record/call-record.ts";
 import { type AskingCall, questionId } from "./question.ts";
-import { createQuestions, type QuestionsParts } from "./questions.ts";
+import type { QuestionRecordsParts } from "./question-records.ts";
+import { createQuestions } from "./questions.ts";
 
 const key = createSecretKey(new Uint8Array(32).fill(3));
 const requested = { type: "object", properties: { sure: { type: "boolean" } }, required: ["sure"] };
@@ -26,7 +27,16 @@ function open() {
   const { store, records } = createMemoryCalls(waiters);
   const messages = { show: async () => {} };
   const spaces = { activeSpace: async () => "hall" };
-  const parts: QuestionsParts = { key, store, waiters, messages, spaces, audit: () => {}, clock, questionMs: 5_000 };
+  const parts: QuestionRecordsParts = {
+    key,
+    store,
+    waiters,
+    messages,
+    spaces,
+    audit: () => {},
+    clock,
+    questionMs: 5_000,
+  };
   const call = {
     callId: "hers",
     tool: "@bank/pay",
