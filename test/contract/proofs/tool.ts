@@ -13,7 +13,7 @@ export const tool: Proofs = {
       "unknown fields, a schema that is none and a gateway tool without URL are refused with the path",
       "are refused with the path of the fault: $name",
       "%s by %s is refused when it is registered",
-      "all faults of a tool's file are told at once, too",
+      "unknown fields and a missing kind are refused with their paths",
     ),
   ],
   "TOOL-2": [
