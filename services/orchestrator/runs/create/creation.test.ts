@@ -61,6 +61,19 @@ function openOptions(agent: string, switching: MessageInitShape<typeof SessionSc
   return { options, add, start, startAs };
 }
 
+test("ORCH-1 what a run continues is looked at, however long it is, while its session is asked for", async () => {
+  const { options, add, start } = openOptions("a");
+  await add("own", "s", { agent: "a" });
+  const looked = Promise.withResolvers<void>();
+  const { first, read } = options.log;
+  options.log.first = (...about) => first(...about).finally(() => looked.resolve());
+  options.log.read = (runId, ...about) =>
+    runId === "own" ? Promise.reject(new Error("too long")) : read(runId, ...about);
+  const { getSession } = options.sessions;
+  options.sessions.getSession = (...about) => looked.promise.then(() => getSession(...about));
+  expect((await start("own")).accepted.previousRunId).toBe("own");
+});
+
 test("ORCH-1 a run that names another agent than its session has is refused, with the field", async () => {
   const { startAs } = openOptions("a");
   await expect(startAs("b")).rejects.toMatchObject({

@@ -8,8 +8,8 @@ import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { requireOwner } from "#runtime/failure/session-owner.ts";
 import type { OnBehalfOptions } from "#runtime/rpc/bus/client-on-behalf.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
-import { readState } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
+import type { StoredEvent } from "../../log/state/log-record.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
 import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
@@ -47,12 +47,15 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   refuseEmptyInput(given);
   using place = await options.runQuota?.requireRoom(by.principal);
   await refuseUnfitBrought(options, request.options, by.principal);
+  const previousRead = previousRunId === "" ? undefined : options.log.first(previousRunId);
+  previousRead?.catch(() => {}); // it is thrown in its turn
   const session = await openSession(options, request, by);
   const standing = standingOf(session);
   refuseOtherAgent(request, standing.agent);
   const readAgent = onFirstUse(() => options.agents.getAgent(standing.agent, by));
   await refuseUnfitOptions(options, request.options, { sessionId: session.id, agent: standing.agent, readAgent, by });
-  await refuseForeignPrevious(options, { sessionId: session.id, standing }, previousRunId);
+  if (previousRead !== undefined)
+    refuseForeignPrevious(await previousRead, request, { sessionId: session.id, standing });
   const hasOutputs = given.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
   const previous = { ...standing, previousRunId, fork: undefined, before };
@@ -110,15 +113,14 @@ function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, 
 }
 
 /** ORCH-1: a run continues nothing that its agent is not shown. */
-async function refuseForeignPrevious(
-  { log }: CreationOptions,
+function refuseForeignPrevious(
+  first: StoredEvent | undefined,
+  { previousRunId }: CreateRunRequest,
   { sessionId, standing }: { sessionId: string; standing: Standing },
-  previousRunId: string,
-): Promise<void> {
-  if (previousRunId === "") return;
-  const previous = (await readState(log, previousRunId))?.accepted;
-  const isOwn = previous?.sessionId === sessionId;
-  if (isOwn && !isHidden(previous, standing)) return;
+): void {
+  const previous = first?.event.event;
+  const isOwn = previous?.case === "accepted" && previous.value.sessionId === sessionId;
+  if (isOwn && !isHidden(previous.value, standing)) return;
   const why = isOwn ? ` that agent ${standing.agent} is shown: the switch to it carried nothing` : "";
   refuse("not_found", `session ${sessionId} has no run ${previousRunId}${why}`, { reason: "RUN_NOT_FOUND" });
 }
