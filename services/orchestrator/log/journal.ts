@@ -98,11 +98,11 @@ export async function isPastHelp(log: Pick<RunLog, "first" | "last">, runId: str
   }
 }
 
-/** A journal that has read nothing yet. */
-export function createJournal(log: RunLog, runId: string, clock: Clock): RunJournal {
-  let state: FoldedRun | undefined;
+/** A journal that has read nothing yet, or the first event alone. */
+export function createJournal(log: RunLog, runId: string, clock: Clock, first?: StoredEvent): RunJournal {
+  let state = first && foldEvent(undefined, first);
   let ahead: FoldedRun | undefined; // journal-6
-  let position = 0;
+  let position = first?.position ?? 0;
   let tail: Promise<unknown> = Promise.resolve();
 
   function inTurn<T>(action: () => Promise<T>): Promise<T> {

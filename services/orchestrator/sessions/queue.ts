@@ -48,18 +48,20 @@ export interface Enqueued {
   readonly sessionId: string;
   readonly runId: string;
   readonly acceptedPosition: number;
-  /** The session was opened for this run: most likely its queue is empty, and is not looked at first. */
-  readonly isFirst?: boolean;
 }
 
 /**
- * queue-1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives the entry if it
- * was written here.
+ * queue-1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives its entry. Where
+ * the end was looked for before, an append shows whether it still is.
  */
-export async function enqueue(queues: SessionQueues, run: Enqueued): Promise<QueueEntry | undefined> {
-  let last = run.isFirst ? undefined : await queues.last(run.sessionId);
-  for (;;) {
-    if (await isQueued(queues, last, run)) return undefined;
+export async function enqueue(
+  queues: SessionQueues,
+  run: Enqueued,
+  end = queues.last(run.sessionId),
+): Promise<QueueEntry> {
+  for (let last = await end; ; last = await queues.last(run.sessionId)) {
+    const standing = await findEntry(queues, last, run);
+    if (standing !== undefined) return standing;
     const queued = create(QueuedRunSchema, {
       sessionId: run.sessionId,
       runId: run.runId,
@@ -68,56 +70,66 @@ export async function enqueue(queues: SessionQueues, run: Enqueued): Promise<Que
     });
     const outcome = await queues.append(queued);
     if (outcome.kind === "appended") return { queued, position: outcome.position };
-    last = await queues.last(run.sessionId);
   }
 }
 
-export async function isQueued(
+/** The entry of a run, if it stands in the queue; nothing before its acceptance is looked at. */
+export async function findEntry(
   queues: SessionQueues,
   last: QueueEntry | undefined,
   { runId, acceptedPosition }: Pick<Enqueued, "runId" | "acceptedPosition">,
-): Promise<boolean> {
-  for await (const { queued, position } of entriesBackward(queues, last)) {
-    if (position < acceptedPosition) return false;
-    if (queued.runId === runId) return true;
+): Promise<QueueEntry | undefined> {
+  for await (const entry of entriesBackward(queues, last)) {
+    if (entry.position < acceptedPosition) return undefined;
+    if (entry.queued.runId === runId) return entry;
   }
-  return false;
+  return undefined;
 }
 
-export interface ActiveRun {
+/** A run of which nothing is known but that it was accepted. */
+export interface FreshRun {
   readonly entry: QueueEntry;
   readonly journal: RunJournal;
+}
+
+export interface ActiveRun extends FreshRun {
   readonly state: FoldedRun;
 }
 
-/** Told of runs that are found on the way to the active one. */
-export interface FoundRuns {
-  readonly onEnded?: (state: FoldedRun) => void;
+interface Search {
+  /** Where to begin in place of the end of the queue: no run behind this one is looked at, and of this one nothing is read. */
+  readonly from?: FreshRun | undefined;
+  /** Of a run that was worked on: only what is new of it is read. */
+  readonly journal?: RunJournal | undefined;
+  /** Whether the run of the entry that stands there is known to have ended after it was claimed. */
+  readonly isOver?: (position: number) => boolean;
+  /** Told of runs that are found on the way. */
+  readonly onEnded?: (state: FoldedRun, position: number) => void;
   readonly onBroken?: (runId: string) => void;
 }
 
-/** The run whose turn it is: the first in the queue that has not ended. Of the run of a known journal only what is new is read. */
+/** The run whose turn it is: the first in the queue that has not ended. */
 export async function findActiveRun(
-  queues: SessionQueues,
-  log: RunLog,
+  { queues, log, clock }: { queues: SessionQueues; log: RunLog; clock: Clock },
   sessionId: string,
-  clock: Clock,
-  known?: RunJournal,
-  { onEnded, onBroken }: FoundRuns = {},
+  { from, journal: known, isOver, onEnded, onBroken }: Search = {},
 ): Promise<ActiveRun | undefined> {
   let active: ActiveRun | undefined;
-  for await (const entry of entriesBackward(queues, await queues.last(sessionId))) {
-    const { runId } = entry.queued;
-    const journal = known?.state?.runId === runId ? known : createJournal(log, runId, clock);
-    const state = await journal.refresh().catch(async (error: unknown) => {
+  for await (const entry of entriesBackward(queues, from?.entry ?? (await queues.last(sessionId)))) {
+    const { runId, previousEntrySequence } = entry.queued;
+    const isFresh = entry === from?.entry;
+    const journal = isFresh ? from.journal : known?.state?.runId === runId ? known : createJournal(log, runId, clock);
+    const isRead = isFresh || journal.state?.phase.kind === "ended";
+    const broken = async (error: unknown) => {
       unlessBroken(error);
       if (!(await isPastHelp(log, runId))) throw error;
       onBroken?.(runId); // queue-3
-    });
-    if (state === undefined) continue;
-    if (state.phase.kind !== "ended") active = { entry, journal, state };
-    else onEnded?.(state);
-    if (state.claim !== undefined) break; // queue-2
+      return undefined;
+    };
+    const state = isRead ? journal.state : await journal.refresh().catch(broken);
+    if (state?.phase.kind === "ended") onEnded?.(state, entry.position);
+    else if (state !== undefined) active = { entry, journal, state };
+    if (state?.claim !== undefined || isOver?.(Number(previousEntrySequence))) break; // queue-2
   }
   return active;
 }

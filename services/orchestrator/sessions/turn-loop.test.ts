@@ -31,7 +31,7 @@ test("LOOP-13 what a run needs is asked for while it is claimed, and given up wh
     expect(Object.keys(asked).toSorted()).toEqual(["agent", "inbox", "tools"]);
     return undefined; // another process has it
   };
-  const active = { journal, entry: entry!, state: journal.state! };
+  const active = { journal, entry, state: journal.state! };
   expect(await turnLoop(options, claim, active, new AbortController().signal)).toBeUndefined();
   expect(Object.values(asked).map(({ aborted }) => aborted)).toEqual([true, true, true]);
 });

@@ -11,13 +11,13 @@ import { awaitsOutput } from "./outputs.ts";
  * has answered. Calls that an earlier run left open are another matter.
  */
 export async function refuseAwaitedCalls(
-  { log, queues, clock }: { log: RunLog; queues: SessionQueues; clock: Clock },
+  options: { log: RunLog; queues: SessionQueues; clock: Clock },
   { sessionId, previousRunId }: { sessionId: string; previousRunId: string },
   input: readonly Item[],
 ): Promise<void> {
   const answered = callIdsOf("functionCallOutput", input);
   if (answered.length === 0) return;
-  const state = (await findActiveRun(queues, log, sessionId, clock))?.state;
+  const state = (await findActiveRun(options, sessionId))?.state;
   if (state === undefined || (previousRunId !== "" && previousRunId !== state.runId)) return;
   const callId = answered.find((candidate) => awaitsOutput(state, candidate));
   if (callId === undefined) return;

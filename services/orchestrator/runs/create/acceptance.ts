@@ -18,7 +18,7 @@ import { refuse } from "#runtime/failure/failure.ts";
 import { currentTrace } from "#runtime/telemetry/trace-context.ts";
 import { createJournal, openJournal, type RunJournal } from "../../log/journal.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
-import { enqueue, isQueued, type SessionQueues } from "../../sessions/queue.ts";
+import { enqueue, findEntry, type SessionQueues } from "../../sessions/queue.ts";
 import type { AcceptedHere } from "../../sessions/worker/accepted-here.ts";
 import type { ExistingRunOptions } from "../existing-run.ts";
 import type { Place, RunQuota } from "../run-quota.ts";
@@ -45,7 +45,10 @@ export interface AcceptanceOptions extends ExistingRunOptions {
   readonly runQuota?: RunQuota;
 }
 
-/** `isFirst` says that the session was opened for this run; `place` is that of the run in its principal's share. */
+/**
+ * `isFirst` says that the session was opened for this run, so that its queue is most likely empty, and is not looked at first; `place` is
+ * that of the run in its principal's share.
+ */
 export async function acceptRun(
   options: AcceptanceOptions,
   accepted: RunAccepted,
@@ -66,17 +69,18 @@ export async function acceptRun(
   const journal = createJournal(log, runId, clock);
   const isTaken = runId !== freshId;
   if (isTaken && (await journal.refresh()) === undefined) await refuseDeleted(queues, sessionId, taken, journal); // accept-3, accept-4
+  const end = isFirst ? Promise.resolve(undefined) : queues.last(sessionId);
+  end.catch(() => {}); // who enqueues the run gets the error
   const announce = (eventCount: number) => wakes.send({ sessionId, runId, eventCount });
-  using freshRun = isFirst ? options.acceptedHere?.open(runId) : undefined;
+  using freshRun = isTaken ? undefined : options.acceptedHere?.open(runId);
   const event = await journal.append((state) => (state === undefined ? body : undefined), { announce }); // accept-1
   if (event !== undefined) options.runQuota?.add(accepted.principal, runId, place);
   const acceptedPosition = event === undefined ? (await log.first(runId))?.position : journal.position;
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined)
     return refuse("data_loss", `run ${runId} has vanished`, { reason: "RECORD_LOST" });
-  const entry = await enqueue(queues, { sessionId, runId, acceptedPosition, isFirst });
-  const isAlone = event !== undefined && entry?.queued.previousEntrySequence === 0n;
-  if (isAlone) freshRun?.resolve({ journal, entry });
+  const entry = await enqueue(queues, { sessionId, runId, acceptedPosition }, end);
+  freshRun?.resolve({ journal, entry });
   return state;
 }
 
@@ -87,7 +91,8 @@ async function refuseDeleted(
   { runId, keyPosition }: TakenKey,
   journal: RunJournal,
 ): Promise<void> {
-  if (!(await isQueued(queues, await queues.last(sessionId), { runId, acceptedPosition: keyPosition }))) return;
+  const entry = await findEntry(queues, await queues.last(sessionId), { runId, acceptedPosition: keyPosition });
+  if (entry === undefined) return;
   if ((await journal.refresh()) !== undefined) return;
   const metadata = { run_id: runId };
   refuse("not_found", `run ${runId} of this idempotency key was deleted`, { reason: "RUN_NOT_FOUND", metadata });

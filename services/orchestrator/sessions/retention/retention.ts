@@ -55,7 +55,7 @@ export async function sweepSessions(options: SweepOptions, signal: AbortSignal):
 }
 
 async function removeIfIdle(options: SweepOptions, sessionId: string, beforeMs: number): Promise<boolean> {
-  const { retention, queues, log, clock } = options;
+  const { retention, queues } = options;
   const last = await queues.last(sessionId);
   if (last === undefined) return false;
   const runIds = [];
@@ -64,7 +64,7 @@ async function removeIfIdle(options: SweepOptions, sessionId: string, beforeMs: 
     if (writtenMs !== undefined && writtenMs >= beforeMs) return false; // retention-1
     if (writtenMs !== undefined) runIds.push(queued.runId);
   }
-  if ((await findActiveRun(queues, log, sessionId, clock)) !== undefined) return false; // retention-1
+  if ((await findActiveRun(options, sessionId)) !== undefined) return false; // retention-1
   for (const runId of runIds) await retention.removeLog(runId);
   await retention.removeQueue(sessionId, last.position); // retention-2, retention-3
   return true;

@@ -1,3 +1,4 @@
+import type { FreshRun } from "../queue.ts";
 import type { Wake } from "./wake.ts";
 
 /** How a wake-up is settled; undefined while the session has more work. */
@@ -16,6 +17,8 @@ export interface Hold {
   /** worker-2: further wake-ups of the session, settled with the first. */
   readonly kept: Wake[];
   isNotified: boolean;
+  /** The first of the runs that further wake-ups announced. */
+  fresh: FreshRun | undefined;
   /** Makes the run that is under way look at its log. */
   notify: () => void;
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createAcceptedHere, type FreshRun } from "./accepted-here.ts";
+import type { FreshRun } from "../queue.ts";
+import { createAcceptedHere } from "./accepted-here.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -2,16 +2,14 @@
  * Runs that this process has just accepted. When the wake-up of such a run comes to the same process, its worker waits for the
  * creator and takes over the creator's journal; it does not read the log.
  *
- * accepted-here-1  Only stored state is passed on: a log of one event and the first entry of its session's queue. If the run
+ * accepted-here-1  Only stored state is passed on: a log of one event and its entry in its session's queue. If the run
  *     changed meanwhile, the fence of the next append shows it.
  * accepted-here-2  A run is passed on once. A wake-up that comes to another process finds everything in the log. Runs that nobody
  *     takes are forgotten after 2 s: each holds all that its client gave, which may be 1 MiB.
  */
 
 import { startTimer } from "#runtime/time/timer.ts";
-import type { ActiveRun } from "../queue.ts";
-
-export type FreshRun = Omit<ActiveRun, "state">;
+import type { FreshRun } from "../queue.ts";
 
 export type AcceptedHere = ReturnType<typeof createAcceptedHere>;
 

@@ -41,6 +41,7 @@
  *     and canceled ones, go on at once.
  */
 
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import type { RunJournal } from "../../log/journal.ts";
 import { type FoldedRun, isRunnable } from "../../log/state/fold.ts";
 import { findActiveRun } from "../queue.ts";
@@ -53,16 +54,18 @@ import { createReleasedRuns } from "./released-runs.ts";
 import { endBroken } from "./wake/broken-runs.ts";
 import { createInboxLook } from "./wake/inbox-look.ts";
 import { onIdle } from "./wake/on-idle.ts";
-import { areEventsStored, findAcceptedHere } from "./wake/on-wake.ts";
+import { onWake } from "./wake/on-wake.ts";
 import type { WorkerOptions } from "./worker-options.ts";
 
 export function createSessionWorker(given: WorkerOptions) {
   const elsewhere = createHeldElsewhere(given.holders);
   const options = { ...given, elsewhere, lookIntoInbox: createInboxLook(given) };
-  const { log, queues, clock, logger } = options;
+  const { clock, logger } = options;
   const releaseOnce = createReleasedRuns(given.releaseRun ?? (async () => {}));
   const waitingForSlots = createWaitingForSlots(given.slots);
   const holdsBySession = new Map<string, Hold>();
+  /** Where entries of runs stand that were claimed and have ended (queue-2). One that is forgotten is read again. */
+  const over = new BoundedMap<number, true>(20_000);
 
   /** worker-2: answers for a session, and looks again if it is held here. */
   function answer(sessionId: string, wakeId: number | undefined): HolderAnswer {
@@ -89,29 +92,37 @@ export function createSessionWorker(given: WorkerOptions) {
     const { sessionId } = wake.message;
     const waiting = waitingForSlots.find(wake);
     if (waiting !== undefined) return waiting; // worker-12
-    let known = await findAcceptedHere(options, wake);
-    if (known === undefined && !(await areEventsStored(options, wake))) return { kind: "later", delayMs: againMs }; // worker-3
+    const fresh = await onWake(options, wake);
+    if (fresh === "early") return { kind: "later", delayMs: againMs }; // worker-3
     const answered = holdsBySession.has(sessionId) ? undefined : await elsewhere.askAgain(sessionId, wake.id); // worker-10
     if (answered !== undefined) return answered;
     const held = answer(sessionId, wake.id);
     if (held === "leave") return { kind: "leave" };
     if (held === "taken") {
-      holdsBySession.get(sessionId)?.kept.push(wake); // worker-2
+      const hold = holdsBySession.get(sessionId)!;
+      hold.kept.push(wake); // worker-2
+      hold.fresh ??= fresh;
       return { kind: "kept" };
     }
-    const hold: Hold = { wake, kept, isNotified: false, notify: () => {} };
+    const hold: Hold = { wake, kept, fresh, isNotified: false, notify: () => {} };
     holdsBySession.set(sessionId, hold); // worker-2
     let journal: RunJournal | undefined;
     const releasing: (Promise<void> | undefined)[] = [];
     const found = {
-      onEnded: (state: FoldedRun) => void releasing.push(releaseOnce(state)), // worker-11
+      isOver: (position: number) => over.has(position),
+      onEnded(state: FoldedRun, position: number) {
+        releasing.push(releaseOnce(state)); // worker-11
+        if (state.claim !== undefined) over.set(position, true);
+      },
       onBroken: (id: string) => void releasing.push(endBroken(options, id)), // queue-3
     };
     try {
       for (;;) {
         hold.isNotified = false;
-        const active = known ?? (await findActiveRun(queues, log, sessionId, clock, journal, found));
-        known = undefined;
+        const from = hold.fresh;
+        hold.fresh = undefined;
+        const active = await findActiveRun(options, sessionId, { ...found, from, journal });
+        if (active === undefined && from !== undefined) continue; // another one may stand behind it
         journal = active?.journal;
         const hasWork = active !== undefined && isRunnable(active.state, clock.now());
         const wakeOutcome = await (hasWork ? claimAndRun(options, active, hold) : onIdle(options, active, sessionId));

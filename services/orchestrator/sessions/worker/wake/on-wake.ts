@@ -1,31 +1,33 @@
 /** What a wake-up is for. `worker.ts` has the rules (worker-…). */
 
-import { wakeWaitsMs } from "../../../log/journal.ts";
-import { type ActiveRun, enqueue } from "../../queue.ts";
+import { createJournal, wakeWaitsMs } from "../../../log/journal.ts";
+import { enqueue, type FreshRun } from "../../queue.ts";
 import type { Wake } from "../../wakes/wake.ts";
 import { keepQueuedDeadline } from "../queued-deadline.ts";
 import type { WorkerOptions } from "../worker-options.ts";
 
-/** The run that this wake-up announces, if this process accepted it; later events of a run are waited for (worker-3). */
-export async function findAcceptedHere(
-  { acceptedHere }: WorkerOptions,
-  { message }: Wake,
-): Promise<ActiveRun | undefined> {
-  const { runId, eventCount } = message;
-  const freshRun = eventCount === 1 ? await acceptedHere?.take(runId) : undefined;
-  const state = freshRun?.journal.state;
-  return state && freshRun && { ...freshRun, state };
-}
-
-/** worker-3. If the creator of the run died before it enqueued the run, this does, and sets the deadline (worker-9). */
-export async function areEventsStored(options: WorkerOptions, { message, ageMs }: Wake): Promise<boolean> {
-  const { log, queues } = options;
+/**
+ * worker-3: "early" while the events that it announces are not stored. Else the run that it is for, if that was only accepted: as its
+ * creator knows it in this process, or as the log has it. If the creator died before it enqueued the run, this does.
+ */
+export async function onWake(
+  options: WorkerOptions,
+  { message, ageMs }: Wake,
+): Promise<FreshRun | "early" | undefined> {
+  const { acceptedHere, log, queues, clock } = options;
   const { runId, sessionId, eventCount } = message;
-  if (runId === "") return true; // an inbox has its event before the wake-up is sent
-  const last = await log.last(runId);
-  if (last === undefined || last.event.sequence + 1 < eventCount) return ageMs > wakeWaitsMs;
-  const first = last.event.sequence === 0 ? last : await log.first(runId);
-  if (first !== undefined) await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
-  if (last?.event.sequence === 0) await keepQueuedDeadline(options, last.event);
-  return true;
+  if (runId === "") return undefined; // an inbox has its event before the wake-up is sent
+  let fresh = eventCount === 1 ? await acceptedHere?.take(runId) : undefined;
+  if (fresh?.entry.queued.previousEntrySequence === 0n) return fresh; // it waits for none
+  if (fresh === undefined) {
+    const last = await log.last(runId);
+    if (last === undefined || last.event.sequence + 1 < eventCount) return ageMs > wakeWaitsMs ? undefined : "early";
+    const isFirst = last.event.sequence === 0;
+    const first = isFirst ? last : await log.first(runId);
+    const entry = first && (await enqueue(queues, { sessionId, runId, acceptedPosition: first.position }));
+    if (!isFirst || entry === undefined) return undefined;
+    fresh = { entry, journal: createJournal(log, runId, clock, first) };
+  }
+  await keepQueuedDeadline(options, fresh.journal); // worker-9
+  return fresh;
 }
