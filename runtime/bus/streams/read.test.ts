@@ -50,6 +50,31 @@ describe("reading a subject", () => {
     ]);
   });
 
+  test("asks for what is there while it asks how far that reaches", async () => {
+    const [subject, isThere] = ["toolbus.run.read-f", true];
+    await appendMany(bus, subject, 2);
+    const { direct, streams } = bus.manager;
+    const asked = Promise.withResolvers<void>();
+    const getMessage: typeof streams.getMessage = async (...about) => {
+      await asked.promise;
+      return streams.getMessage(...about);
+    };
+    const getBatch: typeof direct.getBatch = async (...about) => {
+      const batch = await direct.getBatch(...about);
+      asked.resolve();
+      return batch;
+    };
+    const manager = Object.create(bus.manager, {
+      direct: { value: Object.assign(Object.create(direct), { getBatch }) },
+      streams: { value: Object.assign(Object.create(streams), { getMessage }) },
+    });
+    expect((await Array.fromAsync(readSubject({ ...bus, manager }, subject, { isThere }))).map(text)).toEqual([
+      "0",
+      "1",
+    ]);
+    expect(await Array.fromAsync(readSubject(bus, "toolbus.run.nothing", { isThere }))).toEqual([]);
+  });
+
   test("SEC-5 who reads much at once does not cost the connection, and keeps nobody else from reading", async () => {
     const subject = "toolbus.run.read-c";
     const payload = new Uint8Array(500_000);

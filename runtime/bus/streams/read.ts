@@ -23,6 +23,8 @@ export interface StoredMessage {
 export interface ReadOptions {
   /** The first sequence of interest; everything that stands unless told. */
   fromSequence?: number | undefined;
+  /** Whether something stands there, as far as is known: it is read while the last message is looked for. */
+  isThere?: boolean | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -39,12 +41,15 @@ export async function* readSubject(
   subject: string,
   options: ReadOptions & { toSequence?: number | undefined } = {},
 ): AsyncGenerator<StoredMessage> {
-  const { signal, toSequence } = options;
+  const { fromSequence: first = 1, signal, toSequence, isThere = false } = options;
+  const read = (sequence: number) => readBatch(bus, { subject, sequence, isFirst: sequence === first, signal });
+  let ahead = isThere ? read(first) : undefined;
+  ahead?.catch(() => {}); // who takes it gets the error
   const last = toSequence ?? (await lastSequenceOf(bus, subject, signal));
-  const first = options.fromSequence ?? 1;
   let next = first;
   while (next <= last) {
-    const batch = await readBatch(bus, { subject, sequence: next, isFirst: next === first, signal });
+    const batch = await (ahead ?? read(next));
+    ahead = undefined;
     const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
     for (const message of messages) {
       if (message === null) return; // what stood there has been removed meanwhile

@@ -43,7 +43,8 @@ export function createStreamRunLog(bus: Bus): RunLog {
   async function read(runId: string, afterPosition: number) {
     const records: StoredEvent[] = [];
     let position = afterPosition;
-    for await (const message of readSubject(bus, runSubjects.log(runId), { fromSequence: afterPosition + 1 })) {
+    const from = { fromSequence: afterPosition + 1, isThere: afterPosition === 0 };
+    for await (const message of readSubject(bus, runSubjects.log(runId), from)) {
       position = message.sequence;
       const record = recordFrom(bus, message);
       if (record !== undefined) records.push(record);
