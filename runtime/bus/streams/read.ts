@@ -43,13 +43,12 @@ export async function* readSubject(
 ): AsyncGenerator<StoredMessage> {
   const { fromSequence: first = 1, signal, toSequence, isThere = false } = options;
   const read = (sequence: number) => readBatch(bus, { subject, sequence, isFirst: sequence === first, signal });
-  let ahead = isThere ? read(first) : undefined;
+  const ahead = isThere ? read(first) : undefined;
   ahead?.catch(() => {}); // who takes it gets the error
   const last = toSequence ?? (await lastSequenceOf(bus, subject, signal));
   let next = first;
   while (next <= last) {
-    const batch = await (ahead ?? read(next));
-    ahead = undefined;
+    const batch = await ((next === first && ahead) || read(next));
     const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
     for (const message of messages) {
       if (message === null) return; // what stood there has been removed meanwhile

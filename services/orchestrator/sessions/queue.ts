@@ -54,14 +54,10 @@ export interface Enqueued {
  * queue-1: puts a run, accepted at that position, at the end of its session's queue unless it stands in it. Gives its entry. Where
  * the end was looked for before, an append shows whether it still is.
  */
-export async function enqueue(
-  queues: SessionQueues,
-  run: Enqueued,
-  end = queues.last(run.sessionId),
-): Promise<QueueEntry> {
+export async function enqueue(queues: SessionQueues, run: Enqueued, end = queues.last(run.sessionId)) {
   for (let last = await end; ; last = await queues.last(run.sessionId)) {
-    const standing = await findEntry(queues, last, run);
-    if (standing !== undefined) return standing;
+    const found = await findEntry(queues, last, run);
+    if (found !== undefined) return found;
     const queued = create(QueuedRunSchema, {
       sessionId: run.sessionId,
       runId: run.runId,
@@ -69,7 +65,7 @@ export async function enqueue(
       previousEntrySequence: BigInt(last?.position ?? 0),
     });
     const outcome = await queues.append(queued);
-    if (outcome.kind === "appended") return { queued, position: outcome.position };
+    if (outcome.kind === "appended") return { queued, position: outcome.position } satisfies QueueEntry;
   }
 }
 
@@ -97,14 +93,14 @@ export interface ActiveRun extends FreshRun {
 }
 
 interface Search {
-  /** Where to begin in place of the end of the queue: no run behind this one is looked at, and of this one nothing is read. */
+  /** Where to begin, in place of the end of the queue; nothing is read of it. */
   readonly from?: FreshRun | undefined;
   /** Of a run that was worked on: only what is new of it is read. */
   readonly journal?: RunJournal | undefined;
-  /** Whether the run of the entry that stands there is known to have ended after it was claimed. */
-  readonly isOver?: (position: number) => boolean;
+  /** Where entries stand of runs that were claimed and have ended; gets those that are found. */
+  readonly over?: Map<number, true>;
   /** Told of runs that are found on the way. */
-  readonly onEnded?: (state: FoldedRun, position: number) => void;
+  readonly onEnded?: (state: FoldedRun) => void;
   readonly onBroken?: (runId: string) => void;
 }
 
@@ -112,24 +108,25 @@ interface Search {
 export async function findActiveRun(
   { queues, log, clock }: { queues: SessionQueues; log: RunLog; clock: Clock },
   sessionId: string,
-  { from, journal: known, isOver, onEnded, onBroken }: Search = {},
+  { from, journal: known, over, onEnded, onBroken }: Search = {},
 ): Promise<ActiveRun | undefined> {
   let active: ActiveRun | undefined;
   for await (const entry of entriesBackward(queues, from?.entry ?? (await queues.last(sessionId)))) {
     const { runId, previousEntrySequence } = entry.queued;
-    const isFresh = entry === from?.entry;
-    const journal = isFresh ? from.journal : known?.state?.runId === runId ? known : createJournal(log, runId, clock);
-    const isRead = isFresh || journal.state?.phase.kind === "ended";
-    const broken = async (error: unknown) => {
+    const seen = [from?.journal, known].find((one) => one?.state?.runId === runId);
+    const journal = seen ?? createJournal(log, runId, clock);
+    const isRead = journal === from?.journal || journal.state?.phase.kind === "ended";
+    const reading = isRead ? Promise.resolve(journal.state) : journal.refresh();
+    const state = await reading.catch(async (error: unknown) => {
       unlessBroken(error);
       if (!(await isPastHelp(log, runId))) throw error;
       onBroken?.(runId); // queue-3
-      return undefined;
-    };
-    const state = isRead ? journal.state : await journal.refresh().catch(broken);
-    if (state?.phase.kind === "ended") onEnded?.(state, entry.position);
-    else if (state !== undefined) active = { entry, journal, state };
-    if (state?.claim !== undefined || isOver?.(Number(previousEntrySequence))) break; // queue-2
+    });
+    if (state === undefined) continue;
+    if (state.phase.kind !== "ended") active = { entry, journal, state };
+    else onEnded?.(state);
+    if (state.claim !== undefined && state.phase.kind === "ended") over?.set(entry.position, true);
+    if (state.claim !== undefined || over?.has(Number(previousEntrySequence))) break; // queue-2
   }
   return active;
 }

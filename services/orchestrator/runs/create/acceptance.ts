@@ -45,10 +45,7 @@ export interface AcceptanceOptions extends ExistingRunOptions {
   readonly runQuota?: RunQuota;
 }
 
-/**
- * `isFirst` says that the session was opened for this run, so that its queue is most likely empty, and is not looked at first; `place` is
- * that of the run in its principal's share.
- */
+/** `isFirst`: the session was opened for this run, and its queue most likely is empty; `place` is its own in its principal's share. */
 export async function acceptRun(
   options: AcceptanceOptions,
   accepted: RunAccepted,

@@ -11,7 +11,7 @@ import type { Caller } from "#runtime/rpc/identity.ts";
 import type { FoldedRun } from "../../log/state/fold.ts";
 import type { StoredEvent } from "../../log/state/log-record.ts";
 import type { Agents } from "../../loop/tools/tool-router.ts";
-import { isHidden, type Standing, standingOf } from "../../sessions/history/standing.ts";
+import { isHidden, standingOf } from "../../sessions/history/standing.ts";
 import { refuseAwaitedCalls } from "../answer/awaited-calls.ts";
 import type { BoundResult } from "../answer/outputs.ts";
 import { type AcceptanceOptions, acceptRun, findAccepted } from "./acceptance.ts";
@@ -47,15 +47,13 @@ export async function createRun(options: CreationOptions, request: CreateRunRequ
   refuseEmptyInput(given);
   using place = await options.runQuota?.requireRoom(by.principal);
   await refuseUnfitBrought(options, request.options, by.principal);
-  const previousRead = previousRunId === "" ? undefined : options.log.first(previousRunId);
-  previousRead?.catch(() => {}); // it is thrown in its turn
-  const session = await openSession(options, request, by);
+  const continued = previousRunId === "" ? undefined : options.log.first(previousRunId);
+  const [session, first] = await Promise.all([openSession(options, request, by), continued]);
   const standing = standingOf(session);
   refuseOtherAgent(request, standing.agent);
   const readAgent = onFirstUse(() => options.agents.getAgent(standing.agent, by));
   await refuseUnfitOptions(options, request.options, { sessionId: session.id, agent: standing.agent, readAgent, by });
-  if (previousRead !== undefined)
-    refuseForeignPrevious(await previousRead, request, { sessionId: session.id, standing });
+  if (previousRunId !== "") refuseForeignPrevious(previousRunId, first, session);
   const hasOutputs = given.some(({ item }) => item.case === "functionCallOutput");
   const before = hasOutputs ? await options.queues.last(session.id) : undefined;
   const previous = { ...standing, previousRunId, fork: undefined, before };
@@ -113,14 +111,11 @@ function sessionOf({ sessionId, agent, idempotencyKey }: Omit<CreateRunRequest, 
 }
 
 /** ORCH-1: a run continues nothing that its agent is not shown. */
-function refuseForeignPrevious(
-  first: StoredEvent | undefined,
-  { previousRunId }: CreateRunRequest,
-  { sessionId, standing }: { sessionId: string; standing: Standing },
-): void {
+function refuseForeignPrevious(previousRunId: string, first: StoredEvent | undefined, session: Session): void {
+  const standing = standingOf(session);
   const previous = first?.event.event;
-  const isOwn = previous?.case === "accepted" && previous.value.sessionId === sessionId;
+  const isOwn = previous?.case === "accepted" && previous.value.sessionId === session.id;
   if (isOwn && !isHidden(previous.value, standing)) return;
   const why = isOwn ? ` that agent ${standing.agent} is shown: the switch to it carried nothing` : "";
-  refuse("not_found", `session ${sessionId} has no run ${previousRunId}${why}`, { reason: "RUN_NOT_FOUND" });
+  refuse("not_found", `session ${session.id} has no run ${previousRunId}${why}`, { reason: "RUN_NOT_FOUND" });
 }

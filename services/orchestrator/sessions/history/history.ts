@@ -17,7 +17,7 @@ import { type FoldedRun, foldLog } from "../../log/state/fold.ts";
 import { itemsCutOff, itemsFromTurns, userItem } from "../../log/state/view.ts";
 import { conversationFromState, wordsFromState } from "../../loop/prompt/conversation.ts";
 import { tokensOfItems } from "../../loop/prompt/transcript.ts";
-import { entriesBackward, type QueueEntry, type SessionQueues } from "../queue.ts";
+import { findEntry, type QueueEntry, type SessionQueues } from "../queue.ts";
 import { pastRunsOf } from "./past-runs.ts";
 import { isHidden, isSameTime, type Standing } from "./standing.ts";
 
@@ -132,8 +132,7 @@ async function findForked(queues: SessionQueues, log: RunLog, { runId, atSequenc
   const { records } = await log.read(runId, 0);
   const state = foldLog(records.filter(({ event }) => event.sequence <= atSequence));
   if (state === undefined) return undefined;
-  for await (const entry of entriesBackward(queues, await queues.last(state.accepted.sessionId))) {
-    if (entry.queued.runId === runId) return { state, entry };
-  }
-  return { state, entry: undefined };
+  const last = await queues.last(state.accepted.sessionId);
+  const acceptedPosition = records[0]?.position ?? 0;
+  return { state, entry: await findEntry(queues, last, { runId, acceptedPosition }) };
 }

@@ -109,11 +109,8 @@ export function createSessionWorker(given: WorkerOptions) {
     let journal: RunJournal | undefined;
     const releasing: (Promise<void> | undefined)[] = [];
     const found = {
-      isOver: (position: number) => over.has(position),
-      onEnded(state: FoldedRun, position: number) {
-        releasing.push(releaseOnce(state)); // worker-11
-        if (state.claim !== undefined) over.set(position, true);
-      },
+      over,
+      onEnded: (state: FoldedRun) => void releasing.push(releaseOnce(state)), // worker-11
       onBroken: (id: string) => void releasing.push(endBroken(options, id)), // queue-3
     };
     try {

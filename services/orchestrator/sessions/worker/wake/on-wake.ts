@@ -10,14 +10,11 @@ import type { WorkerOptions } from "../worker-options.ts";
  * worker-3: "early" while the events that it announces are not stored. Else the run that it is for, if that was only accepted: as its
  * creator knows it in this process, or as the log has it. If the creator died before it enqueued the run, this does.
  */
-export async function onWake(
-  options: WorkerOptions,
-  { message, ageMs }: Wake,
-): Promise<FreshRun | "early" | undefined> {
+export async function onWake(options: WorkerOptions, { message, ageMs }: Wake) {
   const { acceptedHere, log, queues, clock } = options;
   const { runId, sessionId, eventCount } = message;
   if (runId === "") return undefined; // an inbox has its event before the wake-up is sent
-  let fresh = eventCount === 1 ? await acceptedHere?.take(runId) : undefined;
+  let fresh: FreshRun | undefined = eventCount === 1 ? await acceptedHere?.take(runId) : undefined;
   if (fresh?.entry.queued.previousEntrySequence === 0n) return fresh; // it waits for none
   if (fresh === undefined) {
     const last = await log.last(runId);
