@@ -11,12 +11,13 @@ const toolNamed = z.looseObject({ type: functionType, function: named });
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolNamed) });
 const jsonSchema = z.looseObject({ name: z.string(), description: z.string().nullish(), schema: z.looseObject({}) });
 const { model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty } = bodySchema.shape;
-const { parallel_tool_calls, max_output_tokens: tokens, stop, top_logprobs } = bodySchema.shape;
+const { parallel_tool_calls, allowed_tools, max_output_tokens: tokens, stop, top_logprobs } = bodySchema.shape;
 const unserved = (message: string) => z.literal([false, 0], { error: message }).nullish();
 
 /** What a request for a completion may hold. What would change the answer and has no counterpart here is refused; all else is not read. */
 const chatSchema = z.looseObject({
-  ...{ model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty, parallel_tool_calls, stop },
+  ...{ model, stream, metadata, temperature, top_p, presence_penalty, frequency_penalty },
+  ...{ parallel_tool_calls, allowed_tools, stop },
   messages: z.array(messageSchema).min(1),
   tools: z.array(z.looseObject({ type: functionType, function: described })).nullish(),
   tool_choice: z
@@ -71,7 +72,7 @@ export function parseChat(value: unknown): ChatRequest {
   const { response_format: form } = chat;
   const format = form?.type === "json_schema" ? { ...form.json_schema, type: form.type } : form;
   const body: CreateBody = {
-    ...{ model: chat.model, stream, metadata, parallel_tool_calls, input },
+    ...{ model: chat.model, stream, metadata, parallel_tool_calls, allowed_tools: chat.allowed_tools, input },
     ...{ temperature, top_p, presence_penalty, frequency_penalty, stop },
     max_output_tokens: chat.max_completion_tokens ?? chat.max_tokens,
     tools: chat.tools?.map((tool) => ({ type: "function", ...tool.function })),

@@ -200,6 +200,13 @@ describe("LOOP-18 a function of the client in a completion", () => {
     expect(reasons).toEqual(["tool_calls", "stop", "tool_calls"]);
   });
 
+  it("LOOP-3 is not handed out where allowed_tools leaves it out, nor are names taken that no tool has", async () => {
+    const { choices } = await complete({ ...weather, allowed_tools: ["get_plans"] });
+    expect(choices[0].finish_reason).toBe("stop");
+    const response = await ask(here, path, { ...weather, allowed_tools: ["nothing"] });
+    expect((await response.json()).error).toMatchObject({ param: "allowed_tools" });
+  });
+
   it("may follow a text, which the next text follows as one", async () => {
     const { tools: _, ...without } = weather; // the agent is told that there is no such tool, and goes on
     const { choices } = await complete(without);
