@@ -63,7 +63,7 @@ export const door: Proofs = {
       "an approval or a question is elicitation or input_required, else it waits for a person",
       "is asked what servers of both eras ask, forms and addresses",
       "is asked for an approval that waits in the space, too",
-      "2025-11-25: it is answered at another one, where the client comes back for its call",
+      "2025-11-25: it is answered at another one, which refuses what does not fit, and where the client comes back for its call",
       "2026-07-28: the call goes on by what the client brings to another one, which nobody can alter",
     ),
   ],

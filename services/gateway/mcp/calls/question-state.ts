@@ -48,8 +48,8 @@ export function askInResults({ calls, options, answers, stateKey, boundTo }: Ask
       const isBrought = isFor?.includes(question.callId) ?? !used.has(name);
       const result = isBrought ? context.mcpReq.inputResponses?.[name] : undefined;
       used.add(name);
-      const isAnswered = result !== undefined && (await answer(calls, { callId: question.callId, result }, options));
-      if (isAnswered || !params) continue;
+      if (result !== undefined && !(await answer(calls, { callId: question.callId, result }, options))) continue;
+      if (!params) continue;
       inputRequests[name] = { method: "elicitation/create", params };
       asked.push(question.callId);
     }

@@ -83,16 +83,12 @@ export interface Elicited {
   readonly result: unknown;
 }
 
-/** Gives whether it is answered now. What others have answered, or does not fit, stays as it is. */
-export async function answer(calls: Calls, { callId, result }: Elicited, options: CallOptions): Promise<boolean> {
-  try {
-    await calls.submitToolResult({ callId, outcome: outcomeOf(callId, result), submissionId: "mcp" }, options);
-    return true;
-  } catch (error) {
-    const { code } = failureFromConnectError(error);
-    if (!LEFT.has(code)) throw error;
-    return false;
-  }
+/** Gives why it is not answered now: others have answered it, or what is said does not fit (`invalid_argument`), and it stays open. */
+export async function answer(calls: Calls, { callId, result }: Elicited, options: CallOptions) {
+  const submitted = { callId, outcome: outcomeOf(callId, result), submissionId: "mcp" };
+  const failure = await calls.submitToolResult(submitted, options).then(() => undefined, failureFromConnectError);
+  if (failure && !LEFT.has(failure.code)) throw failure;
+  return failure;
 }
 
 const LEFT = new Set<string>(["invalid_argument", "failed_precondition", "already_exists", "not_found"]);

@@ -28,9 +28,11 @@ export async function postToSession(parts: McpParts, exchange: McpExchange): Pro
   if (messages.some((message) => isInitializeRequest(message))) return initialize(parts, exchange);
   const session = await requireSession(parts, exchange); // first: a client that has no answer yet cannot come back for its call
   const responses = messages.filter(isResponse);
-  await Promise.all(
+  const failures = await Promise.all(
     responses.map(({ id, result }) => answer(parts.calls, { callId: id, result }, optionsFor(exchange.caller))),
   );
+  const unfit = failures.find((failure) => failure?.code === "invalid_argument");
+  if (unfit) throw unfit; // it may answer again
   if (responses.length > 0 && responses.length === messages.length) return new Response(null, { status: 202 });
   const canceled = messages.filter(({ method }) => method === "notifications/cancelled");
   await Promise.all(canceled.map((message) => cancel(parts, { exchange, ...session, message })));

@@ -146,7 +146,7 @@ const calling = (id: number, name: string) => ({
 });
 
 describe("DOOR-2 a question outlives the gateway that put it", () => {
-  it("2025-11-25: it is answered at another one, where the client comes back for its call", async () => {
+  it("2025-11-25: it is answered at another one, which refuses what does not fit, and where the client comes back for its call", async () => {
     await using doomed = await openGateway();
     const params = { ...initializing.params, capabilities };
     const begun = await send(doomed.where, { ...initializing, params });
@@ -168,6 +168,9 @@ describe("DOOR-2 a question outlives the gateway that put it", () => {
     const result = { action: "accept", content: { city: "Oslo", seats: 1 } };
     const foreign = await send({ ...here, key: keys.mallory }, { jsonrpc: "2.0", id: asked!.id, result }, headers);
     expect(foreign.status, "another principal's session").toBe(404);
+    const unfit = { action: "accept", content: { city: 7 } };
+    const refused = await send(here, { jsonrpc: "2.0", id: asked!.id, result: unfit }, headers);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringMatching(/is refused: .*city/)]);
     expect((await send(here, { jsonrpc: "2.0", id: asked!.id, result }, headers)).status).toBe(202);
     const resumed = await ask(here, "GET", { ...headers, "last-event-id": lastEventId });
     const answers: string[] = [];
