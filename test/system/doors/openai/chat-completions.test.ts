@@ -204,7 +204,7 @@ describe("LOOP-18 a function of the client in a completion", () => {
     const { choices } = await complete({ ...weather, allowed_tools: ["get_plans"] });
     expect(choices[0].finish_reason).toBe("stop");
     const response = await ask(here, path, { ...weather, allowed_tools: ["nothing"] });
-    expect((await response.json()).error).toMatchObject({ param: "allowed_tools" });
+    expect(await response.json()).toMatchObject({ error: { param: "allowed_tools" } });
   });
 
   it("may follow a text, which the next text follows as one", async () => {
