@@ -133,6 +133,14 @@ describe("calls of providers", () => {
     expect(text).toBe('{"error":"outcome_unknown: provider \\"mcp\\": unavailable: the peer fell silent"}');
   });
 
+  test("LOOP-14 a lost call that may be repeated waits for the next instance to start where there was one alone", async () => {
+    const nobody = new Failure("unavailable", "nobody serves it", { reason: "CALL_NOT_STARTED" });
+    const starting = [fails(lost), fails(nobody), fails(nobody), succeeds];
+    for (const effect of [Effect.PURE, Effect.IDEMPOTENT])
+      expect(await call(effect, starting, { timeoutMs: 5_000 })).toEqual({ text: '"ok"', made: 4 });
+    expect((await call(Effect.PURE, [fails(nobody), succeeds])).made).toBe(1);
+  });
+
   test("KIND-4 a call that its provider gave up is over, and not made again without time", async () => {
     const over = new Failure("deadline_exceeded", "it did not answer", { reason: "OUTCOME_UNKNOWN" });
     const told = 'provider \\"mcp\\": deadline_exceeded: it did not answer; it had 60ms (the tool\'s time)';

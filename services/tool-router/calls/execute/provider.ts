@@ -14,6 +14,7 @@ import { encodeRunContext } from "#runtime/rpc/run-context.ts";
 import { filled } from "#runtime/schema/json-object.ts";
 import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { timedBy } from "#runtime/time/duration.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
 import type { FindProvider, ProviderClient } from "../../sessions/offers/provider-client.ts";
 import { type Executor, executionBy, isResumable } from "../../tools/tool-set/executor.ts";
@@ -128,7 +129,7 @@ export function createProviderExecution(options: ProvidersOptions) {
       control.emit(event);
     };
     const { sample, used } = options.sampling(call);
-    const holding = createHolding(wasBegun(call) ? UNTOLD_GRACE_MS : 0);
+    const holding = createHolding(wasBegun(call) ? START_MS : 0);
     const ends = { ...control, emit, signal: limit.signal, limit, graceMs, sample, onHeld: holding.onHeld };
     let attemptCount = 0;
     const tryOnce: TryOnce = (options = {}) => {
@@ -186,9 +187,9 @@ async function tried(call: ProviderCall, trying: Trying): Promise<Answer> {
 }
 
 /**
- * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then, unless its time is over; what may be resumed, as provider-takeover.ts says. What
- * changes something and may have happened is told as unknown: the model's next try has an id of its own, under which a provider knows
- * nothing of this one.
+ * LOOP-14: what may be repeated is tried once more, on whoever serves the provider by then or within START_MS, unless its time is over;
+ * what may be resumed, as provider-takeover.ts says. What changes something and may have happened is told as unknown: the model's next
+ * try has an id of its own, under which a provider knows nothing of this one.
  */
 async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, cause: unknown): Promise<Answer> {
   const text = textOf(call, cause);
@@ -210,7 +211,8 @@ async function lost(call: ProviderCall, { tryOnce, holding, signal }: Trying, ca
   if (isLast && !isResumed) return ended(text, wasNotStarted);
   try {
     if (isResumed) return await takeOver(() => tryOnce({ isResumed }), holding, signal);
-    return await tryOnce();
+    if (wasNotStarted) return await tryOnce();
+    return await retryWhile(isAbsent, tryOnce, { initialMs: 50, maxMs: 500, patienceMs: START_MS, signal });
   } catch (error) {
     if (signal.aborted) throw error;
     return ended(textOf(call, error), wasNotStarted && startedNothing(error));
@@ -223,8 +225,13 @@ function textOf(call: ProviderCall, error: unknown): string {
   return `provider ${JSON.stringify(call.executor.provider)}: ${code}: ${messageFromUnknown(error)}${given}`;
 }
 
-/** The grace that a router which is lost was told is not known: so long an instance may need to start that was lost with it. */
-const UNTOLD_GRACE_MS = 5_000;
+/** So long the next instance of a provider may need to start, where the only one was lost; what a lost router was told is not known. */
+const START_MS = 5_000;
+
+/** Whether nobody serves the provider. */
+function isAbsent(error: unknown): boolean {
+  return isFailure(error, "unavailable") && error.reason === "CALL_NOT_STARTED";
+}
 
 /** Whether a router that is lost had asked the provider for it. */
 function wasBegun({ begun }: ProviderCall): boolean {
