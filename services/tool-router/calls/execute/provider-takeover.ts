@@ -14,7 +14,7 @@ import type { CallHeld } from "#gen/toolbus/provider/v1/tool_provider_service_pb
 import { isFailure } from "#runtime/failure/failure.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { createBackoff } from "#runtime/time/retry/backoff.ts";
+import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Answer } from "../answers/answer.ts";
 
 export type Holding = ReturnType<typeof createHolding>;
@@ -39,16 +39,11 @@ export function createHolding(graceMs = 0, clock = systemClock) {
 }
 
 /** Asks for a call whose instance was lost, until one has it and ends it. `resume` asks once. */
-export async function takeOver(resume: () => Promise<Answer>, holding: Holding, signal: AbortSignal): Promise<Answer> {
-  const backoff = createBackoff({ initialMs: 50, maxMs: 500 });
+export function takeOver(resume: () => Promise<Answer>, holding: Holding, signal: AbortSignal): Promise<Answer> {
+  const isAwaited = (error: unknown) => {
+    holding.lose();
+    return isFailure(error, "unavailable") && !holding.isOver();
+  };
   holding.lose();
-  for (;;) {
-    try {
-      return await resume();
-    } catch (error) {
-      holding.lose();
-      if (signal.aborted || !isFailure(error, "unavailable") || holding.isOver()) throw error;
-    }
-    await systemClock.delay(backoff.next(), signal);
-  }
+  return retryWhile(isAwaited, resume, { initialMs: 50, maxMs: 500, signal });
 }
