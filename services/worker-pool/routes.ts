@@ -1,7 +1,5 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
-  type ExecuteToolRequest,
-  type ExecuteToolResponse,
   type GetProvidedToolsResponse,
   ToolProviderService,
   WatchProvidedToolsResponseSchema,
@@ -20,26 +18,20 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { Part } from "./provider/fleet/fleet.ts";
 import { WARM_ONLY_HEADER } from "./provider/fleet/spread-calls.ts";
-
-interface Calls {
-  run(
-    request: ExecuteToolRequest,
-    options: { traceId: string; signal: AbortSignal; isWarmOnly: boolean },
-  ): AsyncIterable<ExecuteToolResponse>;
-}
+import type { RunCall } from "./provider/tool-calls.ts";
 
 export interface WorkerPoolRoutes {
   offer: (sources: readonly Source[]) => Promise<GetProvidedToolsResponse>;
   /** Of what is offered. */
   changes: Pick<Changes, "next">;
-  calls: Calls;
+  run: RunCall;
   /** The workers of this instance, or of all. */
   part: Part;
   /** Aborts when the service begins to stop: watching would otherwise hold it up. */
   stopping: AbortSignal;
 }
 
-export function createRoutes({ offer, changes, calls, part, stopping }: WorkerPoolRoutes) {
+export function createRoutes({ offer, changes, run, part, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offer(sources),
@@ -54,7 +46,7 @@ export function createRoutes({ offer, changes, calls, part, stopping }: WorkerPo
       },
       executeTool(request, { signal, requestHeader }) {
         const isWarmOnly = requestHeader.has(WARM_ONLY_HEADER);
-        return calls.run(byOwnClock(request), { traceId: currentTraceId(), signal, isWarmOnly });
+        return run(byOwnClock(request), { traceId: currentTraceId(), signal, isWarmOnly });
       },
       releaseScope: () => ({}), // a worker belongs to its file: what a scope needs comes with each request
     });

@@ -26,10 +26,10 @@ import { createLine, createPermits } from "./pool/permits.ts";
 import { Pool } from "./pool/pool.ts";
 import { createExecution } from "./provider/execution.ts";
 import { Fleet } from "./provider/fleet/fleet.ts";
-import { SpreadCalls } from "./provider/fleet/spread-calls.ts";
+import { createSpread } from "./provider/fleet/spread-calls.ts";
 import { createOffers } from "./provider/offers.ts";
 import { createSecrets } from "./provider/secrets.ts";
-import { ToolCalls } from "./provider/tool-calls.ts";
+import { createRunCall } from "./provider/tool-calls.ts";
 import { idOfWorker, refusedFilesFrom, workersFrom } from "./provider/workers-list.ts";
 import { createRoutes, type WorkerPoolRoutes } from "./routes.ts";
 import { createHost } from "./subscriptions/host.ts";
@@ -51,8 +51,8 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   const instances = stack.use(await openInstances(bus, NAME, onError));
   const { partOf, runAt } = createPeers(bus, NAME, telemetry);
   const fleet = new Fleet(routes.part, new OtherInstances({ instance, instances, partOf, logger }));
-  const spread = new SpreadCalls({
-    own: routes.calls,
+  const { run, runGiven } = createSpread({
+    own: routes.run,
     callsOfWorker: config.worker.calls,
     hasFile,
     pool,
@@ -60,19 +60,18 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
     runAt,
     hasNotBegun,
   });
-  const given: WorkerPoolRoutes["calls"] = { run: (request, options) => spread.runGiven(request, options) };
   const served = { instance, logger, telemetry };
   const own = {
     ...served,
     service: instanceService(NAME, instance),
-    routes: createRoutes({ ...routes, calls: given }),
+    routes: createRoutes({ ...routes, run: runGiven }),
   };
   stack.use(await serveOnBus(bus, own));
   stack.use(
     await serveOnBus(bus, {
       ...served,
       service: NAME,
-      routes: createRoutes({ ...routes, part: fleet, calls: spread }),
+      routes: createRoutes({ ...routes, part: fleet, run }),
     }),
   );
   return stack.move();
@@ -140,10 +139,10 @@ export async function openWorkers(
   const hasFile = (file: string) => directory.find(file) !== undefined;
   const { instance } = config;
   const { callMs } = config.times;
-  const routes: WorkerPoolRoutes & { calls: ToolCalls } = {
+  const routes: WorkerPoolRoutes = {
     offer: createOffers({ directory, hosted, secrets }),
     changes,
-    calls: new ToolCalls(createExecution({ pool, builtIns, hosted, host, secrets, logs, hasFile, callMs })),
+    run: createRunCall(createExecution({ pool, builtIns, hosted, host, secrets, logs, hasFile, callMs })),
     part: {
       async list() {
         const found = [...files(), ...hosted.files()];

@@ -12,29 +12,27 @@ import type { Execute } from "./execution.ts";
 /** How many events of a call are kept for a slow reader, or one that comes later. */
 const EVENT_LIMIT = 1_000;
 
+/** Progress and logs of a call, then exactly one result. When the last reader leaves before it, the call is canceled. */
+export type RunCall = (request: ExecuteToolRequest, options: RunOptions) => AsyncIterable<ExecuteToolResponse>;
+
+export interface RunOptions {
+  readonly traceId: string;
+  readonly signal: AbortSignal;
+  /** Whether another instance gives the call to this one because of its worker. */
+  readonly isWarmOnly: boolean;
+}
+
 /** Runs calls by their ids: a second one with the same id joins the first, or gets its answer. */
-export class ToolCalls {
-  readonly #execute: Execute;
-  readonly #calls = new JoinedCalls({ maxRetained: 512, maxRetainedLength: 32 * 2 ** 20 });
-
-  constructor(execute: Execute) {
-    this.#execute = execute;
-  }
-
-  /** Progress and logs, then exactly one result. When the last reader leaves before it, the call is canceled. */
-  async *run(
-    request: ExecuteToolRequest,
-    { traceId, signal }: { traceId: string; signal: AbortSignal },
-  ): AsyncGenerator<ExecuteToolResponse> {
+export function createRunCall(execute: Execute): RunCall {
+  const calls = new JoinedCalls({ maxRetained: 512, maxRetainedLength: 32 * 2 ** 20 });
+  return async function* run(request, { traceId, signal }) {
     signal.throwIfAborted();
     const key = keyOf(request);
     const work = async (call: JoinedCall) =>
-      resultFromAnswer(
-        await this.#execute(request, { traceId, tell: (event) => call.tell(event), signal: call.signal }),
-      );
-    const call = this.#calls.find(key) ?? this.#calls.start(key, new JoinedCall(EVENT_LIMIT), work);
+      resultFromAnswer(await execute(request, { traceId, tell: (event) => call.tell(event), signal: call.signal }));
+    const call = calls.find(key) ?? calls.start(key, new JoinedCall(EVENT_LIMIT), work);
     for await (const event of call.read(signal)) yield create(ExecuteToolResponseSchema, { event });
-  }
+  };
 }
 
 function keyOf({ callId, scope, source, tool }: ExecuteToolRequest): string {

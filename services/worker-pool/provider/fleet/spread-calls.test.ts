@@ -1,17 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { ExecuteToolRequestSchema } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { ToolCalls } from "../tool-calls.ts";
-import { SpreadCalls } from "./spread-calls.ts";
+import { createRunCall } from "../tool-calls.ts";
+import { createSpread } from "./spread-calls.ts";
 
 test("LOOP-15 a call that is canceled while other instances are asked for the worker is not begun", async () => {
   const canceling = new AbortController();
   const begun: string[] = [];
-  const own = new ToolCalls(async ({ callId }) => {
+  const own = createRunCall(async ({ callId }) => {
     begun.push(callId);
     return { kind: "result", resultJson: "1" };
   });
-  const spread = new SpreadCalls({
+  const { run } = createSpread({
     own,
     callsOfWorker: 1,
     hasFile: () => true,
@@ -26,7 +26,7 @@ test("LOOP-15 a call that is canceled while other instances are asked for the wo
     hasNotBegun: () => false,
   });
   const request = create(ExecuteToolRequestSchema, { callId: "one", source: { name: "tool" }, tool: "f" });
-  const running = Array.fromAsync(spread.run(request, { traceId: "", signal: canceling.signal }));
+  const running = Array.fromAsync(run(request, { traceId: "", signal: canceling.signal, isWarmOnly: false }));
   await expect(running).rejects.toThrow("the caller has left");
   expect(begun).toEqual([]);
 });

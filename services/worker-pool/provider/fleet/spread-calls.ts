@@ -6,20 +6,18 @@ import type { ExecuteToolRequest, ExecuteToolResponse } from "#gen/toolbus/provi
 import { refuse } from "#runtime/failure/failure.ts";
 import type { Pool } from "../../pool/pool.ts";
 import { parseSourceConfig } from "../source-config.ts";
-import type { ToolCalls } from "../tool-calls.ts";
+import type { RunCall } from "../tool-calls.ts";
 import type { Fleet } from "./fleet.ts";
 
-type Run = ToolCalls["run"];
-
 export interface SpreadParts {
-  own: { run: Run };
+  own: RunCall;
   /** Calls that one worker takes at a time. */
   callsOfWorker: number;
   hasFile: (file: string) => boolean;
   pool: Pick<Pool, "hasRoom" | "isWarm">;
   fleet: Pick<Fleet, "elsewhere">;
   /** Runs a call on another instance, and nowhere else. */
-  runAt: (target: Target, ...parameters: Parameters<Run>) => AsyncIterable<ExecuteToolResponse>;
+  runAt: (target: Target, ...parameters: Parameters<RunCall>) => AsyncIterable<ExecuteToolResponse>;
   /** Whether the failure says that nothing was started there. */
   hasNotBegun: (error: unknown) => boolean;
 }
@@ -33,44 +31,14 @@ export interface Target {
 /** Of a call that another instance gives to this one because of its worker. */
 export const WARM_ONLY_HEADER = "toolbus-warm-only";
 
-export class SpreadCalls {
-  readonly #parts: SpreadParts;
+/** A call where it finds room, and one that another instance gives to this one. */
+export function createSpread(parts: SpreadParts): { run: RunCall; runGiven: RunCall } {
+  const { own, callsOfWorker, hasFile, pool, fleet, runAt, hasNotBegun } = parts;
 
-  constructor(parts: SpreadParts) {
-    this.#parts = parts;
-  }
-
-  async *run(request: ExecuteToolRequest, options: Parameters<Run>[1]): AsyncGenerator<ExecuteToolResponse> {
-    for (const target of await this.#targetsElsewhere(request, options.signal)) {
-      let hasTold = false;
-      try {
-        for await (const event of this.#parts.runAt(target, request, options)) {
-          hasTold = true;
-          yield event;
-        }
-        return;
-      } catch (error) {
-        if (hasTold || options.signal.aborted || !this.#parts.hasNotBegun(error)) throw error;
-      }
-    }
-    yield* this.#parts.own.run(request, options);
-  }
-
-  /** A call that another instance gives to this one. */
-  async *runGiven(
-    request: ExecuteToolRequest,
-    options: Parameters<Run>[1] & { isWarmOnly: boolean },
-  ): AsyncGenerator<ExecuteToolResponse> {
-    if (options.isWarmOnly && !this.#hasRoom(request))
-      refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
-    yield* this.#parts.own.run(request, options);
-  }
-
-  async #targetsElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Target[]> {
-    const { pool, fleet, callsOfWorker } = this.#parts;
-    const file = this.#fileOf(request);
+  async function targetsElsewhere(request: ExecuteToolRequest, signal: AbortSignal): Promise<Target[]> {
+    const file = fileOf(request);
     const source = request.source?.name ?? "";
-    if (file === undefined || this.#hasRoom(request)) return [];
+    if (file === undefined || hasRoom(request)) return [];
     let { warm, cold } = await fleet.elsewhere(source, file);
     // Before a worker is started, which takes far longer.
     if (warm.length === 0 && !pool.isWarm(source, file)) ({ warm, cold } = await fleet.elsewhere(source, file, signal));
@@ -79,13 +47,36 @@ export class SpreadCalls {
     return pool.isWarm(source, file) ? [...targets, ...cold.map((instance) => ({ instance, isWarm: false }))] : targets;
   }
 
-  #hasRoom(request: ExecuteToolRequest): boolean {
-    const file = this.#fileOf(request);
+  function hasRoom(request: ExecuteToolRequest): boolean {
+    const file = fileOf(request);
     const { source, scope } = request;
-    return file !== undefined && this.#parts.pool.hasRoom(source?.name ?? "", file, scope?.principal ?? "");
+    return file !== undefined && pool.hasRoom(source?.name ?? "", file, scope?.principal ?? "");
   }
 
-  #fileOf({ source }: ExecuteToolRequest): string | undefined {
-    return source && parseSourceConfig(source.name, source.config).files.find(this.#parts.hasFile);
+  function fileOf({ source }: ExecuteToolRequest): string | undefined {
+    return source && parseSourceConfig(source.name, source.config).files.find(hasFile);
   }
+
+  return {
+    async *run(request, options) {
+      for (const target of await targetsElsewhere(request, options.signal)) {
+        let hasTold = false;
+        try {
+          for await (const event of runAt(target, request, options)) {
+            hasTold = true;
+            yield event;
+          }
+          return;
+        } catch (error) {
+          if (hasTold || options.signal.aborted || !hasNotBegun(error)) throw error;
+        }
+      }
+      yield* own(request, options);
+    },
+    async *runGiven(request, options) {
+      if (options.isWarmOnly && !hasRoom(request))
+        refuse("resource_exhausted", "the worker has no room any more", { reason: "WORKER_POOL_FULL" });
+      yield* own(request, options);
+    },
+  };
 }
