@@ -13,7 +13,7 @@ import type { ReadTrustList } from "./credentials/trust/trust-list.ts";
 import type { ObjectStoreName, StoreName } from "./declarations/declarations.ts";
 import { streamOf } from "./declarations/declared-config.ts";
 import { ensureDeclared } from "./declarations/ensure-declared.ts";
-import { type Link, openLink } from "./link/link.ts";
+import { type Link, linkOf } from "./link/link.ts";
 import { probeSubjects } from "./link/storage.ts";
 import { guardHandlers } from "./nats-patches/guarded-handlers.ts";
 import { PlainHeaders } from "./nats-patches/plain-headers.ts";
@@ -78,7 +78,7 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   poolFrames(connection);
   saveOnRequests(connection);
   saveOnWriters();
-  const link = openLink(connection);
+  const link = linkOf(connection);
   void reportStatus(connection, onStatus);
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const onWait = (reason: string) => onStatus?.({ kind: "waiting", reason });

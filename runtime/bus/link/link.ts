@@ -1,5 +1,6 @@
 import type { NatsConnection } from "@nats-io/transport-node";
 import { createChanges } from "../../collections/changes.ts";
+import { getOrInsertComputed } from "../../collections/get-or-insert-computed.ts";
 import { Failure, messageFromUnknown } from "../../failure/failure.ts";
 import { comesWithin } from "../../time/comes-within.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
@@ -28,7 +29,14 @@ export interface Link {
   onReturn(listener: () => void): () => void;
 }
 
-export function openLink(connection: NatsConnection): Link {
+const links = new WeakMap<NatsConnection, Link>();
+
+/** That of a connection, which lives as long as the connection does. */
+export function linkOf(connection: NatsConnection): Link {
+  return getOrInsertComputed(links, connection, openLink);
+}
+
+function openLink(connection: NatsConnection): Link {
   let down = new AbortController();
   let returned = Promise.withResolvers<void>();
   returned.resolve();

@@ -4,7 +4,7 @@ import { connectError } from "../../failure/connect.ts";
 import type { CallContext } from "./handler-context.ts";
 import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
-import { iterableOf } from "./iterable-of.ts";
+import { iterableOf, mapped } from "./iterable-of.ts";
 
 type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;
 type Message = MessageShape<DescMessage>;
@@ -28,18 +28,7 @@ export async function invokeServerStream(
   };
   const response = await intercepted(invoke, interceptors)(request);
   if (response !== untouched) copyMetadata(response, context);
-  const iterator = response.message[Symbol.asyncIterator]();
-  return {
-    async next() {
-      const result = await iterator.next();
-      if (result.done) return result;
-      return { done: false, value: create(spec.method.output, result.value) };
-    },
-    async return() {
-      await iterator.return?.();
-      return { done: true, value: undefined };
-    },
-  };
+  return mapped(response.message, (answer) => create(spec.method.output, answer))[Symbol.asyncIterator]();
 }
 
 /** As `for await` has it: an implementation whose answers nobody takes any more may clean up. */

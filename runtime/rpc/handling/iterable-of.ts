@@ -22,3 +22,24 @@ export function iterableOf<T>(item: T): AsyncIterable<T> {
     },
   };
 }
+
+/** The same of each item of a stream, by hand for the same reason. */
+export function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>): AsyncIterable<U> {
+  return {
+    [Symbol.asyncIterator]() {
+      const iterator = items[Symbol.asyncIterator]();
+      return {
+        async next() {
+          const result = await iterator.next();
+          if (result.done) return result;
+          const value = map(result.value);
+          return { done: false, value: value instanceof Promise ? await value : value };
+        },
+        async return() {
+          await iterator.return?.();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}

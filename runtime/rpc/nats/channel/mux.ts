@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Msg, MsgHdrs, NatsConnection } from "@nats-io/nats-core";
 import { ClosedConnectionError, DrainingConnectionError, PermissionViolationError } from "@nats-io/nats-core";
 import { openInbox } from "#runtime/bus/credentials/inbox.ts";
+import { type Link, linkOf } from "#runtime/bus/link/link.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -18,7 +19,7 @@ import { CONNECTION_BUDGET_BYTES, OPENINGS_BUDGET_BYTES } from "./credit.ts";
  *
  *   CallMux ── one subscription `<inbox>.*` ──▶ token ──▶ MuxCall.receive
  *           ── one timer                     ──────────▶ MuxCall.tick      (heartbeats, silence, notices)
- *           ── the connection's status       ──────────▶ MuxCall.fail      (disconnect, close, refused publish)
+ *           ── the connection's link, status ──────────▶ MuxCall.fail      (disconnect, close, refused publish)
  *
  * mux-1  A call costs no subscription and no timer of its own.
  * mux-2  What was under way when the connection broke has failed, with an unknown outcome: frames may be lost.
@@ -45,8 +46,6 @@ interface PublishOptions {
   readonly reply?: string | undefined;
 }
 
-type Link = { kind: "up" } | { kind: "down"; restored: PromiseWithResolvers<void> } | { kind: "closed" };
-
 const TICK_MS = 50;
 const STALL_MS = 500;
 const muxes = new WeakMap<NatsConnection, CallMux>();
@@ -62,7 +61,7 @@ export class CallMux {
   readonly openings = new ByteBudget(OPENINGS_BUDGET_BYTES);
   readonly #prefix: string;
   readonly #calls = new TransientMap<MuxCall>();
-  #link: Link = { kind: "up" };
+  readonly #link: Link;
   #timer: NodeJS.Timeout | undefined;
   #tickedAt = 0;
   #stalledMs = 0;
@@ -82,7 +81,10 @@ export class CallMux {
         else this.#receive(message.subject.slice(this.#prefix.length), message);
       },
     });
-    void this.#watch();
+    this.#link = linkOf(connection);
+    const broke = "the connection to NATS broke while the call was under way";
+    this.#link.onLoss(() => this.#failAll(() => unknownOutcome(broke))); // mux-2
+    void this.#followRefusals();
   }
 
   /** mux-6 */
@@ -143,45 +145,24 @@ export class CallMux {
 
   /** Resolves when the connection is up (mux-3), at once when it is; fails NOT_SENT when it is closed or stays down. */
   ready(abort: CallAbort, patienceMs: number): Promise<void> | undefined {
-    const link = this.#link;
-    if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
-    return link.kind === "down" ? this.#restored(link.restored.promise, abort, patienceMs) : undefined;
+    if (this.connection.isClosed()) throw closed();
+    return this.#link.isUp ? undefined : this.#restored(abort, patienceMs);
   }
 
-  async #restored(restored: Promise<void>, abort: CallAbort, patienceMs: number): Promise<void> {
+  async #restored(abort: CallAbort, patienceMs: number): Promise<void> {
     const gaveUp = Promise.withResolvers<never>();
     const timer = setTimeout(() => gaveUp.reject(notSent("NATS cannot be reached")), patienceMs);
     abort.whenAborted((reason) => gaveUp.reject(ConnectError.from(reason, Code.Canceled)));
     try {
+      const restored = this.#link.whenUp().catch((error) => Promise.reject(closed(error)));
       await Promise.race([restored, gaveUp.promise]);
     } finally {
       clearTimeout(timer);
     }
-    if (this.connection.isClosed()) throw notSent("the connection to NATS is closed");
   }
 
-  async #watch(): Promise<void> {
-    void this.connection.closed().then(() => this.#down("the connection to NATS was closed", { kind: "closed" }));
-    for await (const status of this.connection.status()) {
-      if (status.type === "disconnect" && this.#link.kind === "up") {
-        this.#down("the connection to NATS broke while the call was under way", {
-          kind: "down",
-          restored: Promise.withResolvers<void>(),
-        });
-      } else if (status.type === "reconnect") this.#up();
-      else if (status.type === "error") this.#refused(status.error);
-    }
-  }
-
-  #down(message: string, link: Link): void {
-    if (this.#link.kind === "down" && link.kind === "closed") this.#link.restored.resolve();
-    this.#link = link;
-    this.#failAll(() => unknownOutcome(message)); // mux-2
-  }
-
-  #up(): void {
-    if (this.#link.kind === "down") this.#link.restored.resolve();
-    this.#link = { kind: "up" };
+  async #followRefusals(): Promise<void> {
+    for await (const status of this.connection.status()) if (status.type === "error") this.#refused(status.error);
   }
 
   #refused(error: Error): void {
@@ -223,4 +204,8 @@ export class CallMux {
     }
     for (const call of this.#calls.values()) call.tick(now, lateMs > STALL_MS ? lateMs : 0); // mux-4
   }
+}
+
+function closed(cause?: unknown): ConnectError {
+  return notSent("the connection to NATS is closed", Code.Unavailable, cause);
 }

@@ -9,6 +9,7 @@ import {
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
 import { connectError } from "../../../../failure/connect.ts";
 import { intercepted } from "../../../handling/intercepted.ts";
+import { mapped } from "../../../handling/iterable-of.ts";
 import { assertMessageFits } from "../../frame/parts.ts";
 import { parseAnswer } from "../answer.ts";
 import type { ClientContext } from "../client-call.ts";
@@ -84,26 +85,6 @@ function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>
           } catch (thrown) {
             throw call.fail(thrown);
           }
-        },
-      };
-    },
-  };
-}
-
-function mapped<T, U>(items: AsyncIterable<T>, map: (item: T) => U | Promise<U>): AsyncIterable<U> {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = items[Symbol.asyncIterator]();
-      return {
-        async next() {
-          const result = await iterator.next();
-          if (result.done) return result;
-          const value = map(result.value);
-          return { done: false, value: value instanceof Promise ? await value : value };
-        },
-        async return() {
-          await iterator.return?.();
-          return { done: true, value: undefined };
         },
       };
     },
