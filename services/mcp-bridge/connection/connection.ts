@@ -7,7 +7,7 @@ import { InputRequiredSchema } from "#gen/toolbus/provider/v1/input_pb.ts";
 import type { ExecuteToolResponse, OfferedTool } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { SourceStatus } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Changes } from "#runtime/collections/changes.ts";
+import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import type { Executed } from "#runtime/results/joined/joined-calls.ts";
 import { MovingDeadline } from "#runtime/time/deadline/moving-deadline.ts";
 import { startTimer } from "#runtime/time/timer.ts";
@@ -79,7 +79,7 @@ export class Connection implements AsyncDisposable {
   #uses = 0;
   #isClosing = false;
   #idleSinceMs: number | undefined;
-  #unused = Promise.withResolvers<void>();
+  readonly #unused = createChanges();
   #stopIdle = () => {};
 
   constructor(options: ConnectionOptions) {
@@ -135,7 +135,7 @@ export class Connection implements AsyncDisposable {
         this.#holds -= 1;
         this.#uses -= uses;
         if (uses > 0) this.#idleSinceMs = performance.now();
-        if (this.#holds === 0) this.#unused.resolve();
+        if (this.#holds === 0) this.#unused.tell();
         this.#awaitIdle();
       },
     };
@@ -143,10 +143,7 @@ export class Connection implements AsyncDisposable {
 
   /** Resolves when nobody holds the connection. */
   async whenUnused(): Promise<void> {
-    while (this.#holds > 0) {
-      this.#unused = Promise.withResolvers();
-      await this.#unused.promise;
-    }
+    while (this.#holds > 0) await this.#unused.next().happened;
   }
 
   /** Resolves when the offer says what there is to say: the server is ready, or known to have failed. */

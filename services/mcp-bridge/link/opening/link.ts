@@ -9,9 +9,9 @@ import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { ToolLog } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
-import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { rootsOf } from "../../servers/roots.ts";
 import { logFromNotification } from "../../tools/log.ts";
+import { reopened } from "../../transport/http/reopened.ts";
 import type { OpenTransport, TransportContext, TransportModule } from "../../transport/module.ts";
 import { aboutServer } from "../about.ts";
 import type { KnownEra } from "../era/connect-by-era.ts";
@@ -139,22 +139,17 @@ function listenToServer(client: Client, options: LinkOptions, signal: AbortSigna
 }
 
 /** Changes are told on a stream of its own since 2026-07-28. One that ends is opened again, and what was missed is read. */
-async function listenToTools(
+function listenToTools(
   client: Client,
   { onToolsChanged, context, server }: LinkOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  let isFirst = true;
-  const hear = async (works: () => void) => {
-    const isReopened = !isFirst;
-    isFirst = false;
+  const hear = async (isReopened: boolean) => {
     const subscription = await client.listen({ toolsListChanged: true }, { signal });
     if (isReopened) onToolsChanged();
-    const openedAt = performance.now();
     await subscription.closed;
-    if (performance.now() - openedAt > 30_000) works();
   };
   const onError = (error: unknown) =>
     context.logger.debug(`${server.name} tells no changes: ${messageFromUnknown(error)}`);
-  await repeatUntilAborted(hear, { initialMs: 500, maxMs: 60_000, signal, onError });
+  return reopened(hear, { signal, onError });
 }

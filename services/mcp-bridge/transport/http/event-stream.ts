@@ -1,5 +1,5 @@
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
+import { reopened } from "./reopened.ts";
 
 export interface EventStreamOptions {
   /** Asks for the stream; `lastEventId` is that of the last event seen. */
@@ -11,26 +11,15 @@ export interface EventStreamOptions {
   onTrouble: (error: unknown) => void;
 }
 
-/** A stream that lived for that long was sound; one that did not makes the next wait longer. */
-const SOUND_MS = 30_000;
-
 /**
  * Reads the events that a server sends unasked, for as long as the signal allows. A server that keeps closing the stream is
  * asked again more and more rarely, never given up. One that has no such stream (405), or says that the session or the
  * permission is gone (any other 4xx), is not asked again.
  */
-export async function followEvents(options: EventStreamOptions): Promise<void> {
+export function followEvents(options: EventStreamOptions): Promise<void> {
   const { signal } = options;
   let lastEventId: string | undefined;
-  let isFirst = true;
-  const read = async (works: () => void) => {
-    using stack = new DisposableStack();
-    const isReopened = !isFirst;
-    isFirst = false;
-    const openedAt = performance.now();
-    stack.defer(() => {
-      if (performance.now() - openedAt > SOUND_MS) works();
-    });
+  const read = async (isReopened: boolean) => {
     const response = await options.request(lastEventId, signal);
     if (response.status >= 400 && response.status < 500) return "done";
     if (!response.ok || !response.body) return;
@@ -40,7 +29,7 @@ export async function followEvents(options: EventStreamOptions): Promise<void> {
       if (event.data !== "" && (event.event ?? "message") === "message") options.onData(event.data);
     }
   };
-  await repeatUntilAborted(read, { initialMs: 500, maxMs: 60_000, signal, onError: options.onTrouble });
+  return reopened(read, { signal, onError: options.onTrouble });
 }
 
 /** The events of a `text/event-stream`. */
