@@ -1,10 +1,16 @@
 import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
 import type { ModelSettingsSchema } from "#gen/toolbus/run/v1/model_settings_pb.ts";
-import { type Role, type Run, RunEndReason, RunMode, RunState, ToolChoiceMode } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
-import type { SessionService } from "#gen/toolbus/session/v1/session_service_pb.ts";
+import type { RunEvent } from "#gen/toolbus/run/v1/run_event_pb.ts";
+import {
+  type Role,
+  type Run,
+  RunEndReason,
+  RunMode,
+  type RunOptionsSchema,
+  RunState,
+  ToolChoiceMode,
+} from "#gen/toolbus/run/v1/run_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { addUsage, limitsOfRun, type RunShare, type Used } from "#runtime/money/run-share.ts";
 
@@ -32,6 +38,32 @@ export type ModelAnswer =
   | { kind: "text"; text: string; model: string; isCutOff: boolean }
   | { kind: "error"; error: string };
 
+/** The client of runs, as far as it is needed here. */
+interface Runs {
+  createRun(request: NewRun, options: Ends): Promise<{ run?: Run | undefined }>;
+  getRun(request: { runId: string }, options: Ends): Promise<{ run?: Run | undefined }>;
+  cancelRun(request: { runId: string; reason: string }): Promise<unknown>;
+  watchRun(
+    request: { runId: string; fromSequence: bigint },
+    options: Ends,
+  ): AsyncIterable<{ update: { case: "event"; value: RunEvent } | { case?: string | undefined; value?: unknown } }>;
+}
+
+interface Ends {
+  signal: AbortSignal;
+}
+
+interface NewRun {
+  agent: string;
+  input: { item: { case: "message"; value: { role: Role; content: ReturnType<typeof textContent> } } }[];
+  options: MessageInitShape<typeof RunOptionsSchema>;
+  idempotencyKey: string;
+}
+
+interface Sessions {
+  closeSession(request: { sessionId: string }): Promise<unknown>;
+}
+
 interface Given {
   limits: NonNullable<ReturnType<typeof limitsOfRun>>;
   signal: AbortSignal;
@@ -44,10 +76,10 @@ function digestOf(question: Question): string {
 
 /** Models by way of runs: of one turn, without tools, in a session of their own that is closed afterwards. */
 export class AgentModels {
-  readonly #runs: Client<typeof RunService>;
-  readonly #sessions: Client<typeof SessionService>;
+  readonly #runs: Runs;
+  readonly #sessions: Sessions;
 
-  constructor(runs: Client<typeof RunService>, sessions: Client<typeof SessionService>) {
+  constructor(runs: Runs, sessions: Sessions) {
     this.#runs = runs;
     this.#sessions = sessions;
   }
@@ -99,7 +131,7 @@ export class AgentModels {
     let model = "";
     for await (const { update } of this.#runs.watchRun({ runId, fromSequence: 0n }, { signal })) {
       if (update.case !== "event") continue;
-      const { event } = update.value;
+      const { event } = update.value as RunEvent;
       if (event.case === "turnCommitted") ({ model } = event.value);
       if (event.case === "ended") break;
     }
