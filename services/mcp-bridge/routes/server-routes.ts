@@ -1,0 +1,130 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { LoginState, type McpConnection } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import {
+  type McpServerService,
+  type StoredMcpServer,
+  WatchConnectionsResponseSchema,
+} from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
+import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
+import { withEtag } from "#runtime/rpc/etag.ts";
+import { type Caller, callerOf, principalOf, seesAll } from "#runtime/rpc/identity.ts";
+import { pageOf } from "#runtime/rpc/paging/page.ts";
+import type { Ending } from "#runtime/time/ending.ts";
+import type { Logins } from "../auth/logins.ts";
+import type { Part } from "../connection/fleet.ts";
+import { publicServer } from "../servers/public-view.ts";
+import type { AppliedServers } from "../servers/servers.ts";
+import { validServer } from "../servers/source.ts";
+
+export interface ServerRoutes {
+  applied: AppliedServers;
+  logins: Logins;
+  /** The connections of this instance, and those of all. */
+  own: Part;
+  fleet: Part;
+  /** Whose sessions are whose. */
+  owners: SessionOwners;
+  audit: AuditTrail["record"];
+  /** Whether another instance asks, which is told of this one alone. */
+  isPeer: (context: HandlerContext) => boolean;
+  /** Ends watches when the service stops. */
+  lasting: (context: HandlerContext) => Ending;
+}
+
+/** Servers for every agent, the logins at them, and the connections to all. */
+export function serverRoutes(parts: ServerRoutes): ServiceImpl<typeof McpServerService> {
+  const { applied, logins, own, fleet, owners, isPeer, lasting } = parts;
+  const partFor = (context: HandlerContext) => (isPeer(context) ? own : fleet);
+  const requireSession = async (sessionId: string, caller: Caller) => {
+    if (!seesAll(caller)) await owners.requireSession(sessionId, caller);
+  };
+  /** Of a session of one's own; what sessions share is for operators. */
+  const shownTo = async (caller: Caller, connections: McpConnection[]) => {
+    if (seesAll(caller)) return connections;
+    const own = await Promise.all(connections.map(({ sessionId }) => owners.isOwnSession(sessionId, caller)));
+    return connections.filter((_, index) => own[index]);
+  };
+  const shownServer = (stored: StoredMcpServer, caller: Caller): StoredMcpServer => {
+    const login = stored.server ? logins.stateOf(stored.server, caller) : LoginState.UNSPECIFIED;
+    return { ...(seesAll(caller) ? stored : publicServer(stored)), login };
+  };
+  const auditChange = (name: string, change: "applied" | "removed", context: HandlerContext) => {
+    const message = `MCP server ${name} was ${change} by ${principalOf(callerOf(context))}`;
+    parts.audit({ kind: AuditKind.CONFIGURED, tool: name, message });
+  };
+
+  return {
+    async applyMcpServer({ server, ...conditions }, context) {
+      const given = server ?? refuseField("server", "is required");
+      const { stored, hasChanged } = await applied.apply(validServer(given), {
+        ...conditions,
+        signal: context.signal,
+      });
+      if (hasChanged) auditChange(given.name, "applied", context);
+      return { server: stored };
+    },
+    async getMcpServer({ name }, context) {
+      const server = (await applied.read(name, context.signal)) ?? refuseMissing(name);
+      return { server: shownServer(server, callerOf(context)) };
+    },
+    async deleteMcpServer({ name, ...conditions }, context) {
+      if (!(await applied.remove(name, { ...conditions, signal: context.signal }))) refuseMissing(name);
+      auditChange(name, "removed", context);
+      return {};
+    },
+    async listMcpServers(request, context) {
+      await applied.caughtUp(context.signal);
+      const elements = applied.list().map((server) => shownServer(server, callerOf(context)));
+      const named = { elements, placeOf: ({ server }: StoredMcpServer) => server?.name ?? "" };
+      const { items, nextPageToken } = pageOf(["servers"], named, request);
+      return { servers: items, nextPageToken };
+    },
+    async listConnections(request, context) {
+      const { sessionId } = request;
+      const caller = callerOf(context);
+      await requireSession(sessionId, caller);
+      const elements = await shownTo(caller, await partFor(context).list(sessionId, context.signal));
+      const list = ["connections", caller.principal ?? "", sessionId, isPeer(context) ? "own" : "all"];
+      const { items, nextPageToken } = pageOf(list, { elements, placeOf: placeOfConnection }, request);
+      return { connections: items, nextPageToken };
+    },
+    async *watchConnections({ sessionId }, context) {
+      using ending = lasting(context);
+      const caller = callerOf(context);
+      await requireSession(sessionId, caller);
+      for await (const standing of partFor(context).watch(sessionId, ending.signal)) {
+        const shown = await shownTo(caller, standing);
+        const connections = shown.toSorted((a, b) => (placeOfConnection(a) < placeOfConnection(b) ? -1 : 1));
+        yield withEtag(WatchConnectionsResponseSchema, { connections });
+      }
+    },
+    async beginLogin(request, context) {
+      const { expiresAtMs, ...begun } = await logins.begin(request, callerOf(context));
+      return { ...begun, expireTime: timestampFromMs(expiresAtMs) };
+    },
+    completeLogin: (request, context) => logins.complete(request, callerOf(context)),
+    async deleteLogin({ server }, context) {
+      await logins.forget(server, callerOf(context));
+      return {};
+    },
+    async closeConnections({ sessionId, agent, runId }, context) {
+      await requireSession(sessionId, callerOf(context));
+      return { closedCount: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
+    },
+  };
+}
+
+function refuseMissing(name: string): never {
+  return refuse("not_found", `there is no MCP server ${name}`, {
+    reason: "MCP_SERVER_NOT_FOUND",
+    metadata: { server: name },
+  });
+}
+
+function placeOfConnection({ server, sessionId, agent, instance, id }: McpConnection): string {
+  return [server, sessionId, agent, instance, id].join("\0");
+}
