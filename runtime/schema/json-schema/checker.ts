@@ -45,18 +45,14 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
       return limits.compile.run(work, forget);
     } catch (error) {
       forget();
-      throw error instanceof OutOfTime ? new Slow("compile") : error;
+      throw error instanceof OutOfTime ? new SlowCompile() : error;
     }
   }
 
   function checking(validate: ValidateFunction, json: string, what: string): string | undefined {
     const { value, fault } = parsed(json, what);
     if (fault !== undefined) return fault;
-    try {
-      return limits.check.run(() => faultOf(validate, value, what));
-    } catch (error) {
-      throw error instanceof OutOfTime ? new Slow("check") : error;
-    }
+    return limits.check.run(() => faultOf(validate, value, what));
   }
 
   function faultBy(question: Question): string | undefined {
@@ -76,8 +72,8 @@ export function createChecker({ compileMs, checkMs, ...bounds }: CheckerLimits):
     try {
       return { kind: "found", fault: faultBy(question) };
     } catch (error) {
-      if (error instanceof Slow) return { kind: "slow", step: error.step };
-      throw error;
+      if (!(error instanceof OutOfTime)) throw error;
+      return { kind: "slow", step: error instanceof SlowCompile ? "compile" : "check" };
     }
   };
 }
@@ -93,14 +89,7 @@ export function leftOf(schema: Compiled): string | undefined {
   return schema.left.length === 0 ? undefined : schema.left.join("; ");
 }
 
-class Slow extends Error {
-  readonly step: "compile" | "check";
-
-  constructor(step: "compile" | "check") {
-    super(step);
-    this.step = step;
-  }
-}
+class SlowCompile extends OutOfTime {}
 
 /** What is wrong with a value by a compiled schema. */
 export function faultOf(validate: ValidateFunction, value: unknown, what: string): string | undefined {

@@ -1,20 +1,12 @@
 import { createContext, Script } from "node:vm";
 
-/** Runs work that may take for ever, and ends it: it would stand still for everything else of this thread. */
-export interface TimeLimit {
-  /**
-   * Throws `OutOfTime` when the time is over. Where `beforeAgain` is given, work that was stopped because the machine gave nearly all
-   * of the time to others is begun once more after it, with as much more time as it may have lacked: such work is not slow.
-   */
-  run<T>(work: () => T, beforeAgain?: () => void): T;
-}
-
 /** Work that got less of a processor has not been tried. */
 const LEAST_SHARE = 0.25;
 
 export class OutOfTime extends Error {}
 
-export function createTimeLimit(limitMs: number): TimeLimit {
+/** Runs work that may take for ever, and ends it: it would stand still for everything else of this thread. */
+export function createTimeLimit(limitMs: number) {
   const script = new Script("work()");
   const context = createContext({ work: () => {} });
 
@@ -31,6 +23,10 @@ export function createTimeLimit(limitMs: number): TimeLimit {
   }
 
   return {
+    /**
+     * Throws `OutOfTime` when the time is over. Where `beforeAgain` is given, work that was stopped because the machine gave nearly all
+     * of the time to others is begun once more after it, with as much more time as it may have lacked: such work is not slow.
+     */
     run<T>(work: () => T, beforeAgain?: () => void): T {
       const before = process.threadCpuUsage();
       try {

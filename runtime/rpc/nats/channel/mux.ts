@@ -7,6 +7,7 @@ import { type Link, linkOf } from "#runtime/bus/link/link.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { CallAbort } from "../../handling/call-signal.ts";
 import { AssemblyRoom } from "../../handling/messages/assembly.ts";
 import { ByteBudget } from "../../handling/messages/byte-budget.ts";
@@ -151,14 +152,10 @@ export class CallMux {
 
   async #restored(abort: CallAbort, patienceMs: number): Promise<void> {
     const gaveUp = Promise.withResolvers<never>();
-    const timer = setTimeout(() => gaveUp.reject(notSent("NATS cannot be reached")), patienceMs);
     abort.whenAborted((reason) => gaveUp.reject(ConnectError.from(reason, Code.Canceled)));
-    try {
-      const restored = this.#link.whenUp().catch((error) => Promise.reject(closed(error)));
-      await Promise.race([restored, gaveUp.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const restored = this.#link.whenUp().catch((error) => Promise.reject(closed(error)));
+    if (!(await comesWithin(patienceMs, Promise.race([restored, gaveUp.promise]))))
+      throw notSent("NATS cannot be reached");
   }
 
   async #followRefusals(): Promise<void> {
