@@ -23,7 +23,7 @@ export interface Routes extends OfferWatchParts, Omit<ServerRoutes, "isPeer" | "
 export function createRoutes(parts: Routes) {
   const { provider, askContent, resources, fleet, owners } = parts;
   /** A watch would wait for a session that is not there yet, and go on when it is somebody else's. */
-  const requireStanding = (sessionId: string, caller: Caller) =>
+  const requireSession = (sessionId: string, caller: Caller) =>
     owners.requireStanding(sessionId, seesAll(caller) ? SELF : caller);
   const lasting = ({ signal }: HandlerContext) => openEnding(signal, parts.stopping);
 
@@ -45,10 +45,7 @@ export function createRoutes(parts: Routes) {
         return { closedCount };
       },
     });
-    router.service(
-      McpContentService,
-      contentRoutes({ askContent, resources, requireSession: requireStanding, askerOf, lasting }),
-    );
+    router.service(McpContentService, contentRoutes({ askContent, resources, requireSession, askerOf, lasting }));
     router.service(McpServerService, serverRoutes({ ...parts, isPeer, lasting }));
   };
 }

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { clone, toBinary } from "@bufbuild/protobuf";
 import { type McpServer, McpServerSchema, Share } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 
 /** Whom a connection belongs to: nobody in particular where a part is empty. */
@@ -41,11 +42,8 @@ export function keyOf(server: McpServer, holder: Holder): string {
 const bytesByServer = new WeakMap<McpServer, Uint8Array>();
 
 /** Worked out once a server, of which there are many calls. */
-function bytesOf(server: McpServer): Uint8Array {
-  const known = bytesByServer.get(server) ?? toBinary(McpServerSchema, withTransportMap(server, sorted));
-  bytesByServer.set(server, known);
-  return known;
-}
+const bytesOf = (server: McpServer): Uint8Array =>
+  getOrInsertComputed(bytesByServer, server, () => toBinary(McpServerSchema, withTransportMap(server, sorted)));
 
 /** A copy, in which the variables or headers of the transport are what `change` makes of them. */
 export function withTransportMap(server: McpServer, change: (map: StringMap) => StringMap): McpServer {

@@ -4,17 +4,15 @@ import { readMetadata } from "../frame/headers.ts";
 
 /** How the other end of a call begins: it shows itself, and on the client its metadata comes before the first answer. */
 export class Beginning {
-  /** Resolves when the peer has shown itself; rejects when the call fails before. */
-  readonly opened: Promise<void>;
-  /** The metadata that came before the first answer; rejects when the call fails without any. */
-  readonly header: Promise<Headers>;
   readonly #opened = Promise.withResolvers<void>();
   readonly #header = Promise.withResolvers<Headers>();
+  /** Resolves when the peer has shown itself; rejects when the call fails before. */
+  readonly opened = this.#opened.promise;
+  /** The metadata that came before the first answer; rejects when the call fails without any. */
+  readonly header = this.#header.promise;
   #isHeaderRead = false;
 
   constructor() {
-    this.opened = this.#opened.promise;
-    this.header = this.#header.promise;
     for (const promise of [this.opened, this.header]) promise.catch(() => {}); // whoever reads messages gets the same error
   }
 

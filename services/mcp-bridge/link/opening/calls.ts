@@ -11,6 +11,7 @@ import {
 import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { mcpSpan, TOOL_ERROR } from "#runtime/telemetry/conventions.ts";
 import type { InSpan } from "#runtime/telemetry/in-span.ts";
@@ -125,8 +126,5 @@ type ToolDefinition = NonNullable<NonNullable<Parameters<Client["callTool"]>[1]>
 const definitions = new WeakMap<Tool, ToolDefinition>();
 
 /** Parsed once a tool, of which there are many calls. */
-function definitionOf(tool: Tool): ToolDefinition {
-  const known = definitions.get(tool) ?? { name: tool.name, inputSchema: JSON.parse(tool.inputSchemaJson) };
-  definitions.set(tool, known);
-  return known;
-}
+const definitionOf = (tool: Tool): ToolDefinition =>
+  getOrInsertComputed(definitions, tool, () => ({ name: tool.name, inputSchema: JSON.parse(tool.inputSchemaJson) }));
