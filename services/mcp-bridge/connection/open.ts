@@ -1,4 +1,6 @@
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
+import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import { partsOfTransport } from "#runtime/config/server-transport.ts";
 import { Failure, messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
@@ -30,7 +32,7 @@ export interface OpenerOptions
 
 /**
  * SEC-6: processes that start at once, of all, for one principal, and of one program for it: of a hundred on two cores, none is there in
- * its time. A program that hangs keeps its own next starts waiting, and many that do those of their principal.
+ * its time. A program that hangs keeps its own next starts waiting, and many that do those of their principal: by one start of each.
  */
 const MOST_STARTING = 32;
 const MOST_STARTING_FOR_ONE = 28;
@@ -39,12 +41,14 @@ const TURN_MS = 2_000;
 /** Who waits for a turn so long is told. */
 const TELLING_MS = 100;
 
+const newTurns = () => new RoundRobinQueue(MOST_STARTING_FOR_ONE, MOST_STARTING_OF_ONE);
+
 /** How a connection opens its links: secrets resolved, transport chosen, initialised and listed within one time. */
 export function createOpener(options: OpenerOptions) {
   const { environment, confinement, maxMessageBytes, logger, redact, secrets, runGuard, starts } = options;
   const eras = new Eras();
   const turns = new RoundRobinQueue(MOST_STARTING, MOST_STARTING_FOR_ONE);
-  const turnsOfPrograms = new RoundRobinQueue(Number.POSITIVE_INFINITY, MOST_STARTING_OF_ONE);
+  const turnsByPrincipal = new BoundedMap<string, RoundRobinQueue>(10_000);
   const context = { environment, confinement, maxMessageBytes, logger, redact };
   return (asked: OpenedConnection): OpenLink =>
     installerOf(asked.server) === undefined ? opener(asked) : starts.opener(asked.server, opener(asked));
@@ -60,9 +64,9 @@ export function createOpener(options: OpenerOptions) {
       await comesWithin(TURN_MS, opened).catch(() => {}); // it is told below
     };
     const stopTelling = startTimer(TELLING_MS, () => events.onWords("many servers start, and this one in its turn"));
-    const program = JSON.stringify([asked.principal, programOf(asked.server)]);
+    const ownTurns = getOrInsertComputed(turnsByPrincipal, asked.principal, newTurns);
     const inTurnOfAll = () => turns.run(asked.principal, begin, signal);
-    await turnsOfPrograms.run(program, inTurnOfAll, signal).finally(stopTelling);
+    await ownTurns.run(programOf(asked.server), inTurnOfAll, signal).finally(stopTelling);
     return opened ?? refuse("unavailable", "nobody waits for it", { reason: "MCP_SERVER_UNAVAILABLE" });
   }
 

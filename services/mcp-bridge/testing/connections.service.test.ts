@@ -141,21 +141,26 @@ describe("connections", () => {
     const folder = await mkdtemp(join(tmpdir(), "toolbus-turns-"));
     const over = new AbortController();
     const start = (name: string, sessionId: string, principal: string) => {
-      const args = ["-c", `printf %s ${principal[0]} >> ${folder}/order; exec cat`, name];
+      const args = ["-c", `printf %s ${name[0]} >> ${folder}/order; exec cat`, name];
       const asked = {
         scope: { sessionId, agent: "a1", principal },
         sources: [{ name, config: { command: "sh", args } }],
       };
       left.provider.getProvidedTools(asked, { signal: over.signal }).catch(() => {});
     };
-    const sessions = Array.from({ length: 10 }, (_, n) => `turns-${n}`);
-    for (const session of sessions) for (const name of ["p1", "p2", "p3", "p4"]) start(name, session, "mallory");
-    start("p1", "turns-of-alice", "alice");
+    const sessions = Array.from({ length: 8 }, (_, n) => `turns-${n}`);
+    for (const session of sessions) for (let n = 0; n < 8; n += 1) start(`mute-${n}`, session, "mallory");
+    start("fresh", "turns-of-hers", "mallory");
+    start("alice", "turns-of-alice", "alice");
     const order = () => readFile(join(folder, "order"), "utf8").catch(() => "");
     await until(async () => (await order()).includes("a"));
     expect((await order()).indexOf("a")).toBeLessThan(32);
+    await until(async () => (await order()).includes("f"));
+    expect((await order()).indexOf("f"), "whose principal has many that hang").toBeLessThan(28 + 8 + 4);
     over.abort();
-    await Promise.all([...sessions, "turns-of-alice"].map((sessionId) => left.servers.closeConnections({ sessionId })));
+    await Promise.all(
+      [...sessions, "turns-of-hers", "turns-of-alice"].map((sessionId) => left.servers.closeConnections({ sessionId })),
+    );
     await rm(folder, { recursive: true });
   });
 
