@@ -193,7 +193,7 @@ async function readFiles<T extends { name: string }>(kind: FileKind<T>): Promise
 /** So many files are written at a time: each waits for the store a few times. */
 const AT_A_TIME = 256;
 
-/** What is refused of a file, and the name of what it would define, as far as that can be read. */
+/** What is refused of a file, and the name of what it would define, as far as that can be read, else that of the file. */
 interface Refusal {
   readonly name: string;
   readonly refused: RefusedFile;
@@ -217,12 +217,13 @@ async function applyFiles<T extends { name: string }>(
   return [...files].flatMap(([file, parsed]) => {
     const faults = [...(faultsByFile.get(file) ?? [])];
     const refused = create(RefusedFileSchema, { file: `${basename(kind.directory)}/${file}`, faults });
-    return faults.length === 0 ? [] : [{ name: nameOf(parsed) ?? parse(file).name, refused }];
+    return faults.length === 0 ? [] : [{ name: nameOf(parsed, file), refused }];
   });
 }
 
-function nameOf<T extends { name: string }>(parsed: Parsed<T>): string | undefined {
-  return parsed.kind === "parsed" ? parsed.value.name : undefined;
+function nameOf<T extends { name: string }>(parsed: Parsed<T>, file: string): string {
+  const name = parsed.kind === "parsed" ? parsed.value.name : parsed.name;
+  return typeof name === "string" && name !== "" ? name : parse(file).name;
 }
 
 /** None of them is applied: which one is meant, only their author knows. */

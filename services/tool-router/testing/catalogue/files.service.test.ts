@@ -60,6 +60,15 @@ describe("files of agents and tools", () => {
     await rm(join(suite.agentsDirectory, "other.json"));
   });
 
+  test("a tool that a file of another name defines is told to be refused, also for the file's form", async () => {
+    await write(suite.toolsDirectory, "10-tools.json", { name: "lookup", executionType: "internal", visibel: true });
+    await write(suite.agentsDirectory, "seeker.json", { name: "seeker", tools: { use: ["lookup"] } });
+    await until(async () => (await agentOf("seeker"))?.warnings.some((one) => one.includes("tools/10-tools.json")));
+    await rm(join(suite.agentsDirectory, "seeker.json"));
+    await rm(join(suite.toolsDirectory, "10-tools.json"));
+    await until(async () => (await refusedFiles()).length === 0);
+  });
+
   test("files and RPC are held to one contract", async () => {
     const agent = { name: "wordy", description: "x".repeat(70_000) };
     await expect(suite.clients.agents.applyAgent({ agent })).rejects.toThrow(/description/);
