@@ -17,7 +17,7 @@ export interface Hold {
   /** worker-2: further wake-ups of the session, settled with the first. */
   readonly kept: Wake[];
   isNotified: boolean;
-  /** The first of the runs that further wake-ups announced. */
+  /** The run that the last wake-up announced, until the session is looked at again or notified of more. */
   fresh: FreshRun | undefined;
   /** Makes the run that is under way look at its log. */
   notify: () => void;

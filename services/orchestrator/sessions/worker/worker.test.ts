@@ -9,7 +9,7 @@ import { systemClock } from "#runtime/time/clock.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { until } from "#runtime/time/until.ts";
 import { claimRun } from "../../log/claim.ts";
-import { createJournal } from "../../log/journal.ts";
+import { createJournal, openJournal } from "../../log/journal.ts";
 import { acceptRun } from "../../runs/create/acceptance.ts";
 import { createMemoryRunLog } from "../../testing/fakes/memory-log.ts";
 import { createMemoryQueues } from "../../testing/fakes/memory-queues.ts";
@@ -238,6 +238,30 @@ test("LOOP-13 a run that is accepted while its session is worked on is worked on
   }
   log.read = () => Promise.reject(new Error("nobody has to look"));
   await worker.work(wakeOf(2, { runId: "second" }));
+  letGo();
+  await working;
+  expect(started).toEqual(["first", "second"]);
+});
+
+test("SEC-6 a run that is canceled while it waits for the one before it is ended without its principal's turn", async () => {
+  const slots = new Slots(8);
+  const acceptedHere = createAcceptedHere();
+  const { worker, accept, started, letGo, log, queues } = openWorker({ slots, acceptedHere });
+  await claimRun(await accept("first"), "gone");
+  slots.take();
+  const working = worker.work(wakeOf(1, { runId: "first" }));
+  await until(() => started.includes("first"), { what: "the first run to be worked on" });
+  for (let n = 0; n < 7; n += 1) slots.take();
+  for (let n = 0; n < 8; n += 1) slots.hold("");
+  const journal = await accept("second");
+  {
+    using opened = acceptedHere.open("second");
+    const known = await openJournal(log, "second", systemClock);
+    opened.resolve({ journal: known, entry: (await queues.last(sessionId))! });
+  }
+  await worker.work(wakeOf(2, { runId: "second" }));
+  await journal.append(() => ({ case: "cancelRequested", value: {} }));
+  expect(worker.answer(sessionId, undefined)).toBe("taken");
   letGo();
   await working;
   expect(started).toEqual(["first", "second"]);

@@ -72,6 +72,7 @@ export function createSessionWorker(given: WorkerOptions) {
     const hold = holdsBySession.get(sessionId);
     if (hold === undefined) return "free";
     hold.isNotified = true;
+    hold.fresh = undefined; // it may have changed
     hold.notify();
     return hold.wake.id === wakeId ? "leave" : "taken";
   }
@@ -101,7 +102,7 @@ export function createSessionWorker(given: WorkerOptions) {
     if (held === "taken") {
       const hold = holdsBySession.get(sessionId)!;
       hold.kept.push(wake); // worker-2
-      hold.fresh ??= fresh;
+      hold.fresh = fresh;
       return { kind: "kept" };
     }
     const hold: Hold = { wake, kept, fresh, isNotified: false, notify: () => {} };
