@@ -87,6 +87,8 @@ export function createSubject(options: SubjectOptions): Subject {
 
   function onWire(moment: WireMoment, service: FaultyService): Verdict | Promise<Verdict> {
     if (moment.kind === "listing") {
+      if (runId === "") return "pass"; // its creation asks for the tools that it names
+      holder ??= service; // it asks while its claim is stored
       if (service !== holder || turns + 1 < options.turn) return "pass";
       return onReached({ point: "before the model call", victim: service, held: undefined }) ?? "pass";
     }
