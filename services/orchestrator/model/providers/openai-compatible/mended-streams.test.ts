@@ -11,7 +11,7 @@ test("SEC-5 JSON that a provider sends with 200 and does not end is not held bey
     },
   });
   const headers = { "content-type": "application/json" };
-  const { body } = await mendingStreams(async () => new Response(endless, { headers }))("http://model/");
+  const { body } = await mendingStreams(async () => new Response(endless, { headers }), String)("http://model/");
   await expect(Array.fromAsync(body!)).rejects.toThrow(/over 16777216 bytes/);
   expect(sent).toBeLessThan(32 * 2 ** 20);
 });

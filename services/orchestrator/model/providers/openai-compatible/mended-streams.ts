@@ -11,9 +11,9 @@ import { type BegunCalls, type CallDelta, mendCall } from "./call-deltas.ts";
 
 type Fetch = typeof fetch;
 
-/** The same, but with event streams that are mended so, and errors that come in place of one. All else passes as it comes. */
+/** The same, but with event streams that are mended so, and errors that come in place of one, `redact`ed. All else passes as it comes. */
 export const mendingStreams =
-  (ask: Fetch): Fetch =>
+  (ask: Fetch, redact: (text: string) => string): Fetch =>
   async (input, init) => {
     const response = await ask(input, init);
     const { body, status, statusText, headers } = response;
@@ -21,7 +21,7 @@ export const mendingStreams =
     const isJson = response.ok && type.startsWith("application/json");
     if (body === null || !(isJson || type.startsWith("text/event-stream"))) return response;
     const stream = isJson ? body.pipeThrough(errorsOfJson()) : body;
-    return new Response(stream.pipeThrough(mendingLines()), { status, statusText, headers });
+    return new Response(stream.pipeThrough(mendingLines(redact)), { status, statusText, headers });
   };
 
 const brace = 0x7b;
@@ -55,9 +55,9 @@ const maxLineBytes = 16 * 2 ** 20;
 const tooLong = () => new Error(`a line of the model's stream is over ${maxLineBytes} bytes`);
 
 /** What a line with something to mend has. */
-const marks = ['"tool_calls"', '"usage"'];
+const marks = ['"tool_calls"', '"usage"', '"error"'];
 
-function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
+function mendingLines(redact: (text: string) => string): TransformStream<Uint8Array, Uint8Array> {
   const begun: BegunCalls = new Map();
   let rest: Uint8Array[] = [];
   let restBytes = 0;
@@ -74,10 +74,10 @@ function mendingLines(): TransformStream<Uint8Array, Uint8Array> {
       rest = end < chunk.length ? [chunk.subarray(end)] : [];
       restBytes = chunk.length - end;
       const isMarked = marks.some((mark) => lines.includes(mark));
-      sink.enqueue(isMarked ? Buffer.from(mendedLines(lines.toString(), begun)) : lines);
+      sink.enqueue(isMarked ? Buffer.from(mendedLines(redact(lines.toString()), begun)) : lines);
     },
     flush(sink) {
-      const last = mendedLines(Buffer.concat(rest).toString(), begun);
+      const last = mendedLines(redact(Buffer.concat(rest).toString()), begun);
       const isCut = last.startsWith("data:") && jsonFrom(last.slice("data:".length)) === undefined;
       sink.enqueue(Buffer.from(isCut ? "\n\n" : `${last}\n\n`)); // without an empty line the last event would not count
     },

@@ -236,9 +236,15 @@ describe("a model behind the chat completions API", () => {
   });
 
   test("SEC-7 the words of a server that repeats the key come without it", async () => {
-    const repeating = await openProvider([
-      (response) => response.writeHead(401).end('{"error":{"message":"what is key-1?"}}'),
-    ]);
-    expect((await takeRun(repeating.url)).run).toMatchObject({ error: "what is [secret OPENAI_API_KEY]?" });
+    const told = '{"error":{"message":"what is key-1?","type":"invalid_request_error"}}';
+    for (const repeat of [
+      (response: ServerResponse) => response.writeHead(401).end(told),
+      (response: ServerResponse) => response.writeHead(200, { "content-type": "application/json" }).end(told),
+      (response: ServerResponse) =>
+        response.writeHead(200, { "content-type": "text/event-stream" }).end(`data: ${told}\n\n`),
+    ]) {
+      const repeating = await openProvider([repeat]);
+      expect((await takeRun(repeating.url)).run).toMatchObject({ error: "what is [secret OPENAI_API_KEY]?" });
+    }
   });
 });

@@ -17,12 +17,10 @@ const patientFetch: typeof fetch = (input, init) => {
   return fetch(input, { ...init, dispatcher } as RequestInit);
 };
 
-/** Some servers say in a refusal which key they were sent (SEC-7): what they say reaches whoever started the run. */
-function keepingKey(ask: typeof fetch, key: string): typeof fetch {
-  const redact = createRedaction(new Map([["OPENAI_API_KEY", key]]));
+function redactingRefusals(ask: typeof fetch, redact: (text: string) => string): typeof fetch {
   return async (input, init) => {
     const response = await ask(input, init);
-    return response.ok ? response : new Response(redact(await response.text()), response);
+    return response.ok || response.body === null ? response : new Response(redact(await response.text()), response);
   };
 }
 
@@ -37,13 +35,15 @@ export function openOpenAICompatible(config: ModelConfig, modelId: string, takes
     refuseModel("model_not_configured", text);
   }
   const { openaiApiKey: apiKey } = config;
+  // Some servers say in an error which key they were sent (SEC-7): what they say reaches whoever started the run.
+  const redact = createRedaction(new Map(apiKey === undefined ? [] : [["OPENAI_API_KEY", apiKey]]));
   const provider = createOpenAICompatible({
     name: "openai-compatible",
     baseURL: config.openaiBaseUrl,
     includeUsage: true,
     supportsStructuredOutputs: takesSchemas, // one that is told no schema keeps none
     supportsMultiPartToolContent: true, // where the agent's model says that it takes images
-    fetch: mendingStreams(apiKey === undefined ? patientFetch : keepingKey(patientFetch, apiKey)),
+    fetch: mendingStreams(redactingRefusals(patientFetch, redact), redact),
     ...(apiKey !== undefined && { apiKey }),
   });
   return keepingThoughts(provider.chatModel(modelId));
