@@ -20,6 +20,7 @@ function createMortalStore() {
   const store = {
     writesLeft: Number.POSITIVE_INFINITY,
     eventsRead: 0,
+    beforeAppend: async () => {},
     write() {
       if (store.writesLeft-- <= 0) throw new Error("the process died");
     },
@@ -32,10 +33,11 @@ function createMortalStore() {
     },
     end: async () => endOf(),
     async append(appended, after) {
+      await store.beforeAppend();
       store.write();
-      if (after !== endOf().lastSequence) return false;
+      if (after !== endOf().lastSequence) return undefined;
       events.push({ ...appended, sequence: BigInt(++last) });
-      return true;
+      return last;
     },
     async remove(removed) {
       store.write();
@@ -81,6 +83,17 @@ describe("an inbox", () => {
     });
     expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: true });
     expect((await inbox.list(owner)).map(({ eventId }) => eventId)).toEqual(["tr:1"]);
+  });
+
+  test("TOOL-9 an event that came and left while it was repeated is not there again", async () => {
+    const { store, inbox } = createMortalStore();
+    store.beforeAppend = async () => {
+      store.beforeAppend = async () => {};
+      await inbox.deliver(event("tr:1"));
+      await inbox.acknowledge(owner, ["tr:1"]);
+    };
+    expect(await inbox.deliver(event("tr:1"))).toEqual({ duplicate: true });
+    expect(await inbox.list(owner)).toEqual([]);
   });
 
   test("TOOL-9 an event that is repeated at any time is there once or was seen, wherever an acknowledgement died", async () => {

@@ -24,9 +24,9 @@ export interface InboxStore {
   read(sessionId: string, fromSequence?: number): Promise<InboxEvent[]>;
   /** How much waits, and the position to append behind. */
   end(sessionId: string): Promise<InboxEnd>;
-  /** Appends behind that position; false when somebody else wrote there. */
-  append(event: InboxEvent, after: number): Promise<boolean>;
-  remove(event: InboxEvent): Promise<void>;
+  /** Appends behind that position, and gives the event's; undefined when somebody else wrote there. */
+  append(event: InboxEvent, after: number): Promise<number | undefined>;
+  remove(event: Pick<InboxEvent, "sessionId" | "sequence">): Promise<void>;
   /** What waits from a sequence on and what comes, or what comes, until the signal aborts. */
   follow(sessionId: string, fromSequence: bigint | undefined, signal: AbortSignal): Followed;
   /** Marks an event as waiting unless it has a mark, and gives the mark that it had. */
@@ -62,7 +62,8 @@ export const mostWaiting = 900;
  *     delivered, and nothing has to be read to know that. One that is marked as waiting stands, or its delivery died before
  *     it did: then the whole inbox is read.
  * INBOX2  An append names the position that it follows, which was read before the mark: of two deliveries of one event the second
- *     is refused, reads what came meanwhile, and finds the first.
+ *     is refused, reads what came meanwhile, and finds the first. Unless the first has been seen and removed by then: nothing refuses
+ *     the second, which looks at the mark again, and removes what it stored.
  * INBOX3  Room is made for an event by forgetting the oldest words, which stand in their space too; never by forgetting a result
  *     or a plan: when there is nothing else, the event is refused. A notice, for which there is room besides, tells their agent how
  *     many words are gone. It is stored before they go: a death between the two tells too many, and never too few.
@@ -87,7 +88,12 @@ export function createInbox({ store, clock, wake, isOverQuota = async () => fals
     if (mark === "waiting" && (await stands())) return "waiting";
     for (;;) {
       const hasRoom = end.count < mostWaiting || (await makeRoom(sessionId)); // INBOX3
-      if (hasRoom && (await store.append(event, end.lastSequence))) return "stored"; // INBOX2
+      const sequence = hasRoom ? await store.append(event, end.lastSequence) : undefined; // INBOX2
+      if (sequence !== undefined) {
+        if ((await store.mark(event, eventId)) !== "seen") return "stored";
+        await store.remove({ sessionId, sequence: BigInt(sequence) });
+        return "seen";
+      }
       const { lastSequence } = end;
       end = await store.end(sessionId);
       if (await stands(lastSequence + 1)) return "waiting";

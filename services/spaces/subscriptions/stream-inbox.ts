@@ -52,7 +52,7 @@ export function createStreamInbox(bus: Bus): InboxStore {
         expectedLastSequence: after,
         payload: toBinary(InboxEventSchema, stored),
       });
-      return outcome.kind === "appended";
+      return outcome.kind === "appended" ? outcome.sequence : undefined;
     },
     async remove({ sessionId, sequence }) {
       const { streams } = bus.manager;
