@@ -35,7 +35,7 @@ describe("LOOP-5 functions of whoever runs an agent", () => {
     const input = 'sun\n7\n"sun"\n! nobody knows\n';
     const ended = await toolbusWith({ input }, "run", "traveller", "go", "--functions", functions);
     expect(ended.stderr).toMatch(/weather \{"city":"Rome"\} \(.+\): its output as JSON, or ! and why it failed\n/);
-    expect(ended.stderr.match(/is given an output that is not JSON|must be string/g)).toHaveLength(2);
+    expect(ended.stderr.match(/the result of call \S+ is not JSON|must be string/g)).toHaveLength(2);
     expect(ended.stdout).toContain("waits for outputs of weather, weather\n");
     expect(ended.stdout).toMatch(/completed \(final_answer\)\n$/);
     expect(ended.exitCode).toBe(0);
