@@ -15,7 +15,7 @@ const EVENT_LIMIT = 1_000;
 /** Progress and logs of a call, then exactly one result. When the last reader leaves before it, the call is canceled. */
 export type RunCall = (request: ExecuteToolRequest, options: RunOptions) => AsyncIterable<ExecuteToolResponse>;
 
-export interface RunOptions {
+interface RunOptions {
   readonly traceId: string;
   readonly signal: AbortSignal;
   /** Whether another instance gives the call to this one because of its worker. */

@@ -23,7 +23,7 @@ export interface SpreadParts {
 }
 
 /** With the worker: only if it has room on it still. */
-export interface Target {
+interface Target {
   instance: string;
   isWarm: boolean;
 }
