@@ -11,14 +11,15 @@ import { type BegunCalls, type CallDelta, mendCall } from "./call-deltas.ts";
 
 type Fetch = typeof fetch;
 
-/** The same, but with event streams that are mended so, and errors that come in place of one, `redact`ed. All else passes as it comes. */
+/** The same, but with event streams that are mended so, and errors, wherever they come, `redact`ed. All else passes as it comes. */
 export const mendingStreams =
   (ask: Fetch, redact: (text: string) => string): Fetch =>
   async (input, init) => {
     const response = await ask(input, init);
     const { body, status, statusText, headers } = response;
+    if (!response.ok && body !== null) return new Response(redact(await response.text()), response);
     const type = headers.get("content-type")?.toLowerCase() ?? "";
-    const isJson = response.ok && type.startsWith("application/json");
+    const isJson = type.startsWith("application/json");
     if (body === null || !(isJson || type.startsWith("text/event-stream"))) return response;
     const stream = isJson ? body.pipeThrough(errorsOfJson()) : body;
     return new Response(stream.pipeThrough(mendingLines(redact)), { status, statusText, headers });

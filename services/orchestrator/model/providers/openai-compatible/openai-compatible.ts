@@ -17,13 +17,6 @@ const patientFetch: typeof fetch = (input, init) => {
   return fetch(input, { ...init, dispatcher } as RequestInit);
 };
 
-function redactingRefusals(ask: typeof fetch, redact: (text: string) => string): typeof fetch {
-  return async (input, init) => {
-    const response = await ask(input, init);
-    return response.ok || response.body === null ? response : new Response(redact(await response.text()), response);
-  };
-}
-
 /**
  * Any server that speaks the protocol of OpenAI's chat completions. Throws `failed_precondition` where OpenAI itself would be asked
  * without a key.
@@ -43,7 +36,7 @@ export function openOpenAICompatible(config: ModelConfig, modelId: string, takes
     includeUsage: true,
     supportsStructuredOutputs: takesSchemas, // one that is told no schema keeps none
     supportsMultiPartToolContent: true, // where the agent's model says that it takes images
-    fetch: mendingStreams(redactingRefusals(patientFetch, redact), redact),
+    fetch: mendingStreams(patientFetch, redact),
     ...(apiKey !== undefined && { apiKey }),
   });
   return keepingThoughts(provider.chatModel(modelId));
