@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { EnvironmentReader } from "../config/environment.ts";
 import { digestOfReference } from "./store/store.ts";
@@ -43,7 +43,7 @@ export function isSameResult(one: Result, other: Result): boolean {
 }
 
 function digestOf({ storedReference, outputJson }: Result): string {
-  return digestOfReference(storedReference) ?? createHash("sha256").update(outputJson).digest("hex");
+  return digestOfReference(storedReference) ?? hash("sha256", outputJson, "hex");
 }
 
 function shortenedJson({ outputJson, isError }: Result, beginningBytes: number, kept: Rest): string {

@@ -38,8 +38,8 @@ export function isUnknownRun(error: unknown): boolean {
 }
 
 /** The events of a response from its beginning to its end, live where it goes on. */
-export async function* eventsOf(asking: Asking, runId: string, form = {}): AsyncGenerator<StreamEvent[]> {
-  const renderer = new ResponseRenderer(form);
+export async function* eventsOf(asking: Asking, runId: string, isOnSocket = false): AsyncGenerator<StreamEvent[]> {
+  const renderer = new ResponseRenderer({ isOnSocket });
   for await (const update of watched(asking, runId, true)) yield renderer.take(update);
 }
 

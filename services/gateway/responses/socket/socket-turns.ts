@@ -51,7 +51,7 @@ export class SocketTurns {
     const asking = { parts, options: { ...optionsFor(caller), signal: options.signal } };
     const runId = await startRun(asking, body, { own: this.#own });
     let last = "";
-    for await (const events of eventsOf(asking, runId, { isOnSocket: true })) {
+    for await (const events of eventsOf(asking, runId, true)) {
       await Promise.all(events.map(send));
       last = events.at(-1)?.type ?? last;
     }
