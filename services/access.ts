@@ -82,6 +82,7 @@ export const ACCESS = {
       toolbus_router_keys: "owns",
       toolbus_grants: { writes: [] },
       toolbus_results: "owns",
+      TOOLBUS_WAKES: { writes: ["toolbus.wake.*"] },
     },
     among: ["toolbus.call.>", "toolbus.offer.>", "toolbus.session.>", "toolbus.watch.>"],
   },

@@ -7,6 +7,7 @@ import { openGrantees } from "#runtime/rpc/access/grantees.ts";
 import { serveOnBus } from "#runtime/rpc/bus/server.ts";
 import { systemClock } from "#runtime/time/clock.ts";
 import { ACCESS } from "../access.ts";
+import { wakeSession } from "../clients.ts";
 import type { Config } from "./config.ts";
 import { createInbox } from "./inbox/inbox.ts";
 import { createDuePlans, openPlanClock } from "./memory/due-plans.ts";
@@ -23,7 +24,6 @@ import { openDeliveries } from "./subscriptions/deliveries.ts";
 import { createForgetSession } from "./subscriptions/forget-session.ts";
 import { createNeighbours } from "./subscriptions/neighbours.ts";
 import { openQuotas } from "./subscriptions/quota/quotas.ts";
-import { createSessionWaker } from "./subscriptions/session-waker.ts";
 import { seenMarks } from "./subscriptions/stream-inbox.ts";
 import { createStores } from "./subscriptions.ts";
 
@@ -42,7 +42,8 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const membership = createMembership({ ...stores, log, requireRoom: quotas.requireSpace, clock });
   const access = createSpaceAccess({ membership, sessions, grantees });
   const messages = createMessages({ log, clock });
-  const inbox = createInbox({ store, clock, wake: createSessionWaker(bus), isOverQuota: quotas.isOverQuota });
+  const wake = (sessionId: string) => wakeSession(bus, { sessionId });
+  const inbox = createInbox({ store, clock, wake, isOverQuota: quotas.isOverQuota });
   const memory = createMemory(stores.memory, quotas.requireMemory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, clock },

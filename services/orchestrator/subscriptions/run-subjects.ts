@@ -8,7 +8,6 @@ export const runSubjects = {
   queue: (sessionId: string) => `toolbus.run.session.${sessionId}`,
   key: (sessionId: string, key: string) => `toolbus.run.key.${sessionId}.${hash("sha256", key, "hex").slice(0, 32)}`,
   everyKey: (sessionId: string) => `toolbus.run.key.${sessionId}.*`,
-  wake: (sessionId: string) => `toolbus.wake.${sessionId}`,
   /** Holds the time at which a run's session is to be woken. */
   timer: (runId: string) => `toolbus.timer.at.${runId}`,
   timerDue: (sessionId: string) => `toolbus.timer.due.${sessionId}`,

@@ -1,5 +1,6 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
+import { wakeSession } from "../../clients.ts";
 import type { Contexts } from "../sessions/contexts/contexts.ts";
 import { decideAsks } from "../sessions/offers/asks.ts";
 import type { FindProvider } from "../sessions/offers/provider-client.ts";
@@ -15,7 +16,7 @@ import { openSessionRuns } from "../subscriptions/sessions/runs.ts";
 import { followSessions } from "../subscriptions/sessions/sessions.ts";
 
 export interface SwitchingNeeds
-  extends Omit<SwitchingParts, "routers" | "release" | "build" | "cancelRuns" | "signal"> {
+  extends Omit<SwitchingParts, "routers" | "release" | "build" | "cancelRuns" | "wake" | "signal"> {
   contexts: Contexts;
   sessionCalls: SessionCalls;
   changes: SessionChanges;
@@ -54,6 +55,10 @@ export async function openSwitching(stack: AsyncDisposableStack, bus: Bus, needs
     release,
     build: createContextBuild({ contexts, sessions: needs.sessions, catalogue }, needs.buildMs),
     cancelRuns: (session, reason) => runs.cancel(session, reason),
+    wake: (sessionId) =>
+      wakeSession(bus, { sessionId }).catch((err: unknown) => {
+        logger.warn({ sessionId, err }, "what waits in the agent's inbox waits for the session's next run");
+      }),
     signal: stopping.signal,
   });
   stack.defer(() => switching.idle());

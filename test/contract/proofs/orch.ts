@@ -43,7 +43,7 @@ export const orch: Proofs = {
     shown(
       "memory, spaces and pending results stay with the old agent",
       "memory and the active space of the old agent stay with it",
-      "a result that comes after a switch stays with the agent that called",
+      "a result that comes after a switch stays with the agent that called, and wakes it when it is back",
       "the result of a call $how goes to that agent's inbox alone",
     ),
     shown("a switch whose router is killed is finished by another", "it is finished by another router"),

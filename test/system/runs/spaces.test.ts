@@ -158,10 +158,12 @@ describe("what agents hear", () => {
     expect(await session.heard(1)).toEqual(['I heard: [Plan: call] "Call Tokyo"']);
   }, 90_000);
 
-  it("ORCH-1 a result that comes after a switch stays with the agent that called", async () => {
+  it("ORCH-1 TOOL-9 a result that comes after a switch stays with the agent that called, and wakes it when it is back", async () => {
     const session = await openSession("switched");
     const { value } = await session.call("confirmAction", { question: "Still?" });
-    await suite.connection.client(SessionService).switchAgent({ sessionId: "switched", agent: "bystander" });
+    const switchTo = (agent: string) =>
+      suite.connection.client(SessionService).switchAgent({ sessionId: "switched", agent });
+    await switchTo("bystander");
     await session.spaces.answerToolCall({
       ...{ spaceId: "switched", callId: value.pendingToolCallId },
       outcome: { case: "resultJson", value: '{"confirmed":true}' },
@@ -173,6 +175,10 @@ describe("what agents hear", () => {
     expect([active.spaceId, (await session.spaces.getActiveSpace(session.owner)).spaceId]).toEqual(["", "switched"]);
     const { runs } = await suite.connection.client(RunService).listRuns({ sessionId: "switched" });
     expect(runs).toEqual([]);
+    await switchTo(session.owner.agent);
+    expect(await session.heard(1)).toEqual([
+      `I heard: [Tool Result: confirmAction] (callId: ${value.pendingToolCallId}) {"confirmed":true}`,
+    ]);
   }, 90_000);
 });
 

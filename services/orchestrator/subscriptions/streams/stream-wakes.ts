@@ -1,14 +1,11 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import type { JsMsg } from "@nats-io/jetstream";
 import { type SessionWake, SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { publishWork } from "#runtime/bus/streams/publish-work.ts";
 import { readRecord } from "#runtime/bus/streams/record.ts";
 import { openWorkQueue, type Work } from "#runtime/bus/work-queue/work-queue.ts";
+import { wakeSession } from "../../../clients.ts";
 import { againMs, type Wake, type WakeQueue } from "../../sessions/wakes/wake.ts";
-import { runSubjects } from "../run-subjects.ts";
-
-const stream = "TOOLBUS_WAKES";
 
 export interface StreamWakesOptions {
   /** After this long without a sign of life, a wake-up goes to another process. */
@@ -22,16 +19,12 @@ export interface StreamWakesOptions {
 export async function openStreamWakes(bus: Bus, options: StreamWakesOptions): Promise<WakeQueue> {
   const { ackWaitMs, heartbeatMs, maxInHand } = options;
   const queue = await openWorkQueue(bus, {
-    ...{ stream, name: "orchestrator", ackWaitMs, heartbeatMs, fetchMs: 5_000 },
+    ...{ stream: "TOOLBUS_WAKES", name: "orchestrator", ackWaitMs, heartbeatMs, fetchMs: 5_000 },
     more: { max_deliver: -1, max_ack_pending: maxInHand },
   });
 
   return {
-    async send(wake) {
-      const payload = toBinary(SessionWakeSchema, create(SessionWakeSchema, wake));
-      const subject = runSubjects.wake(wake.sessionId);
-      await publishWork(bus, { stream, subject, payload, what: `waking session ${wake.sessionId}` });
-    },
+    send: (wake) => wakeSession(bus, wake),
     async *next(atMost, signal) {
       for await (const work of queue.next(atMost, signal)) {
         const wake = wakeFrom(bus, work.message);

@@ -87,7 +87,7 @@ test("LOOP-13 a session's queue and the queues of wake-ups with records that nob
   const first = await world.start({ agent: "echo" }, "one");
   await world.becomes(first, RunState.COMPLETED);
   const { sessionId } = first;
-  for (const subject of [runSubjects.queue(sessionId), runSubjects.wake(sessionId), runSubjects.timerDue(sessionId)])
+  for (const subject of [runSubjects.queue(sessionId), `toolbus.wake.${sessionId}`, runSubjects.timerDue(sessionId)])
     for (const data of [garbage, new Uint8Array()]) await jetstream.publish(subject, data);
   const second = await world.start({ sessionId }, "two");
   expect(await world.becomes(second, RunState.COMPLETED)).toMatchObject({ outputText: "You said two." });

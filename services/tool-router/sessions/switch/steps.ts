@@ -48,6 +48,8 @@ export interface StepParts {
   /** Cancels the runs of a session that cannot go on: those of agents that it no longer has, or all. */
   cancelRuns: (session: Session, reason: string) => Promise<void>;
   leaveSpace: LeaveSpace;
+  /** Lets the session's agent read what came to its inbox while the session had another one. */
+  wake: (sessionId: string) => Promise<void>;
   clock: Clock;
   audit: Audit;
   logger: { warn(facts: object, message: string): void };
@@ -143,13 +145,14 @@ export class SwitchSteps {
   }
 
   async #build(session: SessionRecord): Promise<Stored<SessionRecord> | undefined> {
-    const { build, cancelRuns, audit } = this.#parts;
+    const { build, cancelRuns, wake, audit } = this.#parts;
     const { id: sessionId, agent, principal } = session;
     const [message] = await Promise.all([
       build(session).catch((error: unknown) => `not usable yet: ${messageFromUnknown(error)}`),
       cancelRuns(session, AGENT_SWITCHED.toLowerCase()),
     ]);
     audit({ kind: AuditKind.BUILT, agent, sessionId, message }, principal);
+    await wake(sessionId);
     const next = await this.advance(session, { state: State.ACTIVE, ...SETTLED });
     const switched = `session ${sessionId} has agent ${agent}`;
     if (next) audit({ kind: AuditKind.SWITCHED, agent, sessionId, message: switched }, principal);

@@ -45,6 +45,7 @@ async function openRouters() {
       release: async ({ agent }) => String(did.push(`${self} releases ${agent}`)),
       build: async ({ agent }) => String(did.push(`${self} builds ${agent}`)),
       cancelRuns: async () => {},
+      wake: async () => {},
       leaveSpace: async (_, agent) => void did.push(`${self} takes ${agent} out of its space`),
       audit: () => {},
       logger: { warn: () => {} },
