@@ -54,7 +54,7 @@ beforeAll(async () => {
             return create(ListAgentsResponseSchema, { agents: [{ origin: "rpc" }] });
           },
           getAgent() {
-            throw new ConnectError("no agent x", Code.NotFound, { "x-why": "unknown" }, [
+            throw new ConnectError("no agent x", Code.NotFound, { "x-why": "unknown", "toolbus-holder": "r1" }, [
               { desc: ListAgentsResponseSchema, value: { agents: [{ origin: "detail" }] } },
             ]);
           },
@@ -136,6 +136,7 @@ describe("BUS-3 from outside, on one port", () => {
     expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no agent x" });
     if (!(error instanceof ConnectError)) return;
     expect(error.metadata.get("x-why")).toBe("unknown");
+    expect(error.metadata.has("toolbus-holder"), "what services tell each other").toBe(false);
     expect(error.findDetails(ListAgentsResponseSchema)[0]?.agents[0]?.origin).toBe("detail");
   });
 
@@ -177,6 +178,19 @@ describe("BUS-3 from outside, on one port", () => {
       agent: { name: "a", instructions: "x".repeat(70_000) },
     });
     await expect(call).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  it("an error of the gateway's own call says nothing of how that fared on the bus", async () => {
+    const headers = {
+      "content-type": "application/connect+json",
+      authorization: `Bearer ${key}`,
+      "connect-timeout-ms": "300",
+    };
+    const body = Uint8Array.of(0, 0, 0, 0, 2, 0x7b, 0x7d);
+    const response = await fetch(`${url}/toolbus.agent.v1.AgentService/WatchAgents`, { method: "POST", headers, body });
+    const answer = await response.text();
+    expect(answer).toContain("deadline_exceeded");
+    expect(answer).not.toContain("toolbus-delivery");
   });
 
   it("a service that nobody serves is unavailable at once", async () => {

@@ -99,7 +99,6 @@ function passedOn(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   if (error.code === Code.Unavailable && deliveryOf(error) === "NOT_SENT")
     return connectError("unavailable", error.rawMessage, { reason: "CALL_NOT_STARTED", cause: error });
-  if (!error.isWireError) return error;
   const metadata = new Headers();
   passHeaders(error.metadata, metadata);
   const passed = new ConnectError(error.rawMessage, error.code, metadata, undefined, error);
