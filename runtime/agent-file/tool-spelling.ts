@@ -52,7 +52,7 @@ export const toolSpelling: Spelling = {
       expires: { field: "ttl", schema: itsOwn },
     },
     omitted: ["customType", "annotations"],
-    schema: { oneOf: [{ required: ["executionType"] }, { required: ["kind"] }] },
+    schema: { anyOf: [{ required: ["executionType"] }, { required: ["kind"] }] },
   },
   "toolbus.tool.v1.BuiltinPolicy": {
     fields: { name: { field: "builtin", schema: itsOwn } }, // absent means the built-in of the tool's own name

@@ -81,7 +81,6 @@ describe("the published schemas of files", () => {
     server({ args: "x" }),
     ["tools", { name: "t" }],
     ["tools", { executionType: "external" }],
-    tool({ kind: "external" }),
     tool({ name: "x".repeat(65) }),
     tool({ executionType: "magic" }),
     tool({ executionType: "EXECUTION_TYPE_EXTERNAL" }),
@@ -122,6 +121,7 @@ describe("the published schemas of files", () => {
     server({ env: { A: "b" }, share: "global" }),
     tool({ $schema: "x", executionType: "acme:thing", outputSchema: false, timeout: 1, effect: "pure" }),
     tool({ builtinPolicy: { allowedPaths: ["/data"], timeout: 100 } }),
+    tool({ kind: "external" }),
   ])("TOOL-1 in %s, %j is taken by the schema as by the reader", (folder, file) => {
     const text = JSON.stringify(file);
     expect(forms[folder].isValid(JSON.parse(text))).toBe(true);

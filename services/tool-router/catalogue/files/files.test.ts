@@ -91,6 +91,12 @@ describe("tool files", () => {
       customType: { provider: "acme", toolType: "thing" },
       effect: Effect.AT_MOST_ONCE,
     });
+    expect(parsed(parseToolFile('{"name":"t","kind":"internal","executionType":"internal"}'))).toMatchObject({
+      executionType: ExecutionType.INTERNAL,
+    });
+    expect(parsed(parseToolFile('{"name":"t","kind":"internal","executionType":"external"}'))).toEqual([
+      'kind: is "internal", and executionType is "external"',
+    ]);
   });
 
   test("TOOL-1 unknown fields and a missing kind are refused with their paths", () => {

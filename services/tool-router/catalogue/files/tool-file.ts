@@ -14,6 +14,9 @@ export const parseToolFile = createFileForm(toolForm, toolFromFile, {
 
 function toolFromFile(file: JsonObject): Tool {
   const { $schema: _, name = "", inputSchema = { type: "object" }, builtinPolicy: policy, ...rest } = file;
+  const { executionType = rest.kind, kind = executionType } = rest;
+  if (kind !== executionType)
+    throw new Error(`kind: is ${JSON.stringify(kind)}, and executionType is ${JSON.stringify(executionType)}`);
   const ownName = POLICY_BUILT_IN_NAMES.includes(String(name)) && { name };
   const builtinPolicy = isObject(policy) ? { ...ownName, ...policy } : policy;
   const spelled = { name, inputSchema, ...(builtinPolicy !== undefined && { builtinPolicy }), ...rest };
