@@ -12,9 +12,9 @@ export function textOfEvent({ event }: InboxEvent): string {
     case "toolResult":
       return `[Tool Result: ${event.value.tool}] (callId: ${event.value.callId}) ${onOneLine(event.value.result?.outputJson ?? "null")}`;
     case "message":
-      return `[${nameInLine(event.value.author)}: ${JSON.stringify(textOfContent(event.value.content))}]`;
+      return `[${nameInLine(event.value.author)}: ${onOneLine(JSON.stringify(textOfContent(event.value.content)))}]`;
     case "plan":
-      return `[Plan: ${nameInLine(event.value.key)}] ${JSON.stringify(event.value.text)}`;
+      return `[Plan: ${nameInLine(event.value.key)}] ${onOneLine(JSON.stringify(event.value.text))}`;
     case undefined:
       return "";
   }
@@ -48,9 +48,10 @@ export function instruction(text: string, tools: readonly string[] = []): Instru
   return create(InstructionPartSchema, { text, tools: [...tools] });
 }
 
-/** JSON text on one line, with the numbers as they were written. */
+/** JSON text on one line, with the numbers as they were written. What else ends a line stands in its texts alone, where JSON escapes it. */
 function onOneLine(json: string): string {
-  return /[\n\r]/.test(json) ? json.replace(/\s*[\n\r]+\s*/g, " ") : json;
+  const line = /[\n\r]/.test(json) ? json.replace(/\s*[\n\r]+\s*/g, " ") : json;
+  return line.replace(/[\u0085\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** The name of an author or a plan, without what would end its part of the line. */

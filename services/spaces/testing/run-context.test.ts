@@ -156,7 +156,7 @@ describe("what a run of an agent is told", () => {
         );
         const [, name = "", json = ""] = /^\[([^[\]:"]*): (".*")\]$/s.exec(line) ?? [];
         expect(JSON.parse(json)).toBe(text);
-        expect(`${name}${json}`).not.toMatch(/[\n\r]/);
+        expect(`${name}${json}`).not.toMatch(/[\n\r\u0085\u2028\u2029]/);
       }),
     );
   });
