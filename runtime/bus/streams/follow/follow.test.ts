@@ -51,6 +51,23 @@ describe("following a subject", () => {
     expect(seen).toEqual(Array.from({ length: 15 }, (_, index) => `${index}`));
   });
 
+  test("SEC-5 who follows what is large does not cost the connection", { timeout: 15_000 }, async () => {
+    await using local = await openTestBus();
+    const payload = new Uint8Array(1_000_000);
+    for (let n = 0; n < 100; n++) await local.connection.request("toolbus.run.large", payload);
+    const cuts: string[] = [];
+    const following = local.connection.status();
+    void (async () => {
+      for await (const { type } of following) if (type === "disconnect") cuts.push(type);
+    })();
+    let pending = 0;
+    for await (const message of followSubject(local, "toolbus.run.large")) {
+      pending = message.pending;
+      if (pending === 0) break;
+    }
+    expect([pending, cuts]).toEqual([0, []]);
+  });
+
   test("leaves no consumer at the server when it ends, by its signal or by its reader", async () => {
     const subject = "toolbus.run.left";
     await appendMany(bus, subject, 1);

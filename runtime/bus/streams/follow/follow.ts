@@ -57,8 +57,10 @@ const ofFollower = {
   mem_storage: true,
   num_replicas: 1,
 } as const;
+/** What is on its way is bounded by bytes: nats-server cuts a connection for which 64 MiB wait. A request has room for any message. */
+const onItsWay = { max_bytes: 4 * 1024 * 1024, threshold_bytes: 2 * 1024 * 1024 };
 /** `bind` keeps the client from asking for a consumer that is silent, on a node that may be dead. */
-const consuming = { max_messages: 256, expires: 10_000, idle_heartbeat: 1_000, bind: true };
+const consuming = { ...onItsWay, expires: 10_000, idle_heartbeat: 1_000, bind: true };
 const signsOfLoss = new Set(["heartbeats_missed", "consumer_deleted", "no_responders"]);
 const reopening = { initialMs: 20, maxMs: 1_000 };
 const refused = { initialMs: 5_000, maxMs: 5_000 };
