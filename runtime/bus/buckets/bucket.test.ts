@@ -192,6 +192,19 @@ describe("lists", () => {
     expect(await bucket.keys()).toEqual(new Set(["a", "c", "d"]));
   });
 
+  test("SEC-5 a bucket of many is listed by a consumer, since the server counts for each batch what is left", async () => {
+    const bucket = createBucket(bus, { bucket: "toolbus_memory", prefix: "", codec: numbers });
+    const keys = Array.from({ length: 1_200 }, (_, n) => `k${n}`);
+    await Promise.all(keys.map((key) => bucket.put(key, 1)));
+    const batches = vi.spyOn(bus.manager.direct, "getBatch");
+    expect((await Array.fromAsync(bucket.list(), ({ key }) => key)).toSorted()).toEqual(keys.toSorted());
+    expect(batches).not.toHaveBeenCalled();
+    await bucket.remove("k1199"); // the last of those that stand is not the last that was written
+    expect(await bucket.keys()).toEqual(new Set(keys.slice(0, -1)));
+    batches.mockRestore();
+    expect((await bus.manager.consumers.list("KV_toolbus_memory").next()).length).toBe(0);
+  });
+
   test("a list has a key that is written anew while the others are read, where one value of it is kept", async () => {
     const bucket = createBucket(bus, { ...place, prefix: "moved." });
     for (const key of ["a", "b", "c"]) await bucket.put(key, 1);

@@ -1,14 +1,18 @@
 import { RoundRobinQueue } from "../../collections/turns/round-robin-queue.ts";
 import { currentPrincipal } from "../../rpc/identity.ts";
+import { openEnding } from "../../time/ending.ts";
 import type { Bus } from "../bus.ts";
+import { filterOfSubject } from "../declarations/streams-of-subjects.ts";
 import { callPatience } from "../link/call-patience.ts";
 import { firstSince } from "../streams/append/append.ts";
+import { followSubject } from "../streams/follow/follow.ts";
 import { lastSequenceOf, type ReadOptions, readSubject, type StoredMessage } from "../streams/read.ts";
 import type { Found, Part, Place } from "./bucket.ts";
 import { changeFrom, isRemoval } from "./values.ts";
 
 /** Whatever is written meanwhile: a key is missed only if it is written in each pass before its turn. */
 const mostPasses = 4;
+const FEW = 1_000;
 
 /**
  * The messages of a bucket in order. Where it keeps one value of a key, one that is written anew while the others are read stands
@@ -23,9 +27,33 @@ export async function* standingMessages(
   for (let pass = 0; pass < mostPasses; pass++) {
     const toSequence = await lastSequenceOf(bus, subjects, signal);
     if (toSequence < next) return;
+    if (filterOfSubject(subjects) === ">" && toSequence - next > FEW) {
+      for await (const message of messagesOfConsumer(bus, subjects, { fromSequence: next, toSequence, signal })) {
+        yield message;
+        next = message.sequence + 1;
+      }
+    }
     yield* readSubject(bus, subjects, { fromSequence: next, toSequence, signal });
     next = toSequence + 1;
   }
+}
+
+/**
+ * All of a bucket, or the first of them. A consumer costs the server a tenth of batches, for each of which it counts what is left, key by
+ * key, and keeps whoever writes there waiting.
+ */
+async function* messagesOfConsumer(
+  bus: Bus,
+  subjects: string,
+  { fromSequence, toSequence, signal }: ReadOptions & { toSequence: number },
+): AsyncGenerator<StoredMessage> {
+  using ending = openEnding(signal);
+  const onIdle = () => ending.end(); // the last may have been removed
+  for await (const message of followSubject(bus, subjects, { fromSequence, signal: ending.signal, onIdle })) {
+    if (message.sequence <= toSequence) yield message;
+    if (message.sequence >= toSequence || message.pending === 0) return;
+  }
+  signal?.throwIfAborted();
 }
 
 /** A list is held whole: a principal has one at a time. */
