@@ -18,6 +18,8 @@ type AnswerFrame = Extract<Frame, { logLines: number }>;
 const LOG_WAIT_MS = 250;
 /** SEC-5: so much of what one call asks is kept, of a worker that holds nothing back. */
 const MOST_KEPT_ASKS = 1_000;
+const MOST_KEPT_CHARACTERS = 64 * 1024 * 1024;
+const TOO_MUCH = `the call asks more than ${MOST_KEPT_ASKS} times at once, or with more than ${MOST_KEPT_CHARACTERS} characters`;
 
 /** A call on a worker, from its request on until its function has ended: WORKER1, WORKER2 and WORKER4 of `worker.ts`. */
 export class CallInFlight {
@@ -35,6 +37,7 @@ export class CallInFlight {
   #over: AbortController | undefined;
   #turns: RoundRobinQueue | undefined;
   #asks = 0;
+  #charactersKept = 0;
   #linesSeen = 0;
   #held: { frame: AnswerFrame; timer: NodeJS.Timeout } | undefined;
 
@@ -49,15 +52,19 @@ export class CallInFlight {
 
   /** What is asked in it, and not answered by its end, is canceled. */
   async ask(ask: Ask): Promise<Answer> {
-    if (this.#asks >= MOST_KEPT_ASKS) throw new Error(`the call asks more than ${MOST_KEPT_ASKS} times at once`);
+    const characters = Object.values(ask).reduce((sum, text) => sum + text.length, 0);
+    const isTooLarge = this.#charactersKept + characters > MOST_KEPT_CHARACTERS;
+    if (this.#asks >= MOST_KEPT_ASKS || (this.#asks >= MOST_ASKS && isTooLarge)) throw new Error(TOO_MUCH);
     this.#over ??= new AbortController();
     const { signal } = this.#over;
     this.#turns ??= new RoundRobinQueue(MOST_ASKS, MOST_ASKS);
     this.#asks += 1;
+    this.#charactersKept += characters;
     try {
       return await this.#turns.run("", () => this.#listener.onAsk(ask, signal), signal);
     } finally {
       this.#asks -= 1;
+      this.#charactersKept -= characters;
     }
   }
 
