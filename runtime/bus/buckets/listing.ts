@@ -27,11 +27,11 @@ export async function* standingMessages(
   for (let pass = 0; pass < mostPasses; pass++) {
     const toSequence = await lastSequenceOf(bus, subjects, signal);
     if (toSequence < next) return;
-    if (filterOfSubject(subjects) === ">" && toSequence - next > FEW) {
-      for await (const message of messagesOfConsumer(bus, subjects, { fromSequence: next, toSequence, signal })) {
-        yield message;
-        next = message.sequence + 1;
-      }
+    const isLong = filterOfSubject(subjects) === ">" && toSequence - next > FEW;
+    const ahead = isLong ? messagesOfConsumer(bus, subjects, { fromSequence: next, toSequence, signal }) : [];
+    for await (const message of ahead) {
+      yield message;
+      next = message.sequence + 1;
     }
     yield* readSubject(bus, subjects, { fromSequence: next, toSequence, signal });
     next = toSequence + 1;
@@ -53,7 +53,6 @@ async function* messagesOfConsumer(
     if (message.sequence <= toSequence) yield message;
     if (message.sequence >= toSequence || message.pending === 0) return;
   }
-  signal?.throwIfAborted();
 }
 
 /** A list is held whole: a principal has one at a time. */
