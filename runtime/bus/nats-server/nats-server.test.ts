@@ -15,7 +15,7 @@ import { pinnedBubblewrap } from "./find/find-bwrap.ts";
 import { findNatsServer, pinnedNatsServer } from "./find/find-nats-server.ts";
 import { findUv, pinnedUv } from "./find/find-uv.ts";
 import { isOlder, parseVersion } from "./find/version.ts";
-import { openLockDirectory } from "./lock-directory.ts";
+import { openLockFile } from "./lock-file.ts";
 import { openNatsServer } from "./nats-server.ts";
 import { identityOfProcess, isSameProcessAlive } from "./process-identity.ts";
 import { openServerFiles, writeRunRecord } from "./server-files.ts";
@@ -143,13 +143,12 @@ describe("finding nats-server", () => {
   });
 });
 
-describe("a lock directory", () => {
+describe("a lock file", () => {
   test("is held by one at a time", async () => {
-    const path = join(directory, "lock");
     let holders = 0;
     let most = 0;
     const work = async () => {
-      await using _lock = await openLockDirectory(path);
+      using _lock = await openLockFile(join(directory, "lock"));
       most = Math.max(most, ++holders);
       await stat(directory);
       holders -= 1;
@@ -158,36 +157,22 @@ describe("a lock directory", () => {
     expect(most).toBe(1);
   });
 
-  test("passes from a dead holder to exactly one of many who wait", async () => {
+  test("passes from a holder that is killed to one who waits", async () => {
     const path = join(directory, "lock");
-    await mkdir(path);
-    await writeFile(join(path, "holder"), JSON.stringify({ token: "t", process: deadProcess }));
-    let holders = 0;
-    const work = async () => {
-      await using _lock = await openLockDirectory(path);
-      expect(++holders).toBe(1);
-      await stat(directory);
-      holders -= 1;
-    };
-    await Promise.all(Array.from({ length: 8 }, work));
-  });
-
-  test.each(["", "\0\0\0"])("is free when the machine lost the text of its holder (%j)", async (text) => {
-    const path = join(directory, "lock");
-    await mkdir(path);
-    await writeFile(join(path, "holder"), text);
-    await writeFile(join(path, "after-holder"), text);
-    {
-      await using _lock = await openLockDirectory(path);
-      const waiting = openLockDirectory(path, { signal: AbortSignal.timeout(50) });
-      await expect(waiting).rejects.toThrow(/timeout/);
-    }
-    expect(await readdir(path)).toEqual([]);
+    const module = JSON.stringify(new URL("./lock-file.ts", import.meta.url).href);
+    const script = `const { openLockFile } = await import(${module}); globalThis.lock = await openLockFile(${JSON.stringify(path)}); console.log("held"); setInterval(() => {}, 1_000)`;
+    const holder = spawn(process.execPath, ["--input-type=module", "-e", script]);
+    await once(holder.stdout, "data");
+    const told = Promise.withResolvers<void>();
+    const waiting = openLockFile(path, undefined, told.resolve);
+    await told.promise;
+    holder.kill("SIGKILL");
+    using _lock = await waiting;
   });
 
   test("waiting ends with its signal", async () => {
-    await using _held = await openLockDirectory(join(directory, "lock"));
-    const waiting = openLockDirectory(join(directory, "lock"), { signal: AbortSignal.timeout(50) });
+    using _held = await openLockFile(join(directory, "lock"));
+    const waiting = openLockFile(join(directory, "lock"), AbortSignal.timeout(50));
     await expect(waiting).rejects.toThrow(/timeout/);
   });
 });

@@ -10,7 +10,7 @@ import { ADMIN, type BusLogin } from "../credentials/login.ts";
 import type { FindOptions } from "./find/executable.ts";
 import { findNatsServer } from "./find/find-nats-server.ts";
 import { endLeftOver } from "./left-over.ts";
-import { openLockDirectory } from "./lock-directory.ts";
+import { openLockFile } from "./lock-file.ts";
 import { identityOfProcess } from "./process-identity.ts";
 import {
   openServerFiles,
@@ -55,7 +55,7 @@ export interface NatsServer extends AsyncDisposable {
 export async function openNatsServer(options: NatsServerOptions): Promise<NatsServer> {
   const binary = options.binary ?? (await findNatsServer(options.find));
   const files = await openServerFiles(options.directory);
-  await using _lock = await openLockDirectory(files.lock);
+  using _lock = await openLockFile(files.lock);
   await endLeftOver(files);
   const credentials = options.credentials ?? join(files.directory, "credentials");
   const { path, usersFile } = await writeCredentials(credentials, options.users ?? (() => []));

@@ -38,7 +38,7 @@ export function filesOfServer(root: string): ServerFiles {
     directory: root,
     config: at("nats-server.conf"),
     record: at("nats-server.pid.json"),
-    lock: at("nats-server.lock"),
+    lock: at("nats-server.lock.db"),
     ports: at("ports"),
     log: at("nats-server.log"),
     store: at("store"),

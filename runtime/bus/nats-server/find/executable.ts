@@ -2,7 +2,7 @@ import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { userCache } from "../../../config/places.ts";
-import { openLockDirectory } from "../lock-directory.ts";
+import { openLockFile } from "../lock-file.ts";
 
 /** How the programs that the suite needs are found; every member has a default that suits a person at a terminal. */
 export interface FindOptions {
@@ -44,10 +44,8 @@ export async function fetchOnce(
   const exists = async () => (await stat(target).catch(() => undefined)) !== undefined;
   if (await exists()) return;
   await mkdir(dirname(target), { recursive: true });
-  await using _lock = await openLockDirectory(`${target}.lock`, {
-    signal: context.signal,
-    onWait: (pid) => context.onProgress(`toolbus: waiting for process ${pid}, which fetches ${target}`),
-  });
+  const onWait = () => context.onProgress(`toolbus: waiting for another process, which fetches ${target}`);
+  using _lock = await openLockFile(`${target}.lock.db`, context.signal, onWait);
   if (await exists()) return;
   const temporary = `${target}.partial`;
   await rm(temporary, { recursive: true, force: true }); // of a process that was killed while it fetched
