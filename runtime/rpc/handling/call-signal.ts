@@ -2,18 +2,11 @@ import { ConnectError } from "@connectrpc/connect";
 import { connectError, copiedError } from "../../failure/connect.ts";
 import { startTimer } from "../../time/timer.ts";
 
-/** Whether and why a call is given up by its caller. */
-export interface CallAbort {
-  readonly aborted: { reason: unknown } | undefined;
-  /** The listener is called at once when the call is given up already, and may be called when the call is over. */
-  whenAborted(listener: (reason: unknown) => void): void;
-}
-
 /**
  * The signal of one call, made when somebody asks for it: most calls end without anybody having looked. Aborted by the
  * caller's signal, at the deadline, by a failure, and, as Connect has it, when the call is over.
  */
-export class CallSignal implements CallAbort {
+export class CallSignal {
   #controller: AbortController | undefined;
   #outcome: { reason: unknown } | undefined;
   #outer: AbortSignal | undefined;
@@ -42,6 +35,7 @@ export class CallSignal implements CallAbort {
     return this.#outcome;
   }
 
+  /** The listener is called at once when the call is given up already. */
   whenAborted(listener: (reason: unknown) => void): void {
     if (this.#outcome) listener(this.#outcome.reason);
     else this.#listener = bothOf(this.#listener, listener);
@@ -67,25 +61,6 @@ export class CallSignal implements CallAbort {
     this.#stopTimer?.();
     this.#outer?.removeEventListener("abort", this);
     this.#controller?.abort(reason);
-  }
-}
-
-/** The same of a signal that Connect or an interceptor has made. */
-export class ForeignAbort implements CallAbort {
-  readonly #signal: AbortSignal;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-  }
-
-  get aborted(): { reason: unknown } | undefined {
-    return this.#signal.aborted ? { reason: this.#signal.reason } : undefined;
-  }
-
-  whenAborted(listener: (reason: unknown) => void): void {
-    const signal = this.#signal;
-    if (signal.aborted) listener(signal.reason);
-    else signal.addEventListener("abort", () => listener(signal.reason), { once: true });
   }
 }
 

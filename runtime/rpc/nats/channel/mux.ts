@@ -8,7 +8,7 @@ import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed
 import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
-import type { CallAbort } from "../../handling/call-signal.ts";
+import type { CallSignal } from "../../handling/call-signal.ts";
 import { AssemblyRoom } from "../../handling/messages/assembly.ts";
 import { ByteBudget } from "../../handling/messages/byte-budget.ts";
 import { notSent, unknownOutcome } from "../call/delivery.ts";
@@ -145,12 +145,12 @@ export class CallMux {
   }
 
   /** Resolves when the connection is up (mux-3), at once when it is; fails NOT_SENT when it is closed or stays down. */
-  ready(abort: CallAbort, patienceMs: number): Promise<void> | undefined {
+  ready(abort: CallSignal, patienceMs: number): Promise<void> | undefined {
     if (this.connection.isClosed()) throw closed();
     return this.#link.isUp ? undefined : this.#restored(abort, patienceMs);
   }
 
-  async #restored(abort: CallAbort, patienceMs: number): Promise<void> {
+  async #restored(abort: CallSignal, patienceMs: number): Promise<void> {
     const gaveUp = Promise.withResolvers<never>();
     abort.whenAborted((reason) => gaveUp.reject(ConnectError.from(reason, Code.Canceled)));
     const restored = this.#link.whenUp().catch((error) => Promise.reject(closed(error)));

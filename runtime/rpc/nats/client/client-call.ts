@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { callPatience } from "../../../bus/link/call-patience.ts";
 import { claimedPrincipal } from "../../access/callers.ts";
-import type { CallAbort } from "../../handling/call-signal.ts";
+import type { CallSignal } from "../../handling/call-signal.ts";
 import { deliveryOf, notSent, unknownOutcome, wasLost, withDelivery } from "../call/delivery.ts";
 import type { ServiceSilence } from "../call/service-silence.ts";
 import type { Timings } from "../call/timings.ts";
@@ -40,7 +40,7 @@ export interface ClientRequest {
   readonly header: Headers | undefined;
   /** By `performance.now()`. */
   readonly deadlineMs: number | undefined;
-  readonly abort: CallAbort;
+  readonly abort: CallSignal;
   readonly progress: Progress;
   readonly isRead: boolean;
 }

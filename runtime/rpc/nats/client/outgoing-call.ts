@@ -11,7 +11,7 @@ import {
 import { Reason } from "#gen/toolbus/error/v1/error_pb.ts";
 import { callPatience } from "../../../bus/link/call-patience.ts";
 import { detailOf } from "../../../failure/error-detail.ts";
-import { CallSignal, ForeignAbort } from "../../handling/call-signal.ts";
+import { CallSignal } from "../../handling/call-signal.ts";
 import type { Progress } from "../channel/channel-options.ts";
 import { type ClientRequest, errorOfCall, type MethodRoute } from "./client-call.ts";
 
@@ -62,7 +62,7 @@ export class OutgoingCall<R extends UnaryRequest | StreamRequest> {
       subject: this.#route.subject,
       header: passed.header,
       deadlineMs: this.#deadlineMs,
-      abort: passed.signal === this.request.signal ? this.signal : new ForeignAbort(passed.signal),
+      abort: passed.signal === this.request.signal ? this.signal : new CallSignal(passed.signal),
       progress: this.progress,
       isRead: this.#route.isRead,
     };
