@@ -96,7 +96,7 @@ export async function openRecordedCalls(stack: AsyncDisposableStack, bus: Bus, p
   const running = stack.use(openRunningCalls(bus, { isExecuting, inFlight, ownership, onFault }));
   const dueWorker = createDueWorker({ store, running, messages, queue, lostWatchers, audit, clock });
   dueWork = stack.use(
-    await openDueWork(bus, {
+    openDueWork(bus, {
       notify: store.announceAgain,
       check: (callId) => dueWorker.check(callId, closing.signal),
       onFault,

@@ -1,10 +1,11 @@
 import type { Msg } from "@nats-io/transport-node";
 import type { Bus } from "#runtime/bus/bus.ts";
-import { nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
+import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { openPeriodic } from "#runtime/lifecycle/background.ts";
 import type { DueWork } from "../../calls/due-work/due.ts";
 import { deliveryInfoFrom } from "../queues/delivery-info.ts";
-import { openPull } from "../queues/pulls.ts";
+import { openPolls } from "../queues/polls.ts";
 
 /*
  * Due work outlives the router that wrote the record: each write puts it into a header, and one durable consumer of the bucket
@@ -48,7 +49,13 @@ export interface DueWorkQueue extends AsyncDisposable {
   fetchNow(): void;
 }
 
-export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<DueWorkQueue> {
+const consumer = {
+  ...{ stream, name: durable, ackWaitMs },
+  // what is put back until its time counts as pending, too
+  more: { deliver_policy: "all", headers_only: true, max_ack_pending: -1 },
+} as const;
+
+export function openDueWork(bus: Bus, options: DueWorkOptions): DueWorkQueue {
   const underWay = new Set<Promise<void>>();
   const arrived: Msg[] = [];
   const reply = ({ reply = "" }: Msg, text: string) => bus.connection.publish(reply, text);
@@ -85,32 +92,34 @@ export async function openDueWork(bus: Bus, options: DueWorkOptions): Promise<Du
     if (changed.length > 0) options.notify(changed);
   }
 
-  const consumer = {
-    ...{ stream, name: durable, ackWaitMs },
-    // what is put back until its time counts as pending, too
-    more: { deliver_policy: "all", headers_only: true, max_ack_pending: -1 },
-  } as const;
-  const pull = openPull(bus, consumer, {
-    what: "due work of calls waits",
-    room: () => mostAtOnce - underWay.size - arrived.length,
-    onMessage(message) {
-      if (arrived.push(message) === 1) queueMicrotask(() => handle(arrived.splice(0))); // those that come together
-    },
-    onFault: options.onFault,
+  const polls = openPolls(bus, consumer, (message) => {
+    if (arrived.push(message) === 1) queueMicrotask(() => handle(arrived.splice(0))); // those that come together
   });
-  await pull.prepare();
-  const timer = setInterval(() => {
-    pull.poll();
-    pull.check();
-  }, pollMs);
-  const endReturns = bus.link.onReturn(() => void pull.prepare());
-  pull.poll();
+  let isReady = false;
+  let told = "";
+  const fetching = openPeriodic({
+    everyMs: pollMs,
+    async work(signal) {
+      await bus.link.whenUp(signal);
+      if (!isReady) await ensureWorkConsumer(bus, { ...consumer, signal });
+      isReady = true;
+      told = "";
+      const atMost = mostAtOnce - underWay.size - arrived.length;
+      if (atMost > 0 && (await polls.poll(atMost, signal))) fetching.now();
+    },
+    onError(error) {
+      const fault = isReady ? "" : `due work of calls waits: ${messageFromUnknown(error)}`;
+      if (fault !== told) options.onFault(fault);
+      told = fault;
+      isReady = false; // where a poll failed, the consumer may be gone
+    },
+  });
+  fetching.now();
   return {
-    fetchNow: pull.poll,
+    fetchNow: () => fetching.now(),
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      endReturns();
-      pull.close();
+      await fetching[Symbol.asyncDispose]();
+      polls[Symbol.dispose]();
       await Promise.all(underWay);
     },
   };

@@ -4,7 +4,7 @@ import { openInbox } from "#runtime/bus/credentials/inbox.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
 import { retryOnBus } from "#runtime/bus/link/link.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
-import { ensureWorkConsumer, nanosFromMs, type WorkConsumer } from "#runtime/bus/work-queue/work-consumer.ts";
+import { ensureWorkConsumer, nanosFromMs } from "#runtime/bus/work-queue/work-consumer.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 
 /*
@@ -14,17 +14,13 @@ import { messageFromUnknown } from "#runtime/failure/failure.ts";
  * pulls-1  What was asked for and has not come is counted; it is asked for more only when that falls below half of the demand.
  * pulls-2  An answer without a message says how much of a request is void. A request that nobody answered is void after its time.
  * pulls-3  A message that comes when nothing is demanded any more still goes to the subscriber, which releases it.
- * pulls-4  A consumer that is polled is asked for what it has now, and no request waits there: what is replaced between two polls never
- *     comes.
- * pulls-5  A stream takes a thousand consumers, so a queue has one only while messages come. It is made when a message waits: its subject is
+ * pulls-4  A stream takes a thousand consumers, so a queue has one only while messages come. It is made when a message waits: its subject is
  *     subscribed to, and the stream is asked for what was published before. It is let go when a request ends empty and nothing waits.
  */
 
 const EXPIRES_MS = 20_000;
-/** The answer to a poll is lost after this time, or the consumer is. */
-const POLL_SILENCE_MS = 5_000;
 const CHECK_MS = 2_000;
-const LOOK_EVERY_MS = 30_000; // pulls-5
+const LOOK_EVERY_MS = 30_000; // pulls-4
 /** A consumer that nobody asks goes, unless somebody holds what it gave; what waits stays in the stream, for the next one. */
 const INACTIVE_MS = 300_000;
 
@@ -50,17 +46,9 @@ export function openPulls(bus: Bus, options: PullsOptions) {
     for (const pull of pulls.values()) void pull.prepare();
   });
 
-  function open({ consumer: name, filter, description }: Queue): Pull {
-    const { stream, ackWaitMs, onMessage, onFault } = options;
-    const more = {
-      description,
-      deliver_policy: "all",
-      max_ack_pending: 100_000,
-      inactive_threshold: nanosFromMs(INACTIVE_MS),
-    } as const;
-    const told = { what: `calls of ${description} cannot be watched`, waitsFor: filter, onMessage, onFault };
-    const pull = openPull(bus, { stream, name, filterSubject: filter, ackWaitMs, more }, told);
-    pulls.set(name, pull);
+  function open(queue: Queue): Pull {
+    const pull = openPull(bus, queue, options);
+    pulls.set(queue.consumer, pull);
     void callPatience.exit(() => pull.prepare()); // a watcher waits longer than its call does for the bus
     return pull;
   }
@@ -84,30 +72,29 @@ export function openPulls(bus: Bus, options: PullsOptions) {
   };
 }
 
-export interface PullOptions extends Pick<PullsOptions, "onMessage" | "onFault"> {
-  /** What cannot be done while there is no consumer, as the operator is told. */
-  what: string;
-  /** pulls-5: the subjects of which one must hold a message before the consumer is made. */
-  waitsFor?: string;
-  /** For a consumer that is polled (pulls-4): how many more messages can be taken. */
-  room?: () => number;
-}
-
 /** What is asked of one consumer. */
-export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, room, onMessage, onFault }: PullOptions) {
-  const { stream, name } = consumer;
+function openPull(
+  bus: Bus,
+  { consumer: name, filter: filterSubject, description }: Queue,
+  { stream, ackWaitMs, onMessage, onFault }: PullsOptions,
+) {
   const closing = new AbortController();
   const { signal } = closing;
+  const settings = {
+    description,
+    deliver_policy: "all",
+    max_ack_pending: 100_000,
+    inactive_threshold: nanosFromMs(INACTIVE_MS),
+  } as const;
   const inbox = openInbox(bus.connection);
   const subscription = listen(bus, inbox, receive);
   let demanded = 0;
-  let isPollDue = false;
   /** Requested, and neither come nor void. */
   let outstanding = 0;
   let requestedAt = 0;
   /** Of the consumer, as far as is known. */
   let state: "missing" | "unneeded" | "preparing" | "ready" = "missing";
-  let isNeeded = waitsFor === undefined;
+  let isNeeded = false;
   let lookedAt = 0;
   let published: Subscription | undefined;
   /** What was told of a consumer that cannot be made. */
@@ -123,10 +110,10 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
         state = "unneeded";
         return;
       }
-      await ensureWorkConsumer(bus, { ...consumer, signal });
+      await ensureWorkConsumer(bus, { stream, name, filterSubject, ackWaitMs, more: settings, signal });
     } catch (error) {
       state = "missing";
-      const fault = `${what}: ${messageFromUnknown(error)}`;
+      const fault = `calls of ${description} cannot be watched: ${messageFromUnknown(error)}`;
       if (!signal.aborted && fault !== told) onFault(fault);
       told = fault;
       return;
@@ -138,8 +125,8 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
   }
 
   async function findWaiting(): Promise<void> {
-    published ??= listen(bus, waitsFor ?? "", onPublished); // pulls-5: first, so that none is missed
-    const find = () => bus.manager.streams.info(stream, { subjects_filter: waitsFor ?? "" });
+    published ??= listen(bus, filterSubject, onPublished); // pulls-4: first, so that none is missed
+    const find = () => bus.manager.streams.info(stream, { subjects_filter: filterSubject });
     const { state: found } = await retryOnBus(bus.link, find, { what: `looking for messages of ${name}`, signal });
     lookedAt = performance.now();
     if (Object.keys(found.subjects ?? {}).length > 0) onPublished(); // else one may have come meanwhile
@@ -156,39 +143,32 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
     const code = message.headers?.code ?? 0;
     if (code === 0) {
       outstanding = Math.max(0, outstanding - 1);
-      if (outstanding === 0) isPollDue = true; // more may wait
       onMessage(message);
     } else if (code !== 100) {
       const isVoid = Number(message.headers?.get("Nats-Pending-Messages") || outstanding); // pulls-2
       outstanding = Math.max(0, outstanding - isVoid);
       if (code !== 404 && code !== 408 && state === "ready") state = "missing"; // perhaps: the check makes it anew, in time
-      if (code === 408 && outstanding === 0 && state === "ready") isNeeded = waitsFor === undefined; // pulls-5
+      if (code === 408 && outstanding === 0 && state === "ready") isNeeded = false; // pulls-4
       if (!isNeeded) void callPatience.exit(prepare);
     }
     refill();
   }
 
-  function countWanted(): number {
-    if (room) return isPollDue && outstanding === 0 ? room() : 0;
-    return outstanding > demanded / 2 ? 0 : demanded - outstanding; // pulls-1
-  }
-
   function refill(): void {
-    const batch = countWanted();
+    const batch = outstanding > demanded / 2 ? 0 : demanded - outstanding; // pulls-1
     if (batch <= 0 || state !== "ready" || !bus.link.isUp || signal.aborted) return;
     outstanding += batch;
-    isPollDue = false;
     requestedAt = performance.now();
-    const request = room ? { batch, no_wait: true } : { batch, expires: nanosFromMs(EXPIRES_MS) };
+    const request = { batch, expires: nanosFromMs(EXPIRES_MS) };
     bus.connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(request), { reply: inbox });
   }
 
   /** pulls-2: a request that nobody answered in its time may mean that the consumer is gone. */
   function check(): void {
-    const isOver = performance.now() - requestedAt > (room ? POLL_SILENCE_MS : EXPIRES_MS + CHECK_MS);
+    const isOver = performance.now() - requestedAt > EXPIRES_MS + CHECK_MS;
     const isLookDue = state === "unneeded" && performance.now() - lookedAt > LOOK_EVERY_MS;
     const isGone = state === "missing" || isLookDue || (outstanding > 0 && isOver);
-    if ((demanded > 0 || isPollDue) && isGone) void prepare();
+    if (demanded > 0 && isGone) void prepare();
     else refill();
   }
 
@@ -199,18 +179,12 @@ export function openPull(bus: Bus, consumer: WorkConsumer, { what, waitsFor, roo
       demanded = count;
       refill();
     },
-    /** pulls-4 */
-    poll(): void {
-      isPollDue = true;
-      refill();
-    },
-    /** Nothing is asked for any more; what has been sent already still comes, but not to who polls: it goes to another in its time. */
+    /** Nothing is asked for any more; what has been sent already still comes. */
     close(): void {
       closing.abort();
       published?.unsubscribe();
       demanded = 0;
-      if (room) subscription.unsubscribe();
-      else void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
+      void subscription.drain().catch(() => {}); // the connection is closing, and the subscription with it
     },
   };
 }

@@ -10,7 +10,7 @@ import { openPulls } from "../queues/pulls.ts";
 import { tokenFrom } from "./subject-token.ts";
 
 /*
- * Calls that wait for a watcher are messages of a work queue: a subject a call, a consumer a tool of which one waits (pulls-5). The
+ * Calls that wait for a watcher are messages of a work queue: a subject a call, a consumer a tool of which one waits (pulls-4). The
  * server gives each to one router at a time, and to another one if that router releases it, falls silent or dies.
  *
  * watcher-queue-1  A call is queued once: it is appended only if its subject is empty.
