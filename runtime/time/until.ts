@@ -1,5 +1,6 @@
+import { comesWithin } from "./comes-within.ts";
 import { delay } from "./delay.ts";
-import { openEnding } from "./ending.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 export interface UntilOptions {
   timeoutMs?: number;
@@ -47,14 +48,5 @@ async function withinTime<T>(
 ): Promise<T | undefined> {
   const value = condition();
   if (!(value instanceof Promise)) return value;
-  using ending = openEnding(signal);
-  const timeUp = delay(Math.max(leftMs, 0), ending.signal).then(
-    () => undefined,
-    () => signal?.throwIfAborted(), // the wait itself is cut short when the value is there, which is no failure
-  );
-  try {
-    return (await Promise.race([value, timeUp])) as T | undefined;
-  } finally {
-    ending.end();
-  }
+  return (await comesWithin(leftMs, unlessAborted(value, signal))) ? value : undefined;
 }

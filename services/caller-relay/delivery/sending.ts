@@ -5,7 +5,8 @@ import { CallHeldSchema } from "#gen/toolbus/provider/v1/tool_provider_service_p
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type AnswerStores, recordedAnswer, refuseLost } from "../requests/answered-requests.ts";
 import type { TellCall } from "../requests/calls.ts";
 import { keyOfRequest } from "../requests/requests.ts";
@@ -184,7 +185,6 @@ async function findStreams(
       await records.remove(sessionId, revision);
       return [];
     }
-    const ending = openEnding(signal);
-    await Promise.race([change.happened, clock.delay(leftMs, ending.signal)]).finally(() => ending.end());
+    await comesWithin(leftMs, unlessAborted(change.happened, signal), clock);
   }
 }

@@ -1,5 +1,5 @@
 import { isFailure } from "#runtime/failure/failure.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import type { Grant, LoginRecord } from "./record.ts";
 import type { KeptRecord, LoginRecords } from "./records.ts";
@@ -54,9 +54,7 @@ export class Renewals {
         if (got !== "overtaken") return got;
       } else if (renewing === undefined) return undefined;
       else if (awaited?.name !== renewing) awaited = { name: renewing, untilMs: performance.now() + RENEWAL_MS };
-      const over = new AbortController();
-      await Promise.race([change.happened, delay(1_000, over.signal).catch(() => {})]);
-      over.abort();
+      await comesWithin(1_000, change.happened);
     }
   }
 

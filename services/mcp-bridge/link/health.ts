@@ -1,8 +1,9 @@
 import { type HealthCheck, HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { type Clock, systemClock } from "#runtime/time/clock.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { msFromDuration } from "#runtime/time/duration.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 /** What the checks of one link have found. */
 export interface HealthFinding {
@@ -54,18 +55,13 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
 /** Why the server did not answer; undefined when it did. */
 async function checkOnce(options: HealthWatchOptions, timeoutMs: number, clock: Clock): Promise<string | undefined> {
   const over = new AbortController();
-  const timeUp = new Error(`no answer within ${timeoutMs} ms`);
-  using ending = openEnding(over.signal, options.signal);
-  const late = clock.delay(timeoutMs, ending.signal).then(
-    () => over.abort(timeUp),
-    () => {}, // the answer came first
-  );
+  const timeUp = `no answer within ${timeoutMs} ms`;
   try {
-    await Promise.race([options.check(over.signal), late.then(() => Promise.reject(timeUp))]);
-    return undefined;
+    const checked = unlessAborted(options.check(over.signal), options.signal);
+    return (await comesWithin(timeoutMs, checked, clock)) ? undefined : timeUp;
   } catch (error) {
-    return over.signal.aborted ? timeUp.message : messageFromUnknown(error);
+    return messageFromUnknown(error);
   } finally {
-    over.abort();
+    over.abort(new Error(timeUp));
   }
 }

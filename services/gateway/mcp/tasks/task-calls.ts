@@ -5,8 +5,9 @@ import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.
 import { type CallToolResult as Answer, CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type AgentServerOptions, type AskedCall, calledBy } from "../agent/agent-server.ts";
 import { resultFrom } from "../agent/call-result.ts";
 import { recordedArguments } from "../agent/stored-results.ts";
@@ -69,7 +70,7 @@ export function createTaskCalls(options: TasksOptions) {
     );
     ended.catch(() => {}); // the record tells
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 2, 250)) {
-      const isEnded = await Promise.race([ended.then(() => true), delay(waitMs, left).then(() => false)]);
+      const isEnded = await comesWithin(waitMs, unlessAborted(ended, left));
       // what has begun goes on: whoever was told a fault would make it again
       const reading = readPatiently(() => tasks.findAny(callId), left);
       const call = await reading.catch(async () => void (await ended)); // how it ended says what is known of it

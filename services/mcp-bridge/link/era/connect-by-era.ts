@@ -1,7 +1,8 @@
 import { SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { Failure } from "#runtime/failure/failure.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { openEnding } from "#runtime/time/ending.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { refusalIn } from "../../servers/login-needed.ts";
 import type { StartTime } from "../../servers/start-time.ts";
 import { networkCodeOf } from "../outcome/outcome.ts";
@@ -67,14 +68,8 @@ async function closeOther<T extends AsyncDisposable>(other: Promise<T>, link: T)
 /** Rejects when the first way has come to an end before. */
 async function secondWay<T>(attempt: Attempt<T>, first: Promise<T>, start: StartTime, signal: AbortSignal): Promise<T> {
   const silentMs = start.ms * (start.installer === undefined ? SILENT_SHARE : FETCHED_SILENT_SHARE);
-  const ended = await Promise.race([
-    delay(silentMs, signal).then(() => false),
-    first.then(
-      () => true,
-      () => true,
-    ),
-  ]);
-  if (ended) throw new Error("the first way was answered");
+  const ended = Promise.allSettled([first]);
+  if (await comesWithin(silentMs, unlessAborted(ended, signal))) throw new Error("the first way was answered");
   return attempt("legacy", signal);
 }
 

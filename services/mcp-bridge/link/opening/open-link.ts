@@ -1,7 +1,7 @@
 import { Client } from "@modelcontextprotocol/client";
 import { VERSION } from "#runtime/config/version.ts";
 import { Failure } from "#runtime/failure/failure.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { refusalIn } from "../../servers/login-needed.ts";
 import { type StartTime, textOfLateStart, withWayOut } from "../../servers/start-time.ts";
@@ -78,6 +78,6 @@ async function openOnce(
 
 /** A process that has failed says why as it goes; one that hangs is not waited for. */
 async function lastWords(opened: OpenTransport, closing: Promise<unknown>[], isTimeUp: boolean): Promise<string> {
-  if (!isTimeUp && opened.describeEnd) await Promise.race([Promise.all(closing), delay(500)]);
+  if (!isTimeUp && opened.describeEnd) await comesWithin(500, Promise.all(closing));
   return opened.describeEnd?.() ?? "";
 }

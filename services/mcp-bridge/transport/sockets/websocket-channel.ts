@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { promisify } from "node:util";
 import { createWebSocketStream, WebSocket } from "ws";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Channel } from "../channel.ts";
 import type { TransportContext } from "../module.ts";
 import { judgedAddress } from "./judged-address.ts";
@@ -37,7 +37,7 @@ export function openWebSocketChannel(
       if (socket === undefined || socket.readyState === WebSocket.CLOSED) return;
       const closed = once(socket, "close").catch(() => {}); // it broke: all the better
       socket.close();
-      await Promise.race([closed, delay(CLOSE_TIMEOUT_MS)]);
+      await comesWithin(CLOSE_TIMEOUT_MS, closed);
       socket.terminate();
     },
   };

@@ -1,5 +1,6 @@
 import type { Scope } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { CALLER_PROVIDER, type Offer } from "../../tools/tool-set/offer.ts";
 import { type Ask, OfferWatch, type OfferWatchOptions } from "./offer-watch.ts";
 import type { SharedOffer, SharedOffers } from "./shared-offers.ts";
@@ -97,11 +98,7 @@ export class ScopeOffers implements Disposable {
   /** Resolves at the next change, at the latest at that time. */
   async nextChange(untilMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    using ending = openEnding(signal);
-    const late = clock.delay(untilMs - clock.now(), ending.signal).catch(() => {}); // the signal is looked at below
-    await Promise.race([this.changed, late]);
-    ending.end();
-    signal.throwIfAborted();
+    await comesWithin(untilMs - clock.now(), unlessAborted(this.changed, signal), clock);
   }
 
   async settled(signal: AbortSignal): Promise<void> {

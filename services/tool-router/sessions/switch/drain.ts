@@ -3,6 +3,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import type { Contexts } from "../contexts/contexts.ts";
 import { canceledBySwitch, isSettled } from "../failures.ts";
@@ -65,17 +66,7 @@ export function createSessionDrain({ calls, contexts, clock, audit, logger, anno
   }
 
   async function emptiedWithin(sessionId: string, ms: number): Promise<boolean> {
-    if (calls.callIds(sessionId).length === 0) return true;
-    const over = new AbortController();
-    const time = clock.delay(Math.max(0, ms), over.signal).then(
-      () => false,
-      () => true, // the calls have ended
-    );
-    try {
-      return await Promise.race([calls.emptied(sessionId).then(() => true), time]);
-    } finally {
-      over.abort();
-    }
+    return calls.callIds(sessionId).length === 0 || comesWithin(Math.max(0, ms), calls.emptied(sessionId), clock);
   }
 
   function cancel(session: Session, callIds: readonly string[]): void {

@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Resource, ResourceContents, ResourceTemplate } from "#gen/toolbus/mcp/v1/mcp_content_service_pb.ts";
 import { filled } from "#runtime/schema/json-object.ts";
-import { delay } from "#runtime/time/delay.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
 import { describedFrom } from "../described.ts";
 import { type AgentSources, refuseUnlisted, Search, type SourceOfSession } from "../sources.ts";
 import { referenceFromUri, type StoredResults } from "../stored-results.ts";
@@ -79,7 +79,7 @@ async function sourceOf<T>(
   const fits = ({ uriTemplate }: ResourceTemplate) => fitsTemplate(uriTemplate, uri, budget);
   using search = new Search();
   const listing = sources.resources({ search, fits: isIt });
-  await Promise.race([listing, delay(LISTS_FIRST_MS)]);
+  await comesWithin(LISTS_FIRST_MS, listing);
   const templates = search.isHit ? [] : sources.templates({ search, fits: () => false });
   const [lists, patterns] = await Promise.all([listing, templates]);
   const owner = lists.find(({ items }) => items.some(isIt)) ?? patterns.find(({ items }) => items.some(fits));
