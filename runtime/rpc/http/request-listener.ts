@@ -70,11 +70,15 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
   const connect = { acceptCompression, ...options.connect };
   const router = createConnectRouter({ ...connect, requestGate });
   options.routes(router);
-  const commonHandlers = connectHandlers(options.routes, connect);
+  const methods = methodsFromRoutes(options.routes, connect.interceptors ?? []);
+  const commonHandlers = connectHandlers(methods, connect);
   const handlersByPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   const bodyOf = createBodies(options.body);
-  const maxBytesByPath = mostBytesByPath(options);
+  /** Of one message. Some services take smaller ones than the others. */
+  const maxBytesByMethod = new Map<DescMethod, number>(
+    methods.map(({ spec, options: { readMaxBytes = connect.readMaxBytes } }) => [spec.method, readMaxBytes]),
+  );
 
   const answer: RequestListener = (request, response) => {
     if (before?.(request, response)) return;
@@ -88,7 +92,7 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
     }
     const exchange = { request, response, body };
     serve(
-      { handler, common: commonHandlers.get(path), admit, maxBytes: maxBytesByPath.get(path) ?? 0 },
+      { handler, common: commonHandlers.get(path), admit, maxBytes: maxBytesByMethod.get(handler.method) ?? 0 },
       exchange,
     ).catch((error: unknown) => {
       if (!isGone(error)) fail(error, request, response);
@@ -113,17 +117,6 @@ export function createRequestListener(options: RequestListenerOptions): RequestL
       }
     });
   };
-}
-
-/** Of one message. Some services take smaller ones than the others. */
-function mostBytesByPath({ routes, connect }: RequestListenerOptions): ReadonlyMap<string, number> {
-  const methods = methodsFromRoutes(routes, []);
-  return new Map(
-    methods.map(({ spec: { method }, options: { readMaxBytes = connect.readMaxBytes } }) => [
-      `/${method.parent.typeName}/${method.name}`,
-      readMaxBytes,
-    ]),
-  );
 }
 
 function pathOf(request: HttpRequest): string {

@@ -1,10 +1,4 @@
-import {
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  type ConnectRouterOptions,
-  type ContextValues,
-} from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouterOptions, type ContextValues } from "@connectrpc/connect";
 import {
   type Compression,
   createAsyncIterable,
@@ -13,7 +7,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { CallContext, type HandledMethod } from "../../handling/handler-context.ts";
 import { isShort } from "../../handling/messages/many-values.ts";
-import { methodsFromRoutes, type RecordedMethod } from "../../handling/recording-router.ts";
+import type { RecordedMethod } from "../../handling/recording-router.ts";
 import type { RequestBody } from "../body/request-body.ts";
 import type { HttpRequest, HttpResponse } from "../messages.ts";
 import { ENVELOPE_HEAD_BYTES, onlyMessage } from "./envelope.ts";
@@ -50,12 +44,11 @@ export interface Admitted {
 
 export type ConnectHandler = (admitted: Admitted) => Promise<Unanswered>;
 
-/** Handlers by path, of the methods that take one request. */
+/** Handlers by path, of those methods that take one request. */
 export function connectHandlers(
-  routes: (router: ConnectRouter) => void,
+  methods: readonly RecordedMethod[],
   options: ConnectRouterOptions,
 ): ReadonlyMap<string, ConnectHandler> {
-  const methods = methodsFromRoutes(routes, options.interceptors ?? []);
   const handlers = methods.flatMap((recorded): [string, ConnectHandler][] => {
     const { method, kind } = recorded.spec;
     if (kind !== "unary" && kind !== "server_streaming") return [];
