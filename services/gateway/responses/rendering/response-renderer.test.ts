@@ -213,6 +213,22 @@ describe("LOOP-18 an answer that broke off", () => {
     expect(() => told(events([committed([said("Howdy")])]), renderer)).toThrow(/does not hold/);
   });
 
+  test.each(["length", "content-filter"])("by %s is an incomplete item, the last, live and later", (finishReason) => {
+    const cut = {
+      case: "turnCommitted",
+      value: { ...committed([thought("So"), said("Hello world")]).value, finishReason },
+    };
+    const value = { state: RunState.INCOMPLETE, endReason: RunEndReason.MAX_OUTPUT_TOKENS };
+    const rest = events([cut, { case: "ended", value }]);
+    const all = told([...events([accepted, claimed]), ...rest]);
+    expect(outputOf(all)).toMatchObject([{ status: "completed" }, { type: "message", status: "incomplete" }]);
+    const thoughtLive = deltas([
+      { case: "reasoning", value: "So" },
+      { case: "text", value: "Hello" },
+    ]);
+    expect(told([...events([accepted, claimed]), ...thoughtLive, ...rest])).toEqual(all);
+  });
+
   test("stays incomplete where the run ends with it", () => {
     const checkpoint = { case: "textCheckpoint", value: { turn: 1, attempt: 1, deltaCount: 1, text: "Hello wor" } };
     const canceled = { case: "ended", value: { state: RunState.CANCELED, endReason: RunEndReason.CANCELED } };

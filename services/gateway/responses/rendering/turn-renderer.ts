@@ -5,6 +5,9 @@ import { refuse } from "#runtime/failure/failure.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { SpokenItem, type SpokenKind } from "./spoken-item.ts";
 
+/** Ends of an answer in its middle: without calls, the run ends with it. */
+const CUT_OFF = ["length", "content-filter"];
+
 type Part = { kind: SpokenKind; text: string } | { kind: "call"; call: FunctionCall };
 
 /**
@@ -56,9 +59,10 @@ export class TurnRenderer {
   }
 
   /** Gives the calls, with their places. */
-  commit({ items }: TurnCommitted): { call: FunctionCall; place: string }[] {
+  commit({ items, finishReason }: TurnCommitted): { call: FunctionCall; place: string }[] {
     const parts = partsFrom(items);
     if (parts.length < this.#items.length) breakOff();
+    const isCutOff = CUT_OFF.includes(finishReason) && parts.every(({ kind }) => kind !== "call");
     return parts.flatMap((part, n) => {
       if (part.kind === "call")
         return this.#items[n] ? breakOff() : [{ call: part.call, place: `${this.#place}_${n}` }];
@@ -66,7 +70,8 @@ export class TurnRenderer {
       const isDone = sent !== undefined && n < this.#items.length - 1;
       const isBegun = sent?.kind === part.kind && (isDone ? part.text === sent.text : part.text.startsWith(sent.text));
       if (sent !== undefined && !isBegun) breakOff(); // turn-rendering-2
-      if (!isDone) (sent ?? this.#open(part.kind, n)).finish(part.text);
+      const status = isCutOff && n === parts.length - 1 ? "incomplete" : "completed";
+      if (!isDone) (sent ?? this.#open(part.kind, n)).finish(part.text, status);
       return [];
     });
   }
