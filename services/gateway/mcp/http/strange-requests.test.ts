@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => door[Symbol.asyncDispose]());
 
-const callOf = (argumentsJson: string) => eventIdOfCall({ id: 1, name: "count", argumentsJson });
+const callOf = (argumentsJson: string) => eventIdOfCall({ callId: "c", id: 1, name: "count", argumentsJson });
 const resumed = (lastEventId: string) => ({ "mcp-session-id": "s1", "last-event-id": lastEventId });
 
 it.each([
@@ -107,6 +107,13 @@ it("SEC-5 of many faults in a message the first are told", async () => {
 it("DOOR-1 a parameter of null, as Go's libraries write an empty map, is none", async () => {
   const params = { name: "count", arguments: null, _meta: null };
   expect(await answerTo({ jsonrpc: "2.0", id: 1, method: "tools/call", params })).toContain('"text":"with {}"');
+});
+
+it("DOOR-1 the stream of a call goes on in its own session, and no other one calls again", async () => {
+  const headers = { ...resumed(callOf("{}")), accept: "text/event-stream" };
+  const told = await (await fetch(door.url, { headers })).text();
+  expect(told).toContain("is of another session");
+  expect(told).not.toContain("with {}");
 });
 
 async function answerTo(message: object): Promise<string> {

@@ -125,7 +125,7 @@ async function serve(parts: McpParts, exchange: McpExchange, served: Served): Pr
   const isStream = messagesOf(body).some(({ method }) => method === "tools/call" || method === "tasks/result");
   const transport = new Transport({
     ...(isNew && { sessionIdGenerator: () => headerFromSession(served) }),
-    ...(call && { eventStore: placeOf({ ...call, ...calledBy(own, call) }) }),
+    ...(call && { eventStore: placeOf({ ...call, ...calledBy(own, call), callId: own.callIdOf(call) }) }),
     enableJsonResponse: !isStream,
   });
   await server.connect(transport);

@@ -40,6 +40,7 @@ async function resumeCall(
 ): Promise<Response> {
   const { id, name, progressToken } = call;
   const callId = callIdIn(parts, exchange, { sessionId, id });
+  if (callId !== call.callId) return streamOf({ jsonrpc: "2.0", id, error: FOREIGN });
   const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callId));
   if (argumentsJson === undefined) return streamOf({ jsonrpc: "2.0", id, error: NOT_KEPT });
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
@@ -75,6 +76,12 @@ const NOT_KEPT = {
   code: JSON_RPC.refused,
   message: "the stream of the call was lost, and its arguments are not kept: send it again, with the id that it had",
   data: { code: "unavailable", reason: "OUTCOME_UNKNOWN" },
+};
+
+const FOREIGN = {
+  code: JSON_RPC.invalidParams,
+  message: "the call is of another session: its stream goes on there alone",
+  data: { code: "invalid_argument", reason: "INVALID_REQUEST" },
 };
 
 /** The answer to a request, for a client that waits for it: whoever is refused the stream goes on waiting. */

@@ -13,6 +13,8 @@ export type Place =
   | { readonly kind: "tools"; readonly digest: string };
 
 export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
+  /** Of its session alone: elsewhere the same request would be another call. */
+  readonly callId: string;
   /** Left out where they are too long for a header: the call's record has them. */
   readonly argumentsJson?: string;
   readonly progressToken?: ProgressToken;
@@ -22,9 +24,9 @@ export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
 
 const MAX_ARGUMENTS = 2_048;
 
-export function eventIdOfCall({ id, name, argumentsJson = "", progressToken, task }: PlacedCall): string {
+export function eventIdOfCall({ callId, id, name, argumentsJson = "", progressToken, task }: PlacedCall): string {
   const isShort = argumentsJson.length <= MAX_ARGUMENTS;
-  const place = { id, name, progressToken, task, ...(isShort && { argumentsJson }) };
+  const place = { callId, id, name, progressToken, task, ...(isShort && { argumentsJson }) };
   return unique(`call.${Buffer.from(JSON.stringify(place)).toString("base64url")}`);
 }
 
@@ -47,6 +49,7 @@ export function placeFromEventId(eventId: string): Place | undefined {
 
 const echoed = z.union([z.string(), z.number()]);
 const placed = z.object({
+  callId: z.string(),
   id: echoed,
   name: z.string(),
   argumentsJson: z.string().exactOptional(),
