@@ -1,7 +1,7 @@
 /*
  * An agent's tools for any MCP client (DOOR-1):
  *
- *   /mcp/<agent>     and /mcp, where there is one agent only
+ *   /mcp/<agent>     and /mcp, for a key that may use one agent only
  *   …?search=1       four tools that find and call the agent's, in place of all
  *   /mcp/~suite      runs, tools, servers and the audit trail, for those who look after them; no agent's name has a ~
  *   /mcp/~sessions   conversations with agents, for programs that lend them tools (CTR-11)
@@ -145,7 +145,7 @@ function requireShortEchoes(message: unknown): void {
 }
 
 async function soleAgent({ agents }: McpParts, caller: McpExchange["caller"]): Promise<string> {
-  const listed = (await agents.listAgents({ pageSize: 20 }, optionsFor(caller))).agents;
+  const listed = (await agents.listAgents({ pageSize: 20, onlyGranted: true }, optionsFor(caller))).agents;
   const names = listed.map(({ agent }) => agent?.name ?? "");
   if (names.length === 1 && names[0]) return names[0];
   const text = `name the agent: /mcp/<agent>${names.length > 0 ? `, one of ${names.join(", ")}` : ""}`;

@@ -18,7 +18,9 @@ export async function getModel(exchange: ResponsesExchange, model: string): Prom
 }
 
 async function namesOf({ parts: { agents }, options }: ResponsesExchange): Promise<string[]> {
-  const pages = await allPages((pageToken) => agents.listAgents({ pageToken, pageSize: 1_000 }, options));
+  const pages = await allPages((pageToken) =>
+    agents.listAgents({ pageToken, pageSize: 1_000, onlyGranted: true }, options),
+  );
   return pages.flatMap((page) => page.agents.map(({ agent }) => agent?.name ?? ""));
 }
 

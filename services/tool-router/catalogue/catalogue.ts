@@ -66,6 +66,11 @@ export class Catalogue {
     for (const { view } of [parts.agents, parts.tools, parts.providers]) view.changes.listen(this.agentChanges.tell);
   }
 
+  /** Whether the principal may use the agent, as far as is known here. */
+  mayUse(principal: string, { name, grants }: Agent): boolean {
+    return this.#parts.grantees.isGranted(`agent:${name}`, grants, principal);
+  }
+
   /** Whether the principal may have calls of the external tool, as far as is known here. */
   mayWatch(principal: string, tool: string): boolean {
     return this.#parts.grantees.isGranted(`tool:${tool}`, this.tools.get(tool)?.grants, principal);

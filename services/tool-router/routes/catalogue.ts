@@ -46,7 +46,10 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
     },
     async listAgents(request, context) {
       await catalogue.known("agents");
-      const elements = catalogue.agents.map(shownTo(context, publicAgent));
+      const principal = principalOf(callerOf(context));
+      const isListed = ({ agent }: StoredAgent) =>
+        !request.onlyGranted || (agent && catalogue.mayUse(principal, agent));
+      const elements = catalogue.agents.filter(isListed).map(shownTo(context, publicAgent));
       const named = {
         elements,
         placeOf: ({ agent }: StoredAgent) => agent?.name ?? "",

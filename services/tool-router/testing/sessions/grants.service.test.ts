@@ -38,6 +38,8 @@ test("SEC-2 an agent is for the principals that it is granted to; others are tol
       'agent private is granted to others: ask an operator to name "mallory" in its grants',
     );
   }
+  const { agents } = await suite.clients.agents.listAgents({ onlyGranted: true }, as("mallory"));
+  expect(agents.map(({ agent }) => agent?.name)).toEqual(["open", "reader"]);
   expect((await router.listTools({ scope }, as("alice"))).tools.length).toBeGreaterThan(0);
   await sessions.createSession({ agent: "private", sessionId: "keyless" }, as("local"));
 });

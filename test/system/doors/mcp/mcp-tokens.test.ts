@@ -68,6 +68,10 @@ it("DOOR-3 takes tokens for itself alone, and lets them reach the agents that th
   await using one = await openNewClient({ url: suite.url, key, path: "/mcp/narrow" });
   expect((await one.client.listTools()).tools.map(({ name }) => name)).toContain("all__echo");
   expect((await send({ url: suite.url, key }, initializing)).status).toBe(403);
+  await using only = await openNewClient({ url: suite.url, key, path: "/mcp" });
+  expect((await only.client.listTools()).tools.map(({ name }) => name)).toContain("all__echo");
+  const models = await fetch(`${suite.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  expect(await models.json()).toMatchObject({ data: [{ id: "narrow" }] });
   const elsewhere = await send(
     { url: suite.url, key: await tokenFor("https://other.example", "agent:narrow") },
     initializing,

@@ -320,7 +320,9 @@ type ListAgentsRequest struct {
 	// Maximum number to return; 0 means 100. A page may hold fewer while more follow.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// The `next_page_token` of the previous page; empty for the first page.
-	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only agents that are granted to the caller.
+	OnlyGranted   bool `protobuf:"varint,3,opt,name=only_granted,json=onlyGranted,proto3" json:"only_granted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -367,6 +369,13 @@ func (x *ListAgentsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListAgentsRequest) GetOnlyGranted() bool {
+	if x != nil {
+		return x.OnlyGranted
+	}
+	return false
 }
 
 // A page of agents.
@@ -651,12 +660,13 @@ const file_toolbus_agent_v1_agent_service_proto_rawDesc = "" +
 	"\x0fGetAgentRequest\x120\n" +
 	"\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"G\n" +
 	"\x10GetAgentResponse\x123\n" +
-	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"e\n" +
+	"\x05agent\x18\x01 \x01(\v2\x1d.toolbus.agent.v1.StoredAgentR\x05agent\"\x88\x01\n" +
 	"\x11ListAgentsRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12'\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb6\x01\n" +
+	"page_token\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\x12!\n" +
+	"\fonly_granted\x18\x03 \x01(\bR\vonlyGranted\"\xb6\x01\n" +
 	"\x12ListAgentsResponse\x125\n" +
 	"\x06agents\x18\x01 \x03(\v2\x1d.toolbus.agent.v1.StoredAgentR\x06agents\x12A\n" +
 	"\rrefused_files\x18\x02 \x03(\v2\x1c.toolbus.tool.v1.RefusedFileR\frefusedFiles\x12&\n" +

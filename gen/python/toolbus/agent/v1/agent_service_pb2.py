@@ -28,7 +28,7 @@ from toolbus.agent.v1 import agent_pb2 as toolbus_dot_agent_dot_v1_dot_agent__pb
 from toolbus.tool.v1 import refused_file_pb2 as toolbus_dot_tool_dot_v1_dot_refused__file__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/agent/v1/agent_service.proto\x12\x10toolbus.agent.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\"toolbus/tool/v1/refused_file.proto\"\xa8\x01\n\x0bStoredAgent\x12-\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentR\x05\x61gent\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08warnings\x18\x04 \x03(\tR\x08warnings\x12\x1a\n\x08redacted\x18\x05 \x01(\x08R\x08redacted\"\xb7\x01\n\x11\x41pplyAgentRequest\x12\x35\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentB\x06\xbaH\x03\xc8\x01\x01R\x05\x61gent\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"I\n\x12\x41pplyAgentResponse\x12\x33\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x05\x61gent\"C\n\x0fGetAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"G\n\x10GetAgentResponse\x12\x33\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x05\x61gent\"e\n\x11ListAgentsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"\xb6\x01\n\x12ListAgentsResponse\x12\x35\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x06\x61gents\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x97\x01\n\x12\x44\x65leteAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x15\n\x13\x44\x65leteAgentResponse\"\x14\n\x12WatchAgentsRequest\"\xa3\x01\n\x13WatchAgentsResponse\x12\x35\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x06\x61gents\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12\x12\n\x04\x65tag\x18\x03 \x01(\tR\x04\x65tag2\xeb\x03\n\x0c\x41gentService\x12]\n\nApplyAgent\x12#.toolbus.agent.v1.ApplyAgentRequest\x1a$.toolbus.agent.v1.ApplyAgentResponse\"\x04\xa8\x86\x19\x02\x12W\n\x08GetAgent\x12!.toolbus.agent.v1.GetAgentRequest\x1a\".toolbus.agent.v1.GetAgentResponse\"\x04\xa8\x86\x19\x02\x12]\n\nListAgents\x12#.toolbus.agent.v1.ListAgentsRequest\x1a$.toolbus.agent.v1.ListAgentsResponse\"\x04\xa8\x86\x19\x02\x12`\n\x0b\x44\x65leteAgent\x12$.toolbus.agent.v1.DeleteAgentRequest\x1a%.toolbus.agent.v1.DeleteAgentResponse\"\x04\xa8\x86\x19\x03\x12\x62\n\x0bWatchAgents\x12$.toolbus.agent.v1.WatchAgentsRequest\x1a%.toolbus.agent.v1.WatchAgentsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/agent/v1/agent_service.proto\x12\x10toolbus.agent.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/agent/v1/agent.proto\x1a\"toolbus/tool/v1/refused_file.proto\"\xa8\x01\n\x0bStoredAgent\x12-\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentR\x05\x61gent\x12\x1a\n\x08revision\x18\x02 \x01(\x04R\x08revision\x12\x16\n\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1a\n\x08warnings\x18\x04 \x03(\tR\x08warnings\x12\x1a\n\x08redacted\x18\x05 \x01(\x08R\x08redacted\"\xb7\x01\n\x11\x41pplyAgentRequest\x12\x35\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x17.toolbus.agent.v1.AgentB\x06\xbaH\x03\xc8\x01\x01R\x05\x61gent\x12#\n\rvalidate_only\x18\x02 \x01(\x08R\x0cvalidateOnly\x12\x30\n\x11\x65xpected_revision\x18\x03 \x01(\x04H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"I\n\x12\x41pplyAgentResponse\x12\x33\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x05\x61gent\"C\n\x0fGetAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\"G\n\x10GetAgentResponse\x12\x33\n\x05\x61gent\x18\x01 \x01(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x05\x61gent\"\x88\x01\n\x11ListAgentsRequest\x12\'\n\tpage_size\x18\x01 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x02 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\x12!\n\x0conly_granted\x18\x03 \x01(\x08R\x0bonlyGranted\"\xb6\x01\n\x12ListAgentsResponse\x12\x35\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x06\x61gents\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12&\n\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\x97\x01\n\x12\x44\x65leteAgentRequest\x12\x30\n\x04name\x18\x01 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{1,64}$R\x04name\x12\x39\n\x11\x65xpected_revision\x18\x02 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x00R\x10\x65xpectedRevision\x88\x01\x01\x42\x14\n\x12_expected_revision\"\x15\n\x13\x44\x65leteAgentResponse\"\x14\n\x12WatchAgentsRequest\"\xa3\x01\n\x13WatchAgentsResponse\x12\x35\n\x06\x61gents\x18\x01 \x03(\x0b\x32\x1d.toolbus.agent.v1.StoredAgentR\x06\x61gents\x12\x41\n\rrefused_files\x18\x02 \x03(\x0b\x32\x1c.toolbus.tool.v1.RefusedFileR\x0crefusedFiles\x12\x12\n\x04\x65tag\x18\x03 \x01(\tR\x04\x65tag2\xeb\x03\n\x0c\x41gentService\x12]\n\nApplyAgent\x12#.toolbus.agent.v1.ApplyAgentRequest\x1a$.toolbus.agent.v1.ApplyAgentResponse\"\x04\xa8\x86\x19\x02\x12W\n\x08GetAgent\x12!.toolbus.agent.v1.GetAgentRequest\x1a\".toolbus.agent.v1.GetAgentResponse\"\x04\xa8\x86\x19\x02\x12]\n\nListAgents\x12#.toolbus.agent.v1.ListAgentsRequest\x1a$.toolbus.agent.v1.ListAgentsResponse\"\x04\xa8\x86\x19\x02\x12`\n\x0b\x44\x65leteAgent\x12$.toolbus.agent.v1.DeleteAgentRequest\x1a%.toolbus.agent.v1.DeleteAgentResponse\"\x04\xa8\x86\x19\x03\x12\x62\n\x0bWatchAgents\x12$.toolbus.agent.v1.WatchAgentsRequest\x1a%.toolbus.agent.v1.WatchAgentsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -67,18 +67,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETAGENTREQUEST']._serialized_end=684
   _globals['_GETAGENTRESPONSE']._serialized_start=686
   _globals['_GETAGENTRESPONSE']._serialized_end=757
-  _globals['_LISTAGENTSREQUEST']._serialized_start=759
-  _globals['_LISTAGENTSREQUEST']._serialized_end=860
-  _globals['_LISTAGENTSRESPONSE']._serialized_start=863
-  _globals['_LISTAGENTSRESPONSE']._serialized_end=1045
-  _globals['_DELETEAGENTREQUEST']._serialized_start=1048
-  _globals['_DELETEAGENTREQUEST']._serialized_end=1199
-  _globals['_DELETEAGENTRESPONSE']._serialized_start=1201
-  _globals['_DELETEAGENTRESPONSE']._serialized_end=1222
-  _globals['_WATCHAGENTSREQUEST']._serialized_start=1224
-  _globals['_WATCHAGENTSREQUEST']._serialized_end=1244
-  _globals['_WATCHAGENTSRESPONSE']._serialized_start=1247
-  _globals['_WATCHAGENTSRESPONSE']._serialized_end=1410
-  _globals['_AGENTSERVICE']._serialized_start=1413
-  _globals['_AGENTSERVICE']._serialized_end=1904
+  _globals['_LISTAGENTSREQUEST']._serialized_start=760
+  _globals['_LISTAGENTSREQUEST']._serialized_end=896
+  _globals['_LISTAGENTSRESPONSE']._serialized_start=899
+  _globals['_LISTAGENTSRESPONSE']._serialized_end=1081
+  _globals['_DELETEAGENTREQUEST']._serialized_start=1084
+  _globals['_DELETEAGENTREQUEST']._serialized_end=1235
+  _globals['_DELETEAGENTRESPONSE']._serialized_start=1237
+  _globals['_DELETEAGENTRESPONSE']._serialized_end=1258
+  _globals['_WATCHAGENTSREQUEST']._serialized_start=1260
+  _globals['_WATCHAGENTSREQUEST']._serialized_end=1280
+  _globals['_WATCHAGENTSRESPONSE']._serialized_start=1283
+  _globals['_WATCHAGENTSRESPONSE']._serialized_end=1446
+  _globals['_AGENTSERVICE']._serialized_start=1449
+  _globals['_AGENTSERVICE']._serialized_end=1940
 # @@protoc_insertion_point(module_scope)

@@ -181,19 +181,23 @@ class ListAgentsRequest(_message.Message):
 
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ONLY_GRANTED_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """Maximum number to return; 0 means 100. A page may hold fewer while more follow."""
     page_token: _builtins.str
     """The `next_page_token` of the previous page; empty for the first page."""
+    only_granted: _builtins.bool
+    """Only agents that are granted to the caller."""
     def __init__(
         self,
         *,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        only_granted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["only_granted", b"only_granted", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
