@@ -6,8 +6,10 @@ import queue
 import sys
 import threading
 import unittest
+from datetime import date
 from typing import Any
 
+from pydantic import BaseModel
 from suite import Suite
 from toolbus import Tool, ToolbusError
 from toolbus.caller.v1 import caller_pb2
@@ -59,6 +61,12 @@ class Functions(unittest.TestCase):
             return "here"
 
         self.assertEqual(self.answer_of(find).result_json, '"here"')
+
+    def test_what_arguments_may_be_a_result_may_be(self) -> None:
+        class Order(BaseModel):
+            placed: date
+
+        self.assertEqual(self.answer_of(lambda: [Order(placed=date(2026, 1, 2))]).result_json, '[{"placed": "2026-01-02"}]')
 
     def test_a_number_that_JSON_does_not_have_is_an_error(self) -> None:
         self.assertIn("JSON", self.answer_of(lambda: float("nan")).error)

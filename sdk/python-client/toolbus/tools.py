@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from pydantic import TypeAdapter, validate_call
+from pydantic_core import to_jsonable_python
 
 from toolbus.connection import random_name
 from toolbus.errors import ToolbusError
@@ -66,7 +67,7 @@ def outcome_of(run: Callable[..., Any] | None, arguments_json: str) -> dict[str,
         result = run(**json.loads(arguments_json or "{}"))
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
-        return {"result_json": json.dumps(result, allow_nan=False)}
+        return {"result_json": json.dumps(result, allow_nan=False, default=to_jsonable_python)}
     except BaseException as error:  # whatever it is, the model is told: it ends a thread, and no program
         return {"error": _words_of(error) or type(error).__name__}
 
