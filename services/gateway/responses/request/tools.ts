@@ -15,7 +15,7 @@ const functionTool = z.looseObject({
 });
 const namesOfTools = z.array(z.string());
 const mcpTool = z.looseObject({
-  server_label: z.string(),
+  server_label: z.string().regex(/^[a-zA-Z0-9_.-]{1,64}$/, "must be 1 to 64 of a-z, A-Z, 0-9, _, . and -"),
   server_url: z.string({ error: "must be the address of the server" }),
   headers: z.record(z.string(), z.string()).nullish(),
   authorization: z.string().nullish(),

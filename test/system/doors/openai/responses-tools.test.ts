@@ -15,6 +15,7 @@ afterAll(() => stack.disposeAsync());
 const create = (body: object) => answered(ask(here, "POST /v1/responses", body));
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const tool = { type: "function", name: "get_weather", description: "Tells the weather", parameters, strict: true };
+const far = { type: "mcp", server_label: "far", server_url: "https://example.com" };
 const input = "How is the weather in Bern?";
 const textOf = ({ output }: Answered) => output.at(-1).content[0].text;
 const outputOf = (call: Answered, output = "sunny") => ({
@@ -202,7 +203,8 @@ describe("LOOP-18 tool_choice", () => {
     [{ tools: [tool, tool] }, "get_weather", "tools"],
     [{ tools: [{ ...tool, parameters: { type: "nothing" } }] }, "function_tools[0]", "tools"],
     [{ tools: [{ type: "web_search" }] }, "an agent has its own tools"],
-    [{ tools: [{ type: "mcp", server_label: "x", server_url: "https://example.com" }] }, "never"],
+    [{ tools: [far] }, "never"],
+    [{ tools: [{ ...far, server_label: "my server", require_approval: "never" }] }, "a-z", "tools[0].server_label"],
     [{ input: [outputOf({ call_id: "call_9" })] }, "call_9"],
     [{ top_logprobs: 2 }, "log probabilities"],
     [{ include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }, "log probabilities"],
