@@ -1,3 +1,4 @@
+import type { RunAccepted } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import type { FunctionCall } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { errorTextOf } from "#runtime/results/error-result.ts";
@@ -30,19 +31,21 @@ function renderArguments(writer: EventWriter, type: string, place: object, argum
   writer.emit(`${type}.done`, { ...place, arguments: argumentsJson });
 }
 
-/** A call of a tool of the agent, which the suite executes: shown as one of an MCP server with the agent's name. */
+/** A call that the suite executes: of an MCP server of the request, or of the agent's tools, shown as those of one with its name. */
 export class AgentCall {
   readonly #writer: EventWriter;
   readonly #index: number;
   readonly #itemOf: (status: string, outcome: { output?: string; error?: object }) => OutputItem;
   readonly #place: object;
 
-  constructor(writer: EventWriter, call: FunctionCall, { place, agent }: { place: string; agent: string }) {
+  constructor(writer: EventWriter, call: FunctionCall, { place, accepted }: { place: string; accepted: RunAccepted }) {
     const id = `mcp_${place}`;
-    const { name, argumentsJson } = call;
+    const { argumentsJson } = call;
+    const server = accepted.options?.mcpServers?.find(({ name }) => call.name.startsWith(nameWithin(name, "")))?.name;
+    const named = { server_label: server ?? accepted.agent, name: call.name.slice(nameWithin(server, "").length) };
     this.#writer = writer;
     this.#itemOf = (status, outcome) => ({
-      ...{ type: "mcp_call", id, server_label: agent, name, approval_request_id: null },
+      ...{ type: "mcp_call", id, ...named, approval_request_id: null },
       ...{ arguments: status === "in_progress" ? "" : argumentsJson, status, output: null, error: null, ...outcome },
     });
     this.#index = writer.add(this.#itemOf("in_progress", {}));

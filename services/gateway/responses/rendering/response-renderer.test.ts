@@ -11,6 +11,8 @@ import {
 import { type Item, ItemSchema, Role, RunEndReason, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
 import { type WatchRunResponse, WatchRunResponseSchema } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
+import type { Typed } from "../request/body.ts";
+import { inputFrom } from "../request/input.ts";
 import { metadataFrom } from "../request/notes.ts";
 import { toolOptionsFrom } from "../request/tools.ts";
 import type { StreamEvent } from "./event-writer.ts";
@@ -167,6 +169,22 @@ describe("LOOP-18 a response", () => {
     const done = all.filter(({ type }) => type === "response.output_item.done");
     expect(done.map(({ output_index: index }) => index)).toEqual([1, 0, 2]);
     expect(all.at(-1)?.response).toMatchObject({ usage: { input_tokens: 6, output_tokens: 4, total_tokens: 10 } });
+  });
+
+  test("names a call of a server of the request as the request does, and takes it back", () => {
+    const value = { agent: "clerk", options: { mcpServers: [{ name: "work" }] } };
+    const calls = committed([called("a", "work__look"), called("b", "workers")]);
+    const output = outputOf(told(events([{ case: "accepted", value }, claimed, calls, ended]))) as Typed[];
+    const [looked, own] = [
+      { server_label: "work", name: "look" },
+      { server_label: "clerk", name: "workers" },
+    ];
+    expect(output).toMatchObject([looked, own]);
+    const { items } = inputFrom({ model: "clerk", tools: [{ type: "mcp", server_label: "work" }], input: output });
+    expect(items.flatMap(({ item }) => (item?.case === "call" ? item.value.name : []))).toEqual([
+      "work__look",
+      "workers",
+    ]);
   });
 
   test("hands the client its own calls, but none that the run refused", () => {

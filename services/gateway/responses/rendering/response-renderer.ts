@@ -89,12 +89,12 @@ export class ResponseRenderer {
   }
 
   #committed(committed: TurnCommitted): void {
-    const { agent, options } = this.#known().accepted;
-    const ofClient = new Set(options?.functionTools.map(({ name }) => name));
+    const { accepted } = this.#known();
+    const ofClient = new Set(accepted.options?.functionTools.map(({ name }) => name));
     for (const { call, place } of this.#current().commit(committed)) {
       const { callId, name } = call;
       if (ofClient.has(name)) this.#undecided.set(callId, { call, place });
-      else this.#agentCalls.set(callId, new AgentCall(this.#writer, call, { place, agent }));
+      else this.#agentCalls.set(callId, new AgentCall(this.#writer, call, { place, accepted }));
     }
     this.#turn = committed.turn + 1;
     this.#turnRenderer = undefined;
@@ -103,9 +103,9 @@ export class ResponseRenderer {
 
   #finished({ callId, result }: CallFinished): void {
     const refused = this.#undecided.get(callId);
-    const { agent } = this.#known().accepted;
+    const { accepted } = this.#known();
     const call =
-      this.#agentCalls.get(callId) ?? (refused && new AgentCall(this.#writer, refused.call, { ...refused, agent }));
+      this.#agentCalls.get(callId) ?? (refused && new AgentCall(this.#writer, refused.call, { ...refused, accepted }));
     call?.finish(result);
     this.#agentCalls.delete(callId);
     this.#undecided.delete(callId);

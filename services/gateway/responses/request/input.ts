@@ -19,13 +19,14 @@ export interface Input {
 }
 
 /** The input of the run; a text is what the user says. An input without words, or with instructions alone, makes the agent begin. */
-export function inputFrom({ input }: CreateBody): Input {
+export function inputFrom({ input, tools }: CreateBody): Input {
   const given: readonly Typed[] = typeof input === "string" ? [{ role: "user", content: input }] : (input ?? []);
   const items = given.map((item, n) => ({ item, place: `input[${n}]` }));
   const begin = items.findIndex(({ item }) => !isInstruction(item));
   const opening = begin < 0 ? items : items.slice(0, begin);
   const system = opening.map(({ item, place }) => textFrom(inForm(message, item, place).content, place)).join("\n\n");
-  const spoken = itemsFrom(items.slice(opening.length));
+  const labels = (tools ?? []).flatMap(({ type, server_label }) => (type === "mcp" ? [server_label] : []));
+  const spoken = itemsFrom(items.slice(opening.length), labels);
   return { system, items: given.length > 0 && spoken.length === 0 ? [said(Role.USER, BEGIN)] : spoken };
 }
 
@@ -47,6 +48,7 @@ const failure = z.union([
 ]);
 const executed = z.looseObject({
   id: z.string(),
+  server_label: z.string().nullish(),
   name: z.string(),
   arguments: z.string(),
   output: z.string().nullish(),
@@ -62,11 +64,11 @@ const isInstruction = ({ type = "message", role }: Typed) =>
   type === "message" && (role === "system" || role === "developer");
 
 /** Outputs have no place for files, and nothing parts the outputs of a turn: a message behind the last of them has the files. */
-function itemsFrom(given: readonly { item: Typed; place: string }[]): InputItem[] {
+function itemsFrom(given: readonly { item: Typed; place: string }[], labels: readonly unknown[]): InputItem[] {
   const items: InputItem[] = [];
   const files: ContentPart[] = [];
   for (const { item, place } of given) {
-    const next = itemFrom(item, place, files);
+    const next = itemFrom(item, place, { files, labels });
     if (next.some((made) => made.item?.case !== "output")) items.push(...shown(files));
     items.push(...next);
   }
@@ -86,7 +88,13 @@ function wordsOf(parts: readonly ContentPart[], files: ContentPart[]): string {
   return words.join("\n");
 }
 
-function itemFrom(item: Typed, place: string, files: ContentPart[]): InputItem[] {
+interface Around {
+  readonly files: ContentPart[];
+  /** Of the MCP servers that the request brings. */
+  readonly labels: readonly unknown[];
+}
+
+function itemFrom(item: Typed, place: string, { files, labels }: Around): InputItem[] {
   switch (item.type ?? "message") {
     case "message":
       return messageFrom(inForm(message, item, place), place);
@@ -99,8 +107,9 @@ function itemFrom(item: Typed, place: string, files: ContentPart[]): InputItem[]
       return [answeredFrom(given.call_id, wordsOf(contentFrom(given.output, `${place}.output`), files))];
     }
     case "mcp_call": {
-      const { id, name, arguments: argumentsJson, output: result, error } = inForm(executed, item, place);
-      return [calledFrom(id, name, argumentsJson), answeredFrom(id, result ?? "", error ?? undefined)];
+      const { id, server_label, name, arguments: argumentsJson, output: result, error } = inForm(executed, item, place);
+      const known = nameWithin(labels.includes(server_label) ? server_label : undefined, name);
+      return [calledFrom(id, known, argumentsJson), answeredFrom(id, result ?? "", error ?? undefined)];
     }
     case "compaction":
       return [said(Role.USER, summaryFrom(inForm(compaction, item, place).encrypted_content))];

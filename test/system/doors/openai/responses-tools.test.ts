@@ -171,7 +171,7 @@ it("LOOP-18 an MCP server of the request is called for it, and for no other", as
   const choice = { type: "mcp", server_label: "work", name: "work" };
   const response = await create({ model: "borrower", input, tools: [server], tool_choice: choice });
   expect(response).toMatchObject({ tools: [server], tool_choice: choice, status: "completed" });
-  expect(response.output[0]).toMatchObject({ type: "mcp_call", name: "work__work", output: "ab ab " });
+  expect(response.output[0]).toMatchObject({ ...choice, type: "mcp_call", output: "ab ab " });
   const without = await create({ model: "borrower", input, previous_response_id: response.id });
   expect(without.output[0]).toMatchObject({ type: "mcp_call", status: "failed" });
 });
