@@ -52,6 +52,12 @@ test("DOOR-1 what waits for the handshake is not sent any more once it is answer
   expect(told).toMatchObject([{ error: { code: -32_600 } }, { id: 1 }, { id: 2 }]);
 });
 
+test("DOOR-1 a client that closes stdin has no stream of changes to wait for", async () => {
+  const { bridge, write } = openBridge();
+  write({ id: 1, method: "subscriptions/listen", params: { notifications: {} } });
+  await bridge.idle();
+});
+
 function openBridge() {
   const sent: JSONRPCMessage[] = [];
   const told: JSONRPCMessage[] = [];

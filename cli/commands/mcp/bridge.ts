@@ -20,7 +20,7 @@ import { retryWhile } from "#runtime/time/retry/retry.ts";
  * bridge-2  A gateway that is away for a while is waited for; nothing is sent twice that may have arrived.
  * bridge-3  In 2026-07-28 a client cancels over HTTP by leaving; on stdin it says so, as before.
  * bridge-4  What a client writes behind `initialize` waits for its answer, which names the session. A client that closes stdin is still
- *           answered what it had asked.
+ *           answered what it had asked, but for a stream of changes, which would only end with it.
  */
 
 const PATIENCE_MS = 15_000;
@@ -28,7 +28,7 @@ const PATIENCE_MS = 15_000;
 export interface Bridge {
   /** Takes a line of the client: a message, or several in a list, as 2025-03-26 has them. */
   take(line: string): void;
-  /** Resolves when no request waits for its answer. */
+  /** Resolves when no request waits for its answer (bridge-4). */
   idle(): Promise<void>;
   /** Answers what cannot be read, and all that waits, with the reason; what the gateway still says is not told. */
   giveUp(reason: string): Promise<void>;
@@ -36,7 +36,7 @@ export interface Bridge {
 
 export function connect(near: Pick<Transport, "send" | "onerror">, far: StreamableHTTPClientTransport): Bridge {
   const leaving = new Map<RequestId, AbortController>();
-  const waiting = new Map<RequestId, PromiseWithResolvers<void>>();
+  const waiting = new Map<RequestId, PromiseWithResolvers<void> & { readonly isStream: boolean }>();
   let handshake: RequestId | undefined;
 
   const pass = (message: JSONRPCMessage) => {
@@ -65,7 +65,8 @@ export function connect(near: Pick<Transport, "send" | "onerror">, far: Streamab
 
   async function forward(message: JSONRPCMessage): Promise<void> {
     const request = isJSONRPCRequest(message) ? message : undefined;
-    if (request) waiting.set(request.id, Promise.withResolvers());
+    const isStream = request?.method === "subscriptions/listen";
+    if (request) waiting.set(request.id, { ...Promise.withResolvers(), isStream });
     if (request?.method === "initialize") handshake = request.id;
     else if (handshake !== undefined) await waiting.get(handshake)?.promise;
     else if (request?.method === "ping" && !isModern(request)) return answerPing(request); // HTTP has none without a session
@@ -104,7 +105,8 @@ export function connect(near: Pick<Transport, "send" | "onerror">, far: Streamab
       }
     },
     async idle() {
-      while (waiting.size > 0) await Promise.all([...waiting.values()].map(({ promise }) => promise));
+      const open = () => [...waiting.values()].filter(({ isStream }) => !isStream);
+      while (open().length > 0) await Promise.all(open().map(({ promise }) => promise));
     },
     async giveUp(reason) {
       delete far.onmessage;
