@@ -13,7 +13,8 @@ export async function getResponse(exchange: ResponsesExchange, id: string): Prom
   const { query, response } = exchange;
   const runId = runIdOf(id);
   await requireStored(exchange, runId); // before a stream begins
-  if (query.get("stream") !== "true") return answerJson(response, 200, await currentResponse(exchange, runId));
+  if (wordIn(query, "stream", ["true", "false"]) !== "true")
+    return answerJson(response, 200, await currentResponse(exchange, runId));
   const after = numberIn(query, "starting_after") ?? -1;
   await answerEvents(response, behind(eventsOf(exchange, runId), after));
 }
@@ -36,7 +37,7 @@ export async function listInputItems(exchange: ResponsesExchange, id: string): P
   const runId = runIdOf(id);
   const { input, options } = await requireStored(exchange, runId);
   const items = inputItemsFrom(runId, notesOf(options).system ?? "", input);
-  if (query.get("order") !== "asc") items.reverse();
+  if (wordIn(query, "order", ["asc", "desc"]) !== "asc") items.reverse();
   const limit = numberIn(query, "limit") ?? 20;
   if (limit < 1 || limit > 100) refuseField("limit", "must be from 1 to 100");
   const after = query.get("after");
@@ -59,6 +60,12 @@ function numberIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? "";
   if (text === "") return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : refuseField(name, "must be a number");
+}
+
+/** Python writes `True`. */
+function wordIn(query: URLSearchParams, name: string, words: readonly string[]): string {
+  const text = query.get(name)?.toLowerCase() ?? "";
+  return text === "" || words.includes(text) ? text : refuseField(name, `must be ${words.join(" or ")}`);
 }
 
 async function* behind(batches: AsyncIterable<StreamEvent[]>, after: number): AsyncGenerator<StreamEvent[]> {

@@ -193,6 +193,17 @@ describe("LOOP-18 a refusal", () => {
   });
 });
 
+it("LOOP-18 what a query asks for is one of two words, or refused", async () => {
+  const { id } = await answered(ask(here, "POST /v1/responses", { model: "talker", input: "hi" }));
+  const stream = await ask(here, `GET /v1/responses/${id}?stream=True`); // as Python writes it
+  expect(await stream.text()).toContain("event: response.completed");
+  for (const [query, param] of [
+    ["?stream=1", "stream"],
+    ["/input_items?order=up", "order"],
+  ])
+    expect(await (await ask(here, `GET /v1/responses/${id}${query}`)).json()).toMatchObject({ error: { param } });
+});
+
 it("LOOP-18 the agents are models", async () => {
   const { data } = await answered(ask(here, "GET /v1/models"));
   expect(data).toContainEqual({ id: "talker", object: "model", created: 0, owned_by: "toolbus" });
