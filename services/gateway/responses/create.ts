@@ -1,3 +1,4 @@
+import { refuseField } from "#runtime/failure/failure.ts";
 import { answerJson, readJson } from "../plain/exchange.ts";
 import { answerEnded } from "./http/ended-response.ts";
 import { answerEvents } from "./http/event-stream.ts";
@@ -10,6 +11,8 @@ import { startAskedRun } from "./start-run.ts";
 export async function createResponse(exchange: ResponsesExchange): Promise<void> {
   const { response } = exchange;
   const body = parseBody(await readJson(exchange, exchange.parts.maxBytes));
+  if (body.background && body.store === false && !body.stream)
+    refuseField("background", "nobody could ask for a response that is not stored: stream it, or store it");
   const runId = await startAskedRun(exchange, body);
   if (body.stream) await answerEvents(response, eventsOf(exchange, runId));
   else if (body.background) answerJson(response, 200, await currentResponse(exchange, runId));

@@ -206,6 +206,7 @@ describe("LOOP-18 tool_choice", () => {
     [{ tools: [far] }, "never"],
     [{ tools: [{ ...far, server_label: "my server", require_approval: "never" }] }, "a-z", "tools[0].server_label"],
     [{ input: [outputOf({ call_id: "call_9" })] }, "call_9"],
+    [{ background: true, store: false }, "stored", "background"],
     [{ top_logprobs: 2 }, "log probabilities"],
     [{ include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }, "log probabilities"],
     [{ input: [{ type: "item_reference", id: "msg_1" }] }, "previous_response_id"],
