@@ -1,7 +1,7 @@
 import { type RequestId, WebStandardStreamableHTTPServerTransport as Transport } from "@modelcontextprotocol/server";
 import { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { refuse } from "#runtime/failure/failure.ts";
+import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { optionsFor } from "../../plain/exchange.ts";
 import { createAgentServer } from "../agent/agent-server.ts";
@@ -9,7 +9,7 @@ import { followResources } from "../agent/resources/resource-changes.ts";
 import { createStoredResults, recordedArguments } from "../agent/stored-results.ts";
 import { followTools } from "../agent/tool-changes.ts";
 import { scopeOfSession } from "../agent/tool-list.ts";
-import { JSON_RPC } from "../http/refusals.ts";
+import { rpcFailureFrom } from "../http/refusals.ts";
 import { isEventStream } from "../http/web-messages.ts";
 import { eventIdOfTools, type PlacedCall, placeFromEventId } from "./ids/event-ids.ts";
 import type { McpExchange, McpParts } from "./mcp-exchange.ts";
@@ -40,9 +40,9 @@ async function resumeCall(
 ): Promise<Response> {
   const { id, name, progressToken } = call;
   const callId = callIdIn(parts, exchange, { sessionId, id });
-  if (callId !== call.callId) return streamOf({ jsonrpc: "2.0", id, error: FOREIGN });
+  if (callId !== call.callId) return refusalOn(id, FOREIGN);
   const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callId));
-  if (argumentsJson === undefined) return streamOf({ jsonrpc: "2.0", id, error: NOT_KEPT });
+  if (argumentsJson === undefined) return refusalOn(id, NOT_KEPT);
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;
   const task = call.task ? `"task":${JSON.stringify(call.task)},` : "";
   const params = `{${meta}${task}"name":${JSON.stringify(name)},"arguments":${argumentsJson || "{}"}}`;
@@ -72,20 +72,18 @@ async function argumentsOf(
   }
 }
 
-const NOT_KEPT = {
-  code: JSON_RPC.refused,
-  message: "the stream of the call was lost, and its arguments are not kept: send it again, with the id that it had",
-  data: { code: "unavailable", reason: "OUTCOME_UNKNOWN" },
-};
+const NOT_KEPT = new Failure(
+  "unavailable",
+  "the stream of the call was lost, and its arguments are not kept: send it again, with the id that it had",
+  { reason: "OUTCOME_UNKNOWN" },
+);
+const FOREIGN = new Failure("invalid_argument", "the call is of another session: its stream goes on there alone", {
+  reason: "INVALID_REQUEST",
+});
 
-const FOREIGN = {
-  code: JSON_RPC.invalidParams,
-  message: "the call is of another session: its stream goes on there alone",
-  data: { code: "invalid_argument", reason: "INVALID_REQUEST" },
-};
-
-/** The answer to a request, for a client that waits for it: whoever is refused the stream goes on waiting. */
-function streamOf(answer: object): Response {
+/** For a client that waits for the answer to its request: whoever is refused the stream goes on waiting. */
+function refusalOn(id: RequestId, refused: Failure): Response {
+  const answer = { jsonrpc: "2.0", id, error: rpcFailureFrom(refused) };
   const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
   return new Response(`event: message\ndata: ${JSON.stringify(answer)}\n\n`, { headers });
 }

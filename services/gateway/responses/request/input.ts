@@ -63,12 +63,12 @@ function textsOf(content: unknown): string {
 const isInstruction = ({ type = "message", role }: Typed) =>
   type === "message" && (role === "system" || role === "developer");
 
-/** Outputs have no place for files, and nothing parts the outputs of a turn: a message behind the last of them has the files. */
+/** `labels` are those of the MCP servers that the request brings. Outputs have no place for files, and nothing parts the outputs of a turn: a message behind the last of them has the files. */
 function itemsFrom(given: readonly { item: Typed; place: string }[], labels: readonly unknown[]): InputItem[] {
   const items: InputItem[] = [];
   const files: ContentPart[] = [];
   for (const { item, place } of given) {
-    const next = itemFrom(item, place, { files, labels });
+    const next = itemFrom(item, place, files, labels);
     if (next.some((made) => made.item?.case !== "output")) items.push(...shown(files));
     items.push(...next);
   }
@@ -88,13 +88,7 @@ function wordsOf(parts: readonly ContentPart[], files: ContentPart[]): string {
   return words.join("\n");
 }
 
-interface Around {
-  readonly files: ContentPart[];
-  /** Of the MCP servers that the request brings. */
-  readonly labels: readonly unknown[];
-}
-
-function itemFrom(item: Typed, place: string, { files, labels }: Around): InputItem[] {
+function itemFrom(item: Typed, place: string, files: ContentPart[], labels: readonly unknown[]): InputItem[] {
   switch (item.type ?? "message") {
     case "message":
       return messageFrom(inForm(message, item, place), place);
