@@ -63,7 +63,7 @@ function textsOf(content: unknown): string {
 const isInstruction = ({ type = "message", role }: Typed) =>
   type === "message" && (role === "system" || role === "developer");
 
-/** `labels` are those of the MCP servers that the request brings. Outputs have no place for files, and nothing parts the outputs of a turn: a message behind the last of them has the files. */
+/** `labels`: of the request's MCP servers. Outputs have no place for files, nor has anything between them: a message behind them has the files. */
 function itemsFrom(given: readonly { item: Typed; place: string }[], labels: readonly unknown[]): InputItem[] {
   const items: InputItem[] = [];
   const files: ContentPart[] = [];
