@@ -4,8 +4,8 @@ import { NO_ANSWER, type ResponseResource } from "../rendering/resource.ts";
 import type { ResponseError } from "./refusals.ts";
 
 /** Why there is no answer. */
-export function faultOf({ status, error, incomplete_details: details }: ResponseResource): ResponseError | undefined {
-  if (status === "cancelled") return { ...NO_ANSWER, message: "the run was canceled", code: details?.reason ?? "" };
+export function faultOf({ status, error }: ResponseResource): ResponseError | undefined {
+  if (status === "cancelled") return { ...NO_ANSWER, message: "the run was canceled", code: "canceled" };
   return status === "failed" ? (error as ResponseError) : undefined;
 }
 

@@ -50,7 +50,7 @@ export function responseFrom(run: RenderedRun): ResponseResource {
     status,
     background: notes.background ?? false,
     error: status === "failed" && ended ? errorFrom(ended.event) : null,
-    incomplete_details: isCutShort(status) && ended ? { reason: codeOf(ended.event) } : null,
+    incomplete_details: status === "incomplete" && ended ? { reason: codeOf(ended.event) } : null,
     instructions: notes.instructions ?? null,
     max_output_tokens: settings?.maxOutputTokens ?? null,
     max_tool_calls: options?.limits?.maxToolCalls ?? null,
@@ -97,8 +97,6 @@ const STATUSES: Partial<Record<RunState, string>> = {
   [RunState.FAILED]: "failed",
   [RunState.CANCELED]: "cancelled",
 };
-
-const isCutShort = (status: string) => status === "incomplete" || status === "cancelled";
 
 /** Why the run ended, in the contract's words. */
 const codeOf = ({ endReason }: RunEnded) => enumWord(RunEndReasonSchema, endReason);
