@@ -1,12 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  fromMarked,
-  losesDigits,
-  markNumbers,
-  numberAsWritten,
-  parseExactly,
-  requireExactIntegers,
-} from "./exact-json.ts";
+import { losesDigits, parseExactly, requireExactIntegers } from "./exact-json.ts";
 
 test.each([
   ['{"id":12345678901234567890}', true],
@@ -33,9 +26,8 @@ test.each([
   '{"id":12345678901234567890,"text":"\\"12345678901234567890\\\\","more":[1e400,-0.1234567890123456789,7]}',
   '["no \\\\\\" end 1e400", 1e400]',
   "1e400",
-])("%s passes a reader that knows doubles alone, and is what it was", (json) => {
-  const passed = JSON.parse(markNumbers(json, "mark:"));
-  expect(JSON.stringify(fromMarked(passed, "mark:", numberAsWritten))).toBe(JSON.stringify(parseExactly(json)));
+])("%s is what it was when it is read and written", (json) => {
+  expect(JSON.stringify(parseExactly(json)).replace(/ /g, "")).toBe(json.replace(/ /g, ""));
 });
 
 test.each([

@@ -15,7 +15,7 @@ export function parseExactly(text: string): unknown {
   if (!mayLoseDigits(text)) return JSON.parse(text);
   const mark = randomUUID();
   const marked = markNumbers(text, mark);
-  return marked === text ? JSON.parse(text) : fromMarked(parseMarked(marked, text), mark, numberAsWritten);
+  return marked === text ? JSON.parse(text) : fromMarked(parseMarked(marked, text), mark);
 }
 
 /** What is wrong with it is told of the text as it was given. */
@@ -46,10 +46,10 @@ export function requireExactIntegers(text: string): void {
 }
 
 /**
- * For readers of JSON that are not ours: each number that no double holds as a string behind the mark, which must be in no string
- * of anybody else. `fromMarked` makes numbers of them again. What is no JSON stays none. Throws where there are very many.
+ * Each number that no double holds as a string behind the mark, which must be in no string of anybody else. `fromMarked` makes numbers
+ * of them again. What is no JSON stays none. Throws where there are very many.
  */
-export function markNumbers(json: string, mark: string): string {
+function markNumbers(json: string, mark: string): string {
   const marked: string[] = [];
   let from = 0;
   for (const { index, token } of inexactNumbers(json)) {
@@ -76,13 +76,13 @@ function* inexactNumbers(json: string): Generator<{ index: number; token: string
   }
 }
 
-/** The value, in which each marked number is what `numberFrom` makes of it. */
-export function fromMarked(value: unknown, mark: string, numberFrom: (source: string) => unknown): unknown {
+/** The value, in which each marked number is one that `JSON.stringify` writes as it stood. */
+function fromMarked(value: unknown, mark: string): unknown {
   const root = [value];
   const open: Holder[] = [root];
   const look = <K extends number | string>(holder: Record<K, unknown>, key: K) => {
     const inner = holder[key];
-    if (typeof inner === "string" && inner.startsWith(mark)) holder[key] = numberFrom(inner.slice(mark.length));
+    if (typeof inner === "string" && inner.startsWith(mark)) holder[key] = rawJSON(inner.slice(mark.length));
     else if (typeof inner === "object" && inner !== null) open.push(inner as Holder);
   };
   for (let holder = open.pop(); holder; holder = open.pop())
@@ -118,9 +118,6 @@ function isName(json: string, end: number): boolean {
   while (" \t\r\n".includes(json[at] ?? ":")) at += 1;
   return json[at] === ":";
 }
-
-/** A number that `JSON.stringify` writes as it stood. */
-export const numberAsWritten = (source: string): unknown => rawJSON(source);
 
 // of ECMAScript 2026, for which TypeScript has no declarations yet
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): object };

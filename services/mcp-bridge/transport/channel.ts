@@ -71,16 +71,18 @@ class ChannelTransport implements Transport {
 
 /**
  * One, or those of a batch (2025-03-26); undefined for what is none. Of which kind a message is, and whether it has what its kind needs,
- * the SDK judges itself.
+ * the SDK judges itself. A result says by itself that it is one, whatever version it names.
  */
-function messagesFrom(text: string): (JSONRPCMessage | undefined)[] {
+export function messagesFrom(text: string): (JSONRPCMessage | undefined)[] {
   if (text.trim() === "") return [];
   try {
     const parsed: unknown[] = [parseBounded(text, maxToolValues)].flat();
     const exact: unknown[] = mayLoseDigits(text) ? [parseExactly(text)].flat() : parsed;
     return parsed.map((message, index) => {
-      if (!isObject(message) || message.jsonrpc !== "2.0") return undefined;
-      return ("result" in message ? exact[index] : message) as JSONRPCMessage;
+      if (!isObject(message)) return undefined;
+      const isAnswer = message.id !== undefined && !("method" in message);
+      if (isAnswer && isObject(message.result)) return exact[index] as JSONRPCMessage;
+      return message.jsonrpc === "2.0" ? (message as unknown as JSONRPCMessage) : undefined;
     });
   } catch (error) {
     const [, id] = ANSWER_BEGIN.exec(text) ?? [];
@@ -89,7 +91,8 @@ function messagesFrom(text: string): (JSONRPCMessage | undefined)[] {
 }
 
 /** By this much it is known whose answer a text is that is no JSON, as where Python writes `NaN`. */
-const ANSWER_BEGIN = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+|"[\w-]{1,64}")\s*,\s*"(?:result|error)"/;
+const ANSWER_BEGIN =
+  /^\s*\{(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"id"\s*:\s*(\d+|"[\w-]{1,64}")\s*,(?:\s*"jsonrpc"\s*:\s*"2\.0"\s*,)?\s*"(?:result|error)"/;
 
 /** What is known to be the answer to a request, and cannot be read. */
 export function unreadable(id: unknown, why: string): JSONRPCMessage {

@@ -15,6 +15,33 @@ async function answered(rest: string) {
   return await callThrough(connection, "raw", { rest }, { deadlineMs: Date.now() + 8_000 });
 }
 
+/** The same of a server over HTTP, in two pieces of its body. */
+async function answeredOverHttp(type: string, rest: string) {
+  await using server = await listen(async (request, response) => {
+    if (request.method !== "POST") return response.writeHead(405).end();
+    const asked = JSON.parse(await text(request));
+    if (asked.id === undefined) return response.writeHead(202).end();
+    const info = { capabilities: { tools: {} }, serverInfo: { name: "odd", version: "1" } };
+    const answers: Record<string, string> = {
+      initialize: `"result":${JSON.stringify({ protocolVersion: "2025-11-25", ...info })}`,
+      "tools/list": '"result":{"tools":[{"name":"raw","inputSchema":{"type":"object"}}]}',
+      "tools/call": rest,
+    };
+    const told = answers[asked.method] ?? '"error":{"code":-32601,"message":"no"}';
+    const message = `{"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},${told}}`;
+    const body = Buffer.from(
+      type === "application/json" ? message : `id: 12345678901234567890\r\ndata: ${message}\r\n\r\n`,
+    );
+    response.writeHead(200, { "content-type": type });
+    response.write(body.subarray(0, body.length / 2)); // amid a number, or a string
+    return response.end(body.subarray(body.length / 2));
+  });
+  await using connection = openConnection({ name: "odd", url: server.url });
+  return await callThrough(connection, "raw", {}, { deadlineMs: Date.now() + 8_000 });
+}
+
+const types = ["application/json", "text/event-stream"];
+
 const blocksOf = ({ result }: Awaited<ReturnType<typeof answered>>) =>
   result?.content.map(({ blockJson, data }) => ({ ...JSON.parse(blockJson), bytes: data.length })) ?? [];
 
@@ -44,13 +71,17 @@ describe("an answer to a call", () => {
     ["annotations null", '"result":{"content":[{"type":"text","text":"well","annotations":null}]}', "well"],
     ["error null beside a result", '"error":null,"result":{"content":[{"type":"text","text":"well"}]}', "well"],
     ["structuredContent null", '"result":{"structuredContent":null,"content":[{"type":"text","text":"well"}]}', "well"],
+    ["another version", '"jsonrpc":null,"result":{"content":[{"type":"text","text":"well"}]}', "well"],
+    ["_meta null", '"result":{"_meta":null,"content":[{"type":"text","text":"well"}]}', "well"],
     ["content null", '"result":{"content":null,"structuredContent":{"a":1}}', { a: 1 }],
     ["no content", '"result":{}', ""],
     ["a text alone", '"result":{"content":"well"}', "well"],
   ])("is taken where it is odd but harmless: %s", async (_, rest, output) => {
-    const told = await answered(rest);
-    expect(told.result?.isError).toBe(false);
-    expect(told.output).toEqual(output);
+    const overHttp = types.map((type) => answeredOverHttp(type, rest));
+    for (const told of await Promise.all([answered(rest), ...overHttp])) {
+      expect(told.result?.isError).toBe(false);
+      expect(told.output).toEqual(output);
+    }
   });
 
   test("that is nested too deeply to be passed on is an error that says so", async () => {
@@ -66,9 +97,11 @@ describe("an answer to a call", () => {
     ['{"code":1e300,"message":"no cheese"}', "no cheese"],
     ["{}", "the server says that it failed, and not why"],
   ])("that is an error of another form, %s, ends its call at once", async (error, told) => {
-    const { result, output } = await answered(`"error":${error}`);
-    expect(result?.isError).toBe(true);
-    expect(output).toEqual({ error: told });
+    const overHttp = types.map((type) => answeredOverHttp(type, `"error":${error}`));
+    for (const { result, output } of await Promise.all([answered(`"error":${error}`), ...overHttp])) {
+      expect(result?.isError).toBe(true);
+      expect(output).toEqual({ error: told });
+    }
   });
 
   test("of an unknown type of content is kept as it is", async () => {
@@ -88,9 +121,11 @@ describe("an answer to a call", () => {
     ["no JSON", '"result":{"structuredContent":{"x":NaN},"content":[]}', /no JSON/],
   ])("that cannot be read is an error of its call with the reason, at once: %s", async (_, rest, reason) => {
     const startedAt = tickedMs();
-    const told = await answered(rest);
-    expect(told.result?.isError).toBe(true);
-    expect(told.result?.outputJson).toMatch(reason);
+    const overHttp = types.map((type) => answeredOverHttp(type, rest));
+    for (const told of await Promise.all([answered(rest), ...overHttp])) {
+      expect(told.result?.isError).toBe(true);
+      expect(told.result?.outputJson).toMatch(reason);
+    }
     expect(tickedMs() - startedAt).toBeLessThan(4_000);
   });
 
@@ -105,30 +140,10 @@ describe("an answer to a call", () => {
     expect(echoed.output).toBe("Echo: 9007199254740993");
   });
 
-  test.each([
-    ["application/json", (message: string) => message],
-    ["text/event-stream", (message: string) => `id: 12345678901234567890\r\ndata: ${message}\r\n\r\n`],
-  ])("keeps the digits of its numbers over HTTP as %s", async (type, bodyOf) => {
+  test.each(types)("keeps the digits of its numbers over HTTP as %s", async (type) => {
     const numbers = '{"id":9007199254740993,"text":"say \\"1e400\\"","small":0.1234567890123456789,"huge":1e400}';
-    await using server = await listen(async (request, response) => {
-      if (request.method !== "POST") return response.writeHead(405).end();
-      const asked = JSON.parse(await text(request));
-      if (asked.id === undefined) return response.writeHead(202).end();
-      const info = { capabilities: { tools: {} }, serverInfo: { name: "digits", version: "1" } };
-      const answers: Record<string, string> = {
-        initialize: JSON.stringify({ protocolVersion: "2025-11-25", ...info }),
-        "tools/list": '{"tools":[{"name":"raw","inputSchema":{"type":"object"}}]}',
-        "tools/call": `{"structuredContent":${numbers},"content":[]}`,
-      };
-      const result = answers[asked.method];
-      const told = result === undefined ? '"error":{"code":-32601,"message":"no"}' : `"result":${result}`;
-      const body = Buffer.from(bodyOf(`{"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},${told}}`));
-      response.writeHead(200, { "content-type": type });
-      response.write(body.subarray(0, body.length / 2)); // amid a number, or a string
-      return response.end(body.subarray(body.length / 2));
-    });
-    await using connection = openConnection({ name: "digits", url: server.url });
-    expect((await callThrough(connection, "raw")).result?.outputJson).toBe(numbers);
+    const told = await answeredOverHttp(type, `"result":{"structuredContent":${numbers},"content":[]}`);
+    expect(told.result?.outputJson).toBe(numbers);
   });
 
   test("of server-everything comes in each of its forms", async () => {

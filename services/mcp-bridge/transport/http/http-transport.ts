@@ -1,10 +1,6 @@
-import { randomUUID } from "node:crypto";
 import {
-  deserializeMessage,
   type FetchLike,
-  isJSONRPCErrorResponse,
   isJSONRPCRequest,
-  isJSONRPCResultResponse,
   type JSONRPCMessage,
   type MessageExtraInfo,
   type RequestId,
@@ -13,14 +9,14 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
-import { fromMarked, numberAsWritten } from "#runtime/schema/json/exact-json.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { startTimer } from "#runtime/time/timer.ts";
+import { messagesFrom } from "../channel.ts";
 import type { TransportContext } from "../module.ts";
 import { authorized } from "./authorized.ts";
 import { followEvents } from "./event-stream.ts";
-import { withExactNumbers } from "./exact-body.ts";
 import { type OriginFetch, openOriginFetch } from "./origin-fetch.ts";
+import { shownResponse } from "./shown-body.ts";
 import { STREAM_ENDED } from "./stream-ended.ts";
 
 const TERMINATE_TIMEOUT_MS = 1_000;
@@ -34,7 +30,8 @@ const RESUME_MS = { least: 500, most: 30_000 };
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
  * HTTP3  Closing ends the session at the server too, but waits no longer than a second for that.
  * HTTP4  A server that takes its first request for a notification is not waited for.
- * HTTP5  Numbers of a result keep their digits: the SDK parses them to doubles, so they pass it as marked strings.
+ * HTTP5  Answers are read as on every channel (`messagesFrom`): the SDK would lose digits of their numbers, and lets a call wait for one
+ *     of an odd form. It is shown a result that holds the text of the answer.
  * HTTP6  A stream that can be resumed is asked for after a wait within bounds: a server names it, and may end the stream again at once.
  */
 export class HttpTransport implements Transport {
@@ -48,9 +45,6 @@ export class HttpTransport implements Transport {
   readonly #unanswered = new Set<RequestId>();
   readonly #ended = new AbortController();
   readonly #context: TransportContext;
-  /** HTTP5: no server can guess it. */
-  readonly #mark = `${randomUUID()}:`;
-  #hasMarked = false;
   #closed: Promise<void> | undefined;
   /** Why a stream was left that ends now: the SDK does not say. */
   #cutFor: string | undefined;
@@ -69,7 +63,7 @@ export class HttpTransport implements Transport {
     });
     this.#inner.onclose = () => this.onclose?.();
     this.#inner.onerror = (error) => this.onerror?.(error);
-    this.#inner.onmessage = (message) => this.#deliver(message);
+    this.#inner.onmessage = (message) => this.#deliver(asWritten(message));
   }
 
   get sessionId(): string | undefined {
@@ -122,9 +116,7 @@ export class HttpTransport implements Transport {
     const response = await this.#request(url, init);
     if (response.status === 202 && headers.get("mcp-method") === "server/discover")
       throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // HTTP4
-    return withExactNumbers(response, this.#mark, () => {
-      this.#hasMarked = true;
-    });
+    return shownResponse(response, shownTexts);
   };
 
   #followEvents(url: string | URL, headers: Headers): void {
@@ -139,11 +131,9 @@ export class HttpTransport implements Transport {
         return this.#request(url, { method: "GET", headers: asked, signal });
       },
       onData: (data) => {
-        try {
-          this.#deliver(deserializeMessage(data));
-        } catch (error) {
-          onTrouble(error);
-        }
+        for (const message of messagesFrom(data))
+          if (message) this.#deliver(message);
+          else onTrouble(new Error(`not a message of MCP: ${data.slice(0, 200)}`));
       },
       // Whatever changed in the gap: the list is read again.
       onReopened: () => this.#deliver({ jsonrpc: "2.0", method: "notifications/tools/list_changed" }),
@@ -151,15 +141,8 @@ export class HttpTransport implements Transport {
   }
 
   #deliver(message: JSONRPCMessage): void {
-    const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
-    if (isAnswer && message.id !== undefined) this.#unanswered.delete(message.id);
-    this.onmessage?.(this.#hasMarked ? this.#unmarked(message) : message);
-  }
-
-  /** HTTP5: what is no result is for the SDK alone, which knows no other numbers than doubles. */
-  #unmarked(message: JSONRPCMessage): JSONRPCMessage {
-    const numberFrom = "result" in message ? numberAsWritten : Number;
-    return fromMarked(message, this.#mark, numberFrom) as JSONRPCMessage;
+    if (!("method" in message) && message.id !== undefined) this.#unanswered.delete(message.id);
+    this.onmessage?.(message);
   }
 
   /** HTTP1 */
@@ -176,4 +159,19 @@ function sendOptions(options: TransportSendOptions): Parameters<StreamableHTTPCl
   const { relatedRequestId: _, ...rest } = options;
   const given = Object.entries(rest).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given);
+}
+
+/** HTTP5: what the SDK is shown. What is no message stays, for it to say what is wrong. */
+function shownTexts(text: string): string[] {
+  const messages = messagesFrom(text);
+  return messages.map((message) => {
+    if (message === undefined) return text;
+    const written = messages.length === 1 ? text : JSON.stringify(message);
+    return "method" in message ? written : JSON.stringify({ jsonrpc: "2.0", id: message.id, result: { written } });
+  });
+}
+
+function asWritten(shown: JSONRPCMessage): JSONRPCMessage {
+  const written = "result" in shown ? shown.result.written : undefined;
+  return (typeof written === "string" && messagesFrom(written)[0]) || shown;
 }
