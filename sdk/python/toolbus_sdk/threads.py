@@ -1,7 +1,13 @@
-"""Daemon threads for functions that are no coroutines: started when all others are busy, up to a limit."""
+"""Daemon threads for functions that are no coroutines: started when all others are busy, up to a limit.
+
+A function that waits for another tool is none of them meanwhile: what it waits for may need a thread.
+"""
 
 import queue
 import threading
+from contextlib import contextmanager
+
+own = threading.local()
 
 
 class Threads:
@@ -17,16 +23,44 @@ class Threads:
             if self._free > 0:
                 self._free -= 1
             elif self._count < self._limit:
-                threading.Thread(target=self._run, name=f"call-{self._count + 1}", daemon=True).start()
-                self._count += 1
+                self._start()
             else:
                 self._free -= 1
         self._work.put((function, args))
 
+    def _start(self):
+        threading.Thread(target=self._run, name=f"call-{self._count + 1}", daemon=True).start()
+        self._count += 1
+
+    def allow(self, more):
+        with self._lock:
+            self._limit += more
+            if self._free < 0 and self._count < self._limit:
+                self._start()
+                self._free += 1
+
     def _run(self):
+        own.threads = self
         while True:
             function, args = self._work.get()
             function(*args)
             del function, args
             with self._lock:
+                if self._count > self._limit:
+                    self._count -= 1
+                    return
                 self._free += 1
+
+
+@contextmanager
+def waiting():
+    """Around what a function waits for."""
+    threads = getattr(own, "threads", None)
+    if threads is None:
+        yield  # in a thread of the tool's own
+        return
+    threads.allow(1)
+    try:
+        yield
+    finally:
+        threads.allow(-1)

@@ -12,6 +12,7 @@ import type { CallRequest } from "../worker/frames.ts";
 import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
 import { createLine, createPermits, type Line, type Permits } from "./permits.ts";
+import { Places } from "./places.ts";
 import { SourceSlot } from "./source-slot.ts";
 
 export interface PoolCall extends CallRequest {
@@ -71,8 +72,9 @@ export class Pool implements AsyncDisposable {
     const { timeoutMs = this.#options.times.callMs } = call;
     const reason = () => timeUp(call, ", while it waited for its place", "CALL_NOT_STARTED");
     using time = new MovingDeadline({ deadlineMs: Date.now() + timeoutMs, reason }, call.signal);
-    const release = await slot.permits.acquire(time.signal, call.principal);
-    return await this.#callOn(slot, call, time, release);
+    const places = new Places(call.principal);
+    await places.acquire(slot.permits, time.signal);
+    return await this.#callOn(slot, call, time, places);
   }
 
   /** Whether the source has a worker, however busy, or one that starts. */
@@ -108,30 +110,34 @@ export class Pool implements AsyncDisposable {
     await Promise.all(this.slots().map((slot) => slot.stop("the pool stops")));
   }
 
-  async #callOn(slot: SourceSlot, call: PoolCall, time: MovingDeadline, release: () => void): Promise<Answer> {
-    const taken = [release];
-    const free = () => {
-      for (const giveBack of taken) giveBack();
-    };
+  async #callOn(slot: SourceSlot, call: PoolCall, time: MovingDeadline, places: Places): Promise<Answer> {
     let isRunning = false;
     try {
       let worker = await this.#readyWorker(slot, call, time);
-      taken.push(await this.#calls.acquire(time.signal, call.principal));
+      await places.acquire(this.#calls, time.signal);
       while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
-      const running = worker.call(call, call.listener, time.signal); // refused, it leaves the worker idle as it was
+      const listener = { ...call.listener, onAsk: this.#askWithoutPlaces(call.listener, places, worker) };
+      const running = worker.call(call, listener, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();
       time.reason = () => timeUp(call, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
       isRunning = true;
-      void running.ended.then(free);
+      void running.ended.then(() => places.giveBack());
       const answer = await running.answer;
       slot.noteAnswer();
       return answer;
     } finally {
       if (!isRunning) {
-        free();
+        places.giveBack();
         slot.makeRoom();
       }
     }
+  }
+
+  /** Also where calls wait for calls in a circle, a worker has but so many. */
+  #askWithoutPlaces({ onAsk }: CallListener, places: Places, worker: Worker): CallListener["onAsk"] {
+    const most = this.#options.worker.calls * MOST_WAITING_FOR_PLACE;
+    return (ask, signal) =>
+      worker.callsInFlight > most ? onAsk(ask, signal) : places.leaveFor(() => onAsk(ask, signal));
   }
 
   async #readyWorker(slot: SourceSlot, call: PoolCall, time: MovingDeadline): Promise<Worker> {
@@ -219,6 +225,7 @@ export class Pool implements AsyncDisposable {
 }
 
 const MAX_IDLE_SLOTS = 256;
+const MOST_WAITING_FOR_PLACE = 16;
 
 function timeUp({ function: name }: PoolCall, when: string, reason: ReceivedReason): Failure {
   return new Failure("deadline_exceeded", `${name} timed out${when}`, { reason });
