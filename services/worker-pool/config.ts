@@ -40,7 +40,9 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       default: true,
     }),
     worker: {
-      calls: count("TOOLBUS_WORKER_CALLS", 8, { meaning: "Calls in flight on one worker; one that waits for a tool that it called is none of them." }),
+      calls: count("TOOLBUS_WORKER_CALLS", 8, {
+        meaning: "Calls in flight on one worker; one that waits for a tool that it called is none of them.",
+      }),
       maxLineBytes: count("TOOLBUS_WORKER_MAX_LINE_BYTES", 64 * MEBIBYTE, {
         meaning: "Largest arguments of a call, and largest result.",
         unit: "bytes",
