@@ -97,12 +97,10 @@ export function faultOfQuestion({ argumentsJson, outputSchemaJson }: CallRecord)
 /** What answers a form or a URL has. What the form has a default for may be left out. */
 function answerSchema(form: unknown): object {
   const action = { enum: ["accept", "decline", "cancel"] };
-  if (form === undefined) return { type: "object", properties: { action }, required: ["action"] };
-  const isNotAccepted = { properties: { action: { enum: ["decline", "cancel"] } } };
-  return {
-    ...{ type: "object", properties: { action, content: withoutDefaulted(form) }, required: ["action"] },
-    anyOf: [isNotAccepted, { required: ["content"] }],
-  };
+  const answer = { type: "object", properties: { action }, required: ["action"] };
+  if (form === undefined) return answer;
+  const accepts = { properties: { action: { const: "accept" } } };
+  return { ...answer, if: accepts, then: { properties: { content: withoutDefaulted(form) }, required: ["content"] } };
 }
 
 function withoutDefaulted(form: unknown): unknown {

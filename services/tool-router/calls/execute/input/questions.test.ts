@@ -5,6 +5,7 @@ import { type InputRequest, InputRequiredSchema } from "#gen/toolbus/provider/v1
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { createValidator } from "#runtime/schema/json-schema/validator.ts";
 import { systemClock as clock } from "#runtime/time/clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { createMemoryCalls } from "../../../testing/fakes/memory-calls.ts";
@@ -63,6 +64,22 @@ function open() {
     );
   return { ask, call, parts, records, store, takeAs };
 }
+
+test.each([
+  [{ action: "decline", content: {} }, undefined],
+  [{ action: "cancel", content: null }, undefined],
+  [{ action: "accept", content: { sure: true } }, undefined],
+  [{ action: "accept", content: {} }, "result.content: must have required property 'sure'"],
+  [{ action: "accept" }, "result: must have required property 'content'"],
+])("TOOL-7 only what is accepted has to fit the form: %j", async (answer, fault) => {
+  const { ask, records } = open();
+  void ask();
+  await until(() => records.size > 0);
+  const [{ outputSchemaJson } = callRecord({})] = records.values();
+  const { signal } = new AbortController();
+  const told = await createValidator().faultOfResult(outputSchemaJson, JSON.stringify(answer), "alice", signal);
+  expect(told).toEqual(fault && expect.stringContaining(fault));
+});
 
 test("SEC-2 nobody computes the id of another's question", async () => {
   const { ask, call, records, store, takeAs } = open();
