@@ -99,8 +99,9 @@ function answerSchema(form: unknown): object {
   const action = { enum: ["accept", "decline", "cancel"] };
   const answer = { type: "object", properties: { action }, required: ["action"] };
   if (form === undefined) return answer;
-  const accepts = { properties: { action: { const: "accept" } } };
-  return { ...answer, if: accepts, then: { properties: { content: withoutDefaulted(form) }, required: ["content"] } };
+  const isNotAccepted = { properties: { action: { enum: ["decline", "cancel"] } } };
+  const fits = { properties: { content: withoutDefaulted(form) }, required: ["content"] };
+  return { ...answer, if: isNotAccepted, else: fits };
 }
 
 function withoutDefaulted(form: unknown): unknown {
