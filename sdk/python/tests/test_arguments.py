@@ -21,10 +21,33 @@ class Point:
     when: typing.Optional[datetime.date] = None
 
 
+class FieldInfo:
+    """What `Field(…)` of pydantic gives."""
+
+    def __init__(self, default=..., default_factory=None):
+        self.default = default
+        self.default_factory = default_factory
+
+
 class Arguments(unittest.TestCase):
     def bound(self, function, **kwargs):
         positional, named = bound_arguments(function, kwargs)
         return function(*positional, **named)
+
+    def test_the_default_that_a_field_names(self):
+        def function(count: int, size=FieldInfo(3), tags=FieldInfo(default_factory=list), *, name=FieldInfo()):
+            return count, size, tags, name
+
+        self.assertEqual(self.bound(function, count=1, name="a"), (1, 3, [], "a"))
+        self.assertEqual(self.bound(function, count=1, name="a", size=2, tags=["b"]), (1, 2, ["b"], "a"))
+        with self.assertRaisesRegex(TypeError, "missing a required argument: 'name'"):
+            self.bound(function, count=1)
+
+    def test_a_whole_number_that_is_written_as_a_fraction(self):
+        def function(count: int, most: typing.Optional[int], size: float, either: typing.Union[int, float]):
+            return [type(value).__name__ for value in (count, most, size, either)]
+
+        self.assertEqual(self.bound(function, count=3.0, most=2.0, size=1.0, either=1.0), ["int", "int", "float", "float"])
 
     def test_what_json_does_not_have(self):
         def function(

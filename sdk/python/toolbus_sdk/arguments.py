@@ -1,6 +1,7 @@
 """Arguments as type hints want them, and results as JSON has them, which has no dataclass, date, path, set or enumeration."""
 
 import contextlib
+import copy
 import dataclasses
 import datetime
 import decimal
@@ -26,20 +27,33 @@ READERS = {
 
 def bound_arguments(function, kwargs):
     """Positional and keyword arguments. Raises TypeError, like a call does, for what is missing or not known."""
-    signature, hints = shape_of(function)
+    signature, hints, fields = shape_of(function)
     kwargs = {name: value_from_hint(hints.get(name), value) for name, value in kwargs.items()}
     positional = [
         kwargs.pop(name)
         for name, parameter in signature.parameters.items()
         if parameter.kind is parameter.POSITIONAL_ONLY and name in kwargs
     ]
-    signature.bind(*positional, **kwargs)
+    given = signature.bind(*positional, **kwargs).arguments
+    kwargs.update({name: default_of_field(name, field) for name, field in fields.items() if name not in given})
     return positional, kwargs
 
 
 @functools.lru_cache(maxsize=None)
 def shape_of(function):
-    return inspect.signature(function), hints_of(function)
+    signature = inspect.signature(function)
+    defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+    fields = {name: default for name, default in defaults.items() if type(default).__name__ == "FieldInfo"}
+    return signature, hints_of(function), fields
+
+
+def default_of_field(name, field):
+    """That of `Field(…)` of pydantic, which is no value itself."""
+    if field.default_factory is not None:
+        return field.default_factory()
+    if field.default is ... or type(field.default).__name__ == "PydanticUndefinedType":
+        raise TypeError(f"missing a required argument: {name!r}")
+    return copy.deepcopy(field.default)
 
 
 @functools.lru_cache(maxsize=None)
@@ -69,6 +83,8 @@ def value_from_hint(hint, value):
         return value
     if isinstance(value, dict):
         return value_from_record(hint, value)
+    if hint is int and isinstance(value, float) and value.is_integer():
+        return int(value)  # 3.0 is an integer to JSON Schema
     if isinstance(value, list) and hint in (set, frozenset, tuple):
         return hint(value)
     if issubclass(hint, enum.Enum):

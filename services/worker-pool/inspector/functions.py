@@ -1,10 +1,11 @@
 """The functions that a module offers, with the JSON Schema of their arguments."""
 
 import ast
+from types import SimpleNamespace
 
 from docstring import docstring_from_text
 from refusal import Refusal
-from schema import Annotations, literal_from_node, or_null
+from schema import Annotations, is_field, literal_from_node, or_null, words_of_field
 
 
 def functions_from_module(module):
@@ -47,8 +48,10 @@ def function_from_node(node, annotations):
     docstring = docstring_from_text(ast.get_docstring(node) or "")
     properties, required = {}, []
     for argument, default in arguments_with_defaults(node.args):
-        properties[argument.arg] = property_schema(argument, default, annotations, docstring.parameters)
-        if default is None:
+        schema, has_default = property_schema(argument, default, annotations)
+        words = docstring.parameters.get(argument.arg)
+        properties[argument.arg] = schema if words is None else {**schema, "description": words}
+        if not has_default:
             required.append(argument.arg)
     schema = {"type": "object", "properties": properties, "additionalProperties": node.args.kwarg is not None}
     if required:
@@ -65,13 +68,17 @@ def arguments_with_defaults(arguments):
     ]
 
 
-def property_schema(argument, default, annotations, descriptions):
-    schema = annotations.schema_from_node(argument.annotation)
-    known, value = literal_from_node(default)
-    if known and value is None and argument.annotation is not None:
-        schema = or_null(schema)
-    if known:
-        schema = {**schema, "default": value}
-    if argument.arg in descriptions:
-        schema = {**schema, "description": descriptions[argument.arg]}
-    return schema
+def property_schema(argument, default, annotations):
+    """The schema of an argument, and whether it has a default, by itself or in `Field(…)`."""
+    if is_field(default):
+        field = SimpleNamespace(annotation=argument.annotation, value=default)
+        schema, has_default = annotations.field(field, words_of_field(field))
+    else:
+        known, value = literal_from_node(default)
+        schema, has_default = annotations.schema_from_node(argument.annotation), default is not None
+        if known:
+            schema = {**schema, "default": value}
+    if argument.annotation is not None and schema.get("default", ...) is None:
+        others = {word: said for word, said in schema.items() if word != "default"}
+        schema = {**or_null(others), "default": None}
+    return schema, has_default

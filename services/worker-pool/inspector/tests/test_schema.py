@@ -191,6 +191,29 @@ class Names(unittest.TestCase):
         with self.assertRaisesRegex(Refusal, "__all__"):
             functions_of("__all__ = [name for name in names]\ndef f(): ...")
 
+    def test_work_11_what_field_says_as_the_default_of_an_argument(self):
+        text = """
+def f(
+    count: int = Field(..., description="how many", ge=1),
+    name: str = Field(min_length=2),
+    size: float = Field(1.5, lt=9),
+    note: str = Field(None),
+    tags: list[str] = Field(default_factory=list),
+):
+    pass
+"""
+        [function] = functions_from_module(ast.parse(HEAD + text))
+        schema = function["inputSchema"]
+        self.assertEqual(schema["required"], ["count", "name"])
+        expected = {
+            "count": {**INTEGER, "description": "how many", "minimum": 1},
+            "name": {"type": "string", "minLength": 2},
+            "size": {"type": "number", "exclusiveMaximum": 9, "default": 1.5},
+            "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        }
+        self.assertEqual(schema["properties"], expected)
+
 
 if __name__ == "__main__":
     unittest.main()
