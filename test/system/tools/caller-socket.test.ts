@@ -38,7 +38,7 @@ const tools = [
   { name: "big" },
 ];
 
-/** A program that answers `add` with one more, fails in `fail`, and leaves `hang` unanswered. */
+/** A program that answers `add` with one more and `big` with what it is given, fails in `fail`, and leaves `hang` unanswered. */
 async function openCaller(sessionId: string): Promise<Disposable & { readonly asked: string[] }> {
   const { client } = suite.connection;
   await client(SessionService).createSession({ sessionId, agent: "asker" });
@@ -54,8 +54,7 @@ async function openCaller(sessionId: string): Promise<Disposable & { readonly as
       const { requestId, tool, argumentsJson } = event.value;
       asked.push(tool);
       if (tool === "hang") continue;
-      const value =
-        tool === "big" ? "12345678901234567890" : String((JSON.parse(argumentsJson) as { n: number }).n + 1);
+      const value = tool === "big" ? argumentsJson : String((JSON.parse(argumentsJson) as { n: number }).n + 1);
       const outcome =
         tool === "fail" ? ({ case: "error", value: "no" } as const) : ({ case: "resultJson", value } as const);
       await relay.respond({ sessionId, requestId, outcome });
@@ -155,9 +154,9 @@ it("CTR-9 each fault has its code, and the connection survives it", async () => 
   expect(await peer.answerTo(2)).toEqual(failed(2, -32_001, expect.stringMatching(/number/)));
   peer.send(call(3, "fail", { n: 1 }));
   expect(await peer.answerTo(3)).toEqual(failed(3, -32_001, "no"));
-  peer.send(call(4, "big", { n: 1 }));
+  peer.send(JSON.stringify(call(4, "big", { n: 1 })).replace('"n":1', '"n":12345678901234567890'));
   const digits = await until(() => peer.lines.find((line) => line.includes('"id":4')), { what: "the large number" });
-  expect(digits).toContain('"result":12345678901234567890}');
+  expect(digits).toContain('"result":{"n":12345678901234567890}}');
   peer.send(call(5, "hang"));
   await until(() => caller.asked.includes("hang"), { what: "the caller to be asked" });
   caller[Symbol.dispose]();

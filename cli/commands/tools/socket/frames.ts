@@ -9,6 +9,7 @@
  */
 
 import { z } from "zod";
+import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 
 export const codes = {
   parseError: -32_700,
@@ -58,11 +59,11 @@ export interface CallFrame {
   readonly argumentsJson: string;
 }
 
-/** A line as JSON. Throws a `FrameFault`. */
+/** A line as JSON, in which numbers keep their digits. Throws a `FrameFault`. */
 export function parseFrame(line: string): Record<string, unknown> {
   let frame: unknown;
   try {
-    frame = JSON.parse(line);
+    frame = parseExactly(line);
   } catch (error) {
     throw new FrameFault(codes.parseError, `the line is no JSON: ${(error as Error).message}`);
   }
