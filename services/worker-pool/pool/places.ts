@@ -17,7 +17,7 @@ export class Places {
 
   /** Its places are free while a call waits for what it asks for: that may need them. The call then goes on, whether or not one is free. */
   async leaveFor<T>(asking: () => Promise<T>): Promise<T> {
-    if (this.#asks++ === 0) this.#free();
+    if (this.#asks++ === 0) this.giveBack({ isOver: this.#isOver });
     try {
       return await asking();
     } finally {
@@ -26,12 +26,8 @@ export class Places {
     }
   }
 
-  giveBack(): void {
-    this.#isOver = true;
-    this.#free();
-  }
-
-  #free(): void {
+  giveBack({ isOver = true } = {}): void {
+    this.#isOver = isOver;
     for (const giveBack of this.#taken.values()) giveBack();
   }
 }

@@ -111,12 +111,16 @@ export class Pool implements AsyncDisposable {
   }
 
   async #callOn(slot: SourceSlot, call: PoolCall, time: MovingDeadline, places: Places): Promise<Answer> {
+    const most = MOST_ON_PLACE * this.#options.worker.calls;
     let isRunning = false;
     try {
       let worker = await this.#readyWorker(slot, call, time);
       await places.acquire(this.#calls, time.signal);
       while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
-      const listener = { ...call.listener, onAsk: this.#askWithoutPlaces(call.listener, places, worker) };
+      const { onAsk } = call.listener;
+      const asking: typeof onAsk = (...asked) =>
+        worker.callsInFlight > most ? onAsk(...asked) : places.leaveFor(() => onAsk(...asked));
+      const listener = { ...call.listener, onAsk: asking };
       const running = worker.call(call, listener, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();
       time.reason = () => timeUp(call, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
@@ -131,13 +135,6 @@ export class Pool implements AsyncDisposable {
         slot.makeRoom();
       }
     }
-  }
-
-  /** Also where calls wait for calls in a circle, a worker has but so many. */
-  #askWithoutPlaces({ onAsk }: CallListener, places: Places, worker: Worker): CallListener["onAsk"] {
-    const most = this.#options.worker.calls * MOST_WAITING_FOR_PLACE;
-    return (ask, signal) =>
-      worker.callsInFlight > most ? onAsk(ask, signal) : places.leaveFor(() => onAsk(ask, signal));
   }
 
   async #readyWorker(slot: SourceSlot, call: PoolCall, time: MovingDeadline): Promise<Worker> {
@@ -225,7 +222,8 @@ export class Pool implements AsyncDisposable {
 }
 
 const MAX_IDLE_SLOTS = 256;
-const MOST_WAITING_FOR_PLACE = 16;
+/** Where calls wait for calls in a circle, a worker has but so many. */
+const MOST_ON_PLACE = 16;
 
 function timeUp({ function: name }: PoolCall, when: string, reason: ReceivedReason): Failure {
   return new Failure("deadline_exceeded", `${name} timed out${when}`, { reason });
