@@ -116,6 +116,12 @@ it("DOOR-1 the stream of a call goes on in its own session, and no other one cal
   expect(told).not.toContain("with {}");
 });
 
+it("DOOR-1 the stream of a call that an earlier release served goes on", async () => {
+  const place = Buffer.from('{"id":1,"name":"count","argumentsJson":"{}"}').toString("base64url");
+  const headers = { ...resumed(`call.${place}.x`), accept: "text/event-stream" };
+  expect(await (await fetch(door.url, { headers })).text()).toContain("with {}");
+});
+
 async function answerTo(message: object): Promise<string> {
   return (await postMessage(door.url, message)).text();
 }

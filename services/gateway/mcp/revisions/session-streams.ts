@@ -40,7 +40,7 @@ async function resumeCall(
 ): Promise<Response> {
   const { id, name, progressToken } = call;
   const callId = callIdIn(parts, exchange, { sessionId, id });
-  if (callId !== call.callId) return refusalOn(id, FOREIGN);
+  if (call.callId !== undefined && call.callId !== callId) return refusalOn(id, FOREIGN);
   const argumentsJson = call.argumentsJson ?? (await argumentsOf(parts, exchange, callId));
   if (argumentsJson === undefined) return refusalOn(id, NOT_KEPT);
   const meta = progressToken === undefined ? "" : `"_meta":${JSON.stringify({ progressToken })},`;

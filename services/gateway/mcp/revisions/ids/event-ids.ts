@@ -13,8 +13,8 @@ export type Place =
   | { readonly kind: "tools"; readonly digest: string };
 
 export interface PlacedCall extends Pick<AskedCall, "id" | "name"> {
-  /** Of its session alone: elsewhere the same request would be another call. */
-  readonly callId: string;
+  /** Of its session alone: elsewhere the same request would be another call. Earlier releases left it out. */
+  readonly callId?: string;
   /** Left out where they are too long for a header: the call's record has them. */
   readonly argumentsJson?: string;
   readonly progressToken?: ProgressToken;
@@ -49,7 +49,7 @@ export function placeFromEventId(eventId: string): Place | undefined {
 
 const echoed = z.union([z.string(), z.number()]);
 const placed = z.object({
-  callId: z.string(),
+  callId: z.string().exactOptional(),
   id: echoed,
   name: z.string(),
   argumentsJson: z.string().exactOptional(),
