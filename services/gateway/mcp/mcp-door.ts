@@ -145,9 +145,9 @@ function requireShortEchoes(message: unknown): void {
 }
 
 async function soleAgent({ agents }: McpParts, caller: McpExchange["caller"]): Promise<string> {
-  const listed = (await agents.listAgents({ pageSize: 20, onlyGranted: true }, optionsFor(caller))).agents;
-  const names = listed.map(({ agent }) => agent?.name ?? "");
-  if (names.length === 1 && names[0]) return names[0];
+  const page = await agents.listAgents({ pageSize: 20, onlyGranted: true }, optionsFor(caller));
+  const names = page.agents.map(({ agent }) => agent?.name ?? "");
+  if (names.length === 1 && names[0] && page.nextPageToken === "") return names[0]; // a page may hold one large agent of many
   const text = `name the agent: /mcp/<agent>${names.length > 0 ? `, one of ${names.join(", ")}` : ""}`;
   return refuse("not_found", text, { reason: "AGENT_NOT_FOUND" });
 }

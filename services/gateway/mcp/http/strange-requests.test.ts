@@ -16,6 +16,7 @@ beforeAll(async () => {
   door = await openTestDoor({
     before: [logins],
     onFault: (fault) => void faults.push(fault),
+    agents: { listAgents: () => ({ agents: [{ agent: { name: "large" } }], nextPageToken: "more" }) },
     tools: {
       async *callTool({ argumentsJson }) {
         yield { event: { case: "result", value: { outputJson: JSON.stringify(`with ${argumentsJson}`) } } };
@@ -120,6 +121,11 @@ it("DOOR-1 the stream of a call that an earlier release served goes on", async (
   const place = Buffer.from('{"id":1,"name":"count","argumentsJson":"{}"}').toString("base64url");
   const headers = { ...resumed(`call.${place}.x`), accept: "text/event-stream" };
   expect(await (await fetch(door.url, { headers })).text()).toContain("with {}");
+});
+
+it("DOOR-1 an agent that fills a page by itself is not taken for the only one", async () => {
+  const answer = await postMessage(door.url.replace("/clerk", ""), { jsonrpc: "2.0", id: 1, method: "ping" });
+  expect(await answer.text()).toContain("name the agent: /mcp/<agent>, one of large");
 });
 
 async function answerTo(message: object): Promise<string> {

@@ -26,6 +26,7 @@ export interface TestDoorOptions extends Partial<Pick<McpDoorOptions, "onFault" 
   readonly tools?: Partial<ServiceImpl<typeof ToolService>>;
   readonly calls?: Partial<ServiceImpl<typeof ToolCallService>>;
   readonly content?: Partial<ServiceImpl<typeof McpContentService>>;
+  readonly agents?: Partial<ServiceImpl<typeof AgentService>>;
   /** Waited for before a session is told. */
   readonly whenSessionAsked?: () => unknown;
   /** Those that stand before the door. */
@@ -42,12 +43,13 @@ export interface TestDoor extends AsyncDisposable {
 
 /** Every session is there, with its id, and of the agent. */
 export async function openTestDoor(options: TestDoorOptions): Promise<TestDoor> {
-  const { tools = {}, calls = {}, content = {}, whenSessionAsked, before = [], ...given } = options;
+  const { tools = {}, calls = {}, content = {}, agents = {}, whenSessionAsked, before = [], ...given } = options;
   const transport = createRouterTransport((router) =>
     router
       .service(ToolService, tools)
       .service(ToolCallService, calls)
       .service(McpContentService, content)
+      .service(AgentService, agents)
       .service(SessionService, {
         createSession: ({ agent }) => ({ session: { id: "s1", agent } }),
         async getSession({ sessionId }) {
