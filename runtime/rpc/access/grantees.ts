@@ -1,7 +1,7 @@
 import type { Grants } from "#gen/toolbus/access/v1/access_pb.ts";
 import { jsonCodec, type Place } from "../../bus/buckets/bucket.ts";
 import { createBucket } from "../../bus/buckets/stored-bucket.ts";
-import { openBucketView } from "../../bus/buckets/views/bucket-view.ts";
+import { type FollowedView, openBucketView } from "../../bus/buckets/views/bucket-view.ts";
 import type { Bus } from "../../bus/bus.ts";
 import { refuse } from "../../failure/failure.ts";
 import { type Caller, isServiceItself, LOCAL_PRINCIPAL, principalOf } from "../identity.ts";
@@ -46,7 +46,7 @@ export interface Grantees {
 export async function openGrantees(
   bus: Bus,
   onFault: (fault: string) => void,
-): Promise<AsyncDisposable & { readonly grantees: Grantees }> {
+): Promise<AsyncDisposable & Pick<FollowedView<unknown>, "caughtUp"> & { readonly grantees: Grantees }> {
   const followed = await openBucketView(createBucket(bus, grantBucket), onFault);
   const { view } = followed;
 
@@ -69,6 +69,7 @@ export async function openGrantees(
         if (!isGranted(resource, grants, principal)) refuseUngranted(resource, grants, principal);
       },
     },
+    caughtUp: followed.caughtUp,
     [Symbol.asyncDispose]: () => followed[Symbol.asyncDispose](),
   };
 }

@@ -42,7 +42,7 @@ export interface CatalogueParts extends Collections {
   /** Waits until all views show every write that was acknowledged before the call. */
   caughtUp: () => Promise<void>;
   /** The same of one kind, for who only reads: while nothing can be stored, what its view shows is what there is to tell. */
-  known: (kind: CatalogueKind) => Promise<void>;
+  known: (kind: CatalogueKind | "grants") => Promise<void>;
 }
 
 /** Agents, tools and providers as all routers have read them. */

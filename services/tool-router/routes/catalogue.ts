@@ -45,7 +45,7 @@ export function routeCatalogue(router: ConnectRouter, routes: CatalogueRoutes): 
       return { agent: shownTo(context, publicAgent)(catalogue.storedAgent(name)) };
     },
     async listAgents(request, context) {
-      await catalogue.known("agents");
+      await Promise.all([catalogue.known("agents"), request.onlyGranted && catalogue.known("grants")]); // GRANT-3
       const principal = principalOf(callerOf(context));
       const isListed = ({ agent }: StoredAgent) =>
         !request.onlyGranted || (agent && catalogue.mayUse(principal, agent));

@@ -58,9 +58,11 @@ export async function openCatalogue(stack: AsyncDisposableStack, bus: Bus, needs
   const collections = { agents, tools, providers };
   const views = [...Object.values(collections), pinned];
   const caughtUp = async () => void (await Promise.all(views.map((one) => one.caughtUp())));
-  const known = (kind: CatalogueKind) => unlessStalled(bus.link.storage, () => collections[kind].caughtUp());
+  const grants = stack.use(await openGrantees(bus, onFault));
+  const { grantees } = grants;
+  const readable = { ...collections, grants };
+  const known = (kind: keyof typeof readable) => unlessStalled(bus.link.storage, () => readable[kind].caughtUp());
   const pins = new Pins({ pins: pinned, audit, clock, onFault });
-  const { grantees } = stack.use(await openGrantees(bus, onFault));
   const catalogue = new Catalogue({ ...collections, ownProviders, grantees, pins, ownSources, caughtUp, known });
   const editor = new CatalogueEditor({ ...needs, ...collections, catalogue });
   return { catalogue, editor };
