@@ -31,6 +31,9 @@ function renderArguments(writer: EventWriter, type: string, place: object, argum
   writer.emit(`${type}.done`, { ...place, arguments: argumentsJson });
 }
 
+/** Ends a name that the suite made of one that models do not take, or that could be read in two ways: the server's cannot be told from it. */
+const HASHED = /__[0-9a-f]{16}$/;
+
 /** A call that the suite executes: of an MCP server of the request, or of the agent's tools, shown as those of one with its name. */
 export class AgentCall {
   readonly #writer: EventWriter;
@@ -41,7 +44,8 @@ export class AgentCall {
   constructor(writer: EventWriter, call: FunctionCall, { place, accepted }: { place: string; accepted: RunAccepted }) {
     const id = `mcp_${place}`;
     const { argumentsJson } = call;
-    const server = accepted.options?.mcpServers?.find(({ name }) => call.name.startsWith(nameWithin(name, "")))?.name;
+    const servers = HASHED.test(call.name) ? [] : (accepted.options?.mcpServers ?? []);
+    const server = servers.find(({ name }) => call.name.startsWith(nameWithin(name, "")))?.name;
     const named = { server_label: server ?? accepted.agent, name: call.name.slice(nameWithin(server, "").length) };
     this.#writer = writer;
     this.#itemOf = (status, outcome) => ({

@@ -172,18 +172,20 @@ describe("LOOP-18 a response", () => {
   });
 
   test("names a call of a server of the request as the request does, and takes it back", () => {
-    const value = { agent: "clerk", options: { mcpServers: [{ name: "work" }] } };
-    const calls = committed([called("a", "work__look"), called("b", "workers")]);
+    const value = { agent: "clerk", options: { mcpServers: [{ name: "work" }, { name: "work__b" }] } };
+    const hashed = "work__b_look__02bf5e950e0b5a0e";
+    const calls = committed([called("a", "work__look"), called("b", "workers"), called("c", hashed)]);
     const output = outputOf(told(events([{ case: "accepted", value }, claimed, calls, ended]))) as Typed[];
     const [looked, own] = [
       { server_label: "work", name: "look" },
       { server_label: "clerk", name: "workers" },
     ];
-    expect(output).toMatchObject([looked, own]);
+    expect(output).toMatchObject([looked, own, { ...own, name: hashed }]);
     const { items } = inputFrom({ model: "clerk", tools: [{ type: "mcp", server_label: "work" }], input: output });
     expect(items.flatMap(({ item }) => (item?.case === "call" ? item.value.name : []))).toEqual([
       "work__look",
       "workers",
+      hashed,
     ]);
   });
 
