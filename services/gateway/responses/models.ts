@@ -11,7 +11,7 @@ export async function listModels(exchange: ResponsesExchange): Promise<void> {
 export async function getModel(exchange: ResponsesExchange, model: string): Promise<void> {
   const names = await namesOf(exchange);
   if (!names.includes(model)) {
-    const message = `there is no agent ${model.slice(0, 64)}; there are ${names.join(", ") || "none"}`;
+    const message = `there is no agent ${model.slice(0, 64)} that you may use; there are ${names.join(", ") || "none"}`;
     refuse("not_found", message, { reason: "AGENT_NOT_FOUND", fieldViolations: [{ field: "model", message }] });
   }
   answerJson(exchange.response, 200, modelFrom(model));

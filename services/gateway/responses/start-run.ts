@@ -108,7 +108,7 @@ function refuseModel(error: unknown): never {
 }
 
 function refuseUnknownModel(message: string, cause?: unknown): never {
-  const text = `model: ${message}; GET /v1/models lists those that there are`;
+  const text = `model: ${message}; GET /v1/models lists those that you may use`;
   const fieldViolations = [{ field: "model", message: text }];
   return refuse("not_found", text, { reason: "AGENT_NOT_FOUND", fieldViolations, cause });
 }

@@ -58,8 +58,7 @@ export async function openCatalogue(stack: AsyncDisposableStack, bus: Bus, needs
   const collections = { agents, tools, providers };
   const views = [...Object.values(collections), pinned];
   const caughtUp = async () => void (await Promise.all(views.map((one) => one.caughtUp())));
-  const grants = stack.use(await openGrantees(bus, onFault));
-  const { grantees } = grants;
+  const { grantees, ...grants } = stack.use(await openGrantees(bus, onFault));
   const readable = { ...collections, grants };
   const known = (kind: keyof typeof readable) => unlessStalled(bus.link.storage, () => readable[kind].caughtUp());
   const pins = new Pins({ pins: pinned, audit, clock, onFault });
