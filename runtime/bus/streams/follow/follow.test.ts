@@ -68,6 +68,25 @@ describe("following a subject", () => {
     expect([pending, cuts]).toEqual([0, []]);
   });
 
+  test("goes on where what is left of each request has no room for the next message", async () => {
+    const subject = "toolbus.run.sizes";
+    let seen = 0;
+    let interruptions = 0;
+    const end = new AbortController();
+    const onInterrupted = () => void interruptions++;
+    const following = (async () => {
+      for await (const _ of followSubject(bus, subject, { signal: end.signal, onInterrupted })) seen += 1;
+    })();
+    for (const kilobytes of [600, 600, 700, 700, 700, 700, 700, 300, 300, 950, 950, 950]) {
+      const before = seen;
+      await bus.connection.request(subject, new Uint8Array(kilobytes * 1_000));
+      await until(() => seen > before, { what: `a message of ${kilobytes} kB` });
+    }
+    expect(interruptions).toBe(0);
+    end.abort();
+    await following;
+  });
+
   test("leaves no consumer at the server when it ends, by its signal or by its reader", async () => {
     const subject = "toolbus.run.left";
     await appendMany(bus, subject, 1);

@@ -22,6 +22,7 @@ import type { Bus } from "../../bus.ts";
 import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
 import { isTransient } from "../../link/jetstream-errors.ts";
 import { retryOnBus } from "../../link/link.ts";
+import { pullAgain } from "../../nats-patches/pull-again.ts";
 import type { ReadOptions, StoredMessage } from "../read.ts";
 import { messagesUntil } from "./messages-until.ts";
 
@@ -57,7 +58,7 @@ const ofFollower = {
   mem_storage: true,
   num_replicas: 1,
 } as const;
-/** What is on its way is bounded by bytes: nats-server cuts a connection for which 64 MiB wait. A request has room for any message. */
+/** What is on its way is bounded by bytes: nats-server cuts a connection for which 64 MiB wait. */
 const onItsWay = { max_bytes: 4 * 1024 * 1024, threshold_bytes: 2 * 1024 * 1024 };
 /** `bind` keeps the client from asking for a consumer that is silent, on a node that may be dead. */
 const consuming = { ...onItsWay, expires: 10_000, idle_heartbeat: 1_000, bind: true };
@@ -171,6 +172,7 @@ async function createConsumer(
     void (async () => {
       for await (const { type } of messages.status()) {
         if (type === "heartbeat") onIdle?.();
+        if (type === "discard") pullAgain(messages);
         if (signsOfLoss.has(type)) messages.stop();
       }
     })();
