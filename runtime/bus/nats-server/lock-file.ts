@@ -1,3 +1,4 @@
+import { messageFromUnknown } from "../../failure/failure.ts";
 import { retryWhile } from "../../time/retry/retry.ts";
 
 const polling = { initialMs: 25, maxMs: 25 };
@@ -6,19 +7,20 @@ const BUSY = 5;
 
 /**
  * One holder at a time among the processes of a machine; waits until it is this one, and disposing releases it. The lock is that of an
- * empty database, which the system takes from a holder that dies. `onWait` is told once, when somebody else holds it.
+ * empty database, which the system takes from a holder that dies, and from one that opens and
+ * closes the file in another way. `onWait` is told once, when somebody else holds it.
  */
 export async function openLockFile(path: string, signal?: AbortSignal, onWait = () => {}): Promise<Disposable> {
   const { DatabaseSync } = await import("node:sqlite"); // few processes ever lock anything
-  const database = new DatabaseSync(path);
-  const lock = async () => database.exec("BEGIN EXCLUSIVE");
   const onRetry = (_: unknown, attempt: number) => attempt === 1 && onWait();
+  using stack = new DisposableStack();
   try {
-    await retryWhile(isHeld, lock, { ...polling, signal, onRetry });
-    return database;
-  } catch (error) {
-    database.close();
-    throw error;
+    const database = stack.use(new DatabaseSync(path));
+    await retryWhile(isHeld, async () => database.exec("BEGIN EXCLUSIVE"), { ...polling, signal, onRetry });
+    return stack.move();
+  } catch (cause) {
+    signal?.throwIfAborted();
+    throw new Error(`${path} cannot be locked: ${messageFromUnknown(cause)}`, { cause }); // SQLite names no file
   }
 }
 

@@ -170,6 +170,11 @@ describe("a lock file", () => {
     using _lock = await waiting;
   });
 
+  test("that cannot be had is named", async () => {
+    const path = join(directory, "missing", "lock");
+    await expect(openLockFile(path)).rejects.toThrow(`${path} cannot be locked: unable to open database file`);
+  });
+
   test("waiting ends with its signal", async () => {
     using _held = await openLockFile(join(directory, "lock"));
     const waiting = openLockFile(join(directory, "lock"), AbortSignal.timeout(50));
