@@ -91,6 +91,14 @@ describe("a server over streamable HTTP with sessions, of another SDK", () => {
     },
   );
 
+  test("a stream that ended after an event without data is asked for again, and gives the answer then", async () => {
+    await using server = await openCuttingServer({ event: "id: 1\nretry: 0\ndata:\n\n", isAnsweredAgain: true });
+    await using connection = openConnection({ name: "cutting", url: server.url });
+    const { output } = await callThrough(connection, "cut", {}, { deadlineMs: Date.now() + 5_000 });
+    expect(output).toBe("after all");
+    expect(server.resumed).toBe(1);
+  });
+
   test("a call over its deadline is canceled at the server", async () => {
     await using server = await openSessionServer();
     await using connection = openConnection({ name: "old", url: server.url });

@@ -6,8 +6,11 @@ interface CuttingServer extends HttpServer {
   readonly resumed: number;
 }
 
-/** Answers everything but calls, whose streams it ends without an answer; by this event, they can be asked for again. */
-export async function openCuttingServer({ event = "" } = {}): Promise<CuttingServer> {
+/**
+ * Answers everything but calls, whose streams it ends without an answer; by this event, they can be asked for again, and then end
+ * in the same way, or with the answer.
+ */
+export async function openCuttingServer({ event = "", isAnsweredAgain = false } = {}): Promise<CuttingServer> {
   const results: Record<string, object> = {
     initialize: {
       protocolVersion: "2025-06-18",
@@ -17,10 +20,14 @@ export async function openCuttingServer({ event = "" } = {}): Promise<CuttingSer
     "tools/list": { tools: [{ name: "cut", inputSchema: { type: "object" } }] },
   };
   const seen = { cut: 0, resumed: 0 };
+  let asked: number | undefined;
   const server = await listen(async (request, response) => {
     if (request.headers["last-event-id"] !== undefined) {
       seen.resumed += 1;
-      return response.writeHead(200, { "content-type": "text/event-stream" }).end(event);
+      const result = { content: [{ type: "text", text: "after all" }] };
+      const answer = `data: ${JSON.stringify({ jsonrpc: "2.0", id: asked, result })}\n\n`;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return response.end(isAnsweredAgain ? answer : event);
     }
     if (request.method !== "POST") return response.writeHead(405).end();
     const { id, method }: { id?: number; method: string } = JSON.parse(
@@ -29,6 +36,7 @@ export async function openCuttingServer({ event = "" } = {}): Promise<CuttingSer
     if (id === undefined) return response.writeHead(202).end();
     if (method === "tools/call") {
       seen.cut += 1;
+      asked = id;
       response.writeHead(200, { "content-type": "text/event-stream" });
       return response.end(event || ": nothing more\n\n");
     }

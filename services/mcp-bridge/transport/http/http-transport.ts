@@ -161,9 +161,13 @@ function sendOptions(options: TransportSendOptions): Parameters<StreamableHTTPCl
   return Object.fromEntries(given);
 }
 
-/** HTTP5: what the SDK is shown. What is no message stays, for it to say what is wrong. */
+/**
+ * HTTP5: what the SDK is shown. What is no message stays, for it to say what is wrong; nor is an event without data one, by whose id it
+ * resumes a stream.
+ */
 function shownTexts(text: string): string[] {
   const messages = messagesFrom(text);
+  if (messages.length === 0) return [text];
   return messages.map((message) => {
     if (message === undefined) return text;
     const written = messages.length === 1 ? text : JSON.stringify(message);
