@@ -43,6 +43,11 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "missing a required argument: 'name'"):
             self.bound(function, count=1)
 
+        def by_position(size=FieldInfo(3), /, count=FieldInfo(4)):
+            return size, count
+
+        self.assertEqual(self.bound(by_position, count=1), (3, 1))
+
     def test_a_whole_number_that_is_written_as_a_fraction(self):
         def function(count: int, most: typing.Optional[int], size: float, either: typing.Union[int, float]):
             return [type(value).__name__ for value in (count, most, size, either)]

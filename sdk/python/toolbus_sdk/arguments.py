@@ -28,14 +28,14 @@ READERS = {
 def bound_arguments(function, kwargs):
     """Positional and keyword arguments. Raises TypeError, like a call does, for what is missing or not known."""
     signature, hints, fields = shape_of(function)
-    kwargs = {name: value_from_hint(hints.get(name), value) for name, value in kwargs.items()}
+    left = {name: default_of_field(name, field) for name, field in fields.items() if name not in kwargs}
+    kwargs = left | {name: value_from_hint(hints.get(name), value) for name, value in kwargs.items()}
     positional = [
         kwargs.pop(name)
         for name, parameter in signature.parameters.items()
         if parameter.kind is parameter.POSITIONAL_ONLY and name in kwargs
     ]
-    given = signature.bind(*positional, **kwargs).arguments
-    kwargs.update({name: default_of_field(name, field) for name, field in fields.items() if name not in given})
+    signature.bind(*positional, **kwargs)
     return positional, kwargs
 
 

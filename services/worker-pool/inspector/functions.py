@@ -79,6 +79,6 @@ def property_schema(argument, default, annotations):
         if known:
             schema = {**schema, "default": value}
     if argument.annotation is not None and schema.get("default", ...) is None:
-        others = {word: said for word, said in schema.items() if word != "default"}
-        schema = {**or_null(others), "default": None}
+        beside = {word: schema.pop(word) for word in ("description", "default") if word in schema}
+        schema = {**or_null(schema), **beside}
     return schema, has_default

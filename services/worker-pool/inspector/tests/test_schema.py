@@ -197,7 +197,7 @@ def f(
     count: int = Field(..., description="how many", ge=1),
     name: str = Field(min_length=2),
     size: float = Field(1.5, lt=9),
-    note: str = Field(None),
+    note: str = Field(None, description="what else", max_length=9),
     tags: list[str] = Field(default_factory=list),
 ):
     pass
@@ -209,7 +209,11 @@ def f(
             "count": {**INTEGER, "description": "how many", "minimum": 1},
             "name": {"type": "string", "minLength": 2},
             "size": {"type": "number", "exclusiveMaximum": 9, "default": 1.5},
-            "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+            "note": {
+                "anyOf": [{"type": "string", "maxLength": 9}, {"type": "null"}],
+                "description": "what else",
+                "default": None,
+            },
             "tags": {"type": "array", "items": {"type": "string"}},
         }
         self.assertEqual(schema["properties"], expected)
