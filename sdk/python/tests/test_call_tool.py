@@ -1,5 +1,6 @@
 """Calls of other tools, as the pool hears and answers them."""
 
+import os
 import unittest
 
 from worker_process import Worker
@@ -59,6 +60,30 @@ class CallToolTest(unittest.TestCase):
                 if answered < 1_984:
                     open_asks.append(worker.read())
             self.assertEqual(worker.read()["result"], 1_999_000)
+
+    def test_where_no_thread_is_to_be_had_what_waits_for_one_gets_that_of_the_call(self):
+        text = """
+        import os, threading, time
+        from toolbus_sdk import call_tool
+        def start_or_fail(thread):
+            raise RuntimeError("can't start new thread")
+        def ask(path):
+            threading.Thread.start = start_or_fail
+            while not os.path.exists(path):
+                time.sleep(0.01)
+            return call_tool("echo")
+        def quick(): return "quick"
+        """
+        with Worker(text, "--threads=1") as worker:
+            worker.read()
+            path = os.path.join(worker.directory.name, "go on")
+            worker.send(id=1, function="ask", kwargs={"path": path})
+            worker.send(id=2, function="quick")
+            worker.send(id=3, function="nothing")
+            self.assertEqual(worker.read()["id"], 3)  # so the one before it waits for the thread
+            with open(path, "w"):
+                worker.send(reply=worker.read()["ask"], result="a", error=None)
+            self.assertEqual([worker.read()["result"] for _ in range(2)], ["a", "quick"])
 
     def test_an_error_is_raised_and_can_be_caught(self):
         with Worker(TOOL) as worker:

@@ -5,7 +5,7 @@ A function that waits for another tool is none of them meanwhile: what it waits 
 
 import queue
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 own = threading.local()
 
@@ -36,8 +36,9 @@ class Threads:
         with self._lock:
             self._limit += more
             if self._free < 0 and self._count < self._limit:
-                self._start()
-                self._free += 1
+                with suppress(RuntimeError):  # where no thread is to be had, what waits gets one that is free again
+                    self._start()
+                    self._free += 1
 
     def _run(self):
         own.threads = self
