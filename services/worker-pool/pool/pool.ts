@@ -222,7 +222,7 @@ export class Pool implements AsyncDisposable {
 }
 
 const MAX_IDLE_SLOTS = 256;
-/** Where calls wait for calls in a circle, a worker has but so many. */
+/** Where calls wait for calls in a circle, or many wait for one slow tool, a worker has but so many times its own. */
 const MOST_ON_PLACE = 16;
 
 function timeUp({ function: name }: PoolCall, when: string, reason: ReceivedReason): Failure {
