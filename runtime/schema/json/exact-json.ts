@@ -120,4 +120,9 @@ function isName(json: string, end: number): boolean {
 }
 
 // of ECMAScript 2026, for which TypeScript has no declarations yet
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): object };
+const { rawJSON, isRawJSON } = JSON as unknown as {
+  rawJSON(text: string): object;
+  isRawJSON(value: unknown): value is object;
+};
+/** Whether `parseExactly` read it as a number that no double holds. */
+export const isLongNumber = isRawJSON;

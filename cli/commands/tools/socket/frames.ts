@@ -9,7 +9,7 @@
  */
 
 import { z } from "zod";
-import { parseExactly } from "#runtime/schema/json/exact-json.ts";
+import { isLongNumber, parseExactly } from "#runtime/schema/json/exact-json.ts";
 
 export const codes = {
   parseError: -32_700,
@@ -21,7 +21,8 @@ export const codes = {
   connectionLost: -32_003,
 } as const;
 
-export type FrameId = string | number | null;
+/** An object is a number that no double holds. */
+export type FrameId = string | number | object | null;
 
 /** What a request is refused with, or what became of its call. */
 export class FrameFault extends Error {
@@ -33,8 +34,9 @@ export class FrameFault extends Error {
   }
 }
 
-const idSchema = z.union([z.string(), z.number(), z.null()]);
-const argumentsSchema = z.record(z.string(), z.unknown());
+const idSchema = z.union([z.string(), z.number(), z.null(), z.custom<object>(isLongNumber)]);
+const isNoNumber = (given: unknown): boolean => !isLongNumber(given);
+const argumentsSchema = z.unknown().refine(isNoNumber).pipe(z.record(z.string(), z.unknown()));
 
 const configSchema = z.object({
   caller_id: z.string(),
