@@ -42,7 +42,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     worker: {
       calls: count("TOOLBUS_WORKER_CALLS", 8, {
         meaning:
-          "Calls in flight on one worker; beside them, calls that wait for a tool that they called, or go on after it, up to sixteen times as many.",
+          "Calls in flight on one worker; beside them, calls that have asked for a tool, up to sixteen times as many.",
       }),
       maxLineBytes: count("TOOLBUS_WORKER_MAX_LINE_BYTES", 64 * MEBIBYTE, {
         meaning: "Largest arguments of a call, and largest result.",
@@ -63,7 +63,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     pool: {
       calls: count("TOOLBUS_POOL_CALLS", 64, {
         meaning:
-          "Calls in flight on all workers together, beside those that wait for a tool that they called, or go on after it; as many on hosted modules, and of built-ins.",
+          "Calls in flight on all workers together, beside those that have asked for a tool; as many on hosted modules, and of built-ins.",
       }),
       workers: count("TOOLBUS_POOL_WORKERS", 32, { meaning: "Worker processes; an idle one makes room for another." }),
       overflow: reader.string("TOOLBUS_POOL_OVERFLOW", {

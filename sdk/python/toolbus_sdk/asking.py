@@ -7,7 +7,7 @@ import threading
 import typing
 
 from toolbus_sdk.call import CallCanceled, running_call
-from toolbus_sdk.threads import waiting
+from toolbus_sdk.threads import leave_place
 
 
 class ToolError(Exception):
@@ -63,8 +63,8 @@ def call_tool(name: str, /, **arguments: typing.Any) -> typing.Any:
     if is_in_loop():
         return asyncio.wrap_future(future)
     try:
-        with waiting():
-            return future.result()
+        leave_place()
+        return future.result()
     except concurrent.futures.CancelledError:
         raise CallCanceled from None
 

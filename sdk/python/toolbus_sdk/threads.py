@@ -1,11 +1,11 @@
 """Daemon threads for functions that are no coroutines: started when all others are busy, up to a limit.
 
-A function that waits for another tool is none of them meanwhile: what it waits for may need a thread.
+One whose function has asked for another tool is none of them any more: what is asked for may need a thread.
 """
 
 import queue
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 own = threading.local()
 
@@ -32,9 +32,9 @@ class Threads:
         threading.Thread(target=self._run, name=f"call-{self._count + 1}", daemon=True).start()
         self._count += 1
 
-    def allow(self, more):
+    def allow_one_more(self):
         with self._lock:
-            self._limit += more
+            self._limit += 1
             if self._free < 0 and self._count < self._limit:
                 with suppress(RuntimeError):  # where no thread is to be had, what waits gets one that is free again
                     self._start()
@@ -44,24 +44,20 @@ class Threads:
         own.threads = self
         while True:
             function, args = self._work.get()
+            own.has_asked = False
             function(*args)
             del function, args
             with self._lock:
+                self._limit -= own.has_asked
                 if self._count > self._limit:
                     self._count -= 1
                     return
                 self._free += 1
 
 
-@contextmanager
-def waiting():
-    """Around what a function waits for."""
+def leave_place():
+    """The function of this thread asks for another tool; in a thread of the tool's own there is nothing to leave."""
     threads = getattr(own, "threads", None)
-    if threads is None:
-        yield  # in a thread of the tool's own
-        return
-    threads.allow(1)
-    try:
-        yield
-    finally:
-        threads.allow(-1)
+    if threads is not None and not own.has_asked:
+        own.has_asked = True
+        threads.allow_one_more()

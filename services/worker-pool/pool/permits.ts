@@ -64,8 +64,6 @@ export function createPermits(limit: number, what: string, line: Line) {
       return places.total === 0;
     },
     isFullFor,
-    /** Also where no place is free; gives the function that gives the place back. */
-    take,
     /** Resolves with the function that gives the place back. Rejects with the signal's reason, or `resource_exhausted`. */
     async acquire(signal: AbortSignal, principal = ""): Promise<() => void> {
       signal.throwIfAborted();

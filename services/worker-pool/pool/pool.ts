@@ -12,7 +12,6 @@ import type { CallRequest } from "../worker/frames.ts";
 import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
 import { createLine, createPermits, type Line, type Permits } from "./permits.ts";
-import { Places } from "./places.ts";
 import { SourceSlot } from "./source-slot.ts";
 
 export interface PoolCall extends CallRequest {
@@ -72,9 +71,8 @@ export class Pool implements AsyncDisposable {
     const { timeoutMs = this.#options.times.callMs } = call;
     const reason = () => timeUp(call, ", while it waited for its place", "CALL_NOT_STARTED");
     using time = new MovingDeadline({ deadlineMs: Date.now() + timeoutMs, reason }, call.signal);
-    const places = new Places(call.principal);
-    await places.acquire(slot.permits, time.signal);
-    return await this.#callOn(slot, call, time, places);
+    const release = await slot.permits.acquire(time.signal, call.principal);
+    return await this.#callOn(slot, call, time, release);
   }
 
   /** Whether the source has a worker, however busy, or one that starts. */
@@ -110,28 +108,33 @@ export class Pool implements AsyncDisposable {
     await Promise.all(this.slots().map((slot) => slot.stop("the pool stops")));
   }
 
-  async #callOn(slot: SourceSlot, call: PoolCall, time: MovingDeadline, places: Places): Promise<Answer> {
+  async #callOn(slot: SourceSlot, call: PoolCall, time: MovingDeadline, release: () => void): Promise<Answer> {
+    const taken = [release];
+    const free = () => {
+      for (const giveBack of taken) giveBack();
+    };
     const most = MOST_ON_PLACE * this.#options.worker.calls;
     let isRunning = false;
     try {
       let worker = await this.#readyWorker(slot, call, time);
-      await places.acquire(this.#calls, time.signal);
+      taken.push(await this.#calls.acquire(time.signal, call.principal));
       while (!worker.accepts) worker = await this.#readyWorker(slot, call, time);
-      const { onAsk } = call.listener;
-      const asking: typeof onAsk = (...asked) =>
-        worker.callsInFlight > most ? onAsk(...asked) : places.leaveFor(() => onAsk(...asked));
-      const listener = { ...call.listener, onAsk: asking };
+      const onAsk: CallListener["onAsk"] = (...asked) => {
+        if (worker.callsInFlight <= most) free(); // for good: what it asks for may need them, and others do not wait for what it does then
+        return call.listener.onAsk(...asked);
+      };
+      const listener = { ...call.listener, onAsk };
       const running = worker.call(call, listener, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();
       time.reason = () => timeUp(call, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
       isRunning = true;
-      void running.ended.then(() => places.giveBack());
+      void running.ended.then(free);
       const answer = await running.answer;
       slot.noteAnswer();
       return answer;
     } finally {
       if (!isRunning) {
-        places.giveBack();
+        free();
         slot.makeRoom();
       }
     }

@@ -1,17 +1,23 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { HEAD, openTestWorkers, type TestWorkers } from "../testing/workers.ts";
 import type { Ask } from "../worker/frames.ts";
 
-const FILE = `${HEAD}from toolbus_sdk import call_tool
+const FILE = `${HEAD}import time
+from toolbus_sdk import call_tool
 
 def count(left: int) -> int:
     return 1 + call_tool("count", left=left - 1) if left else 0
 
 async def count_awaiting(left: int) -> int:
     return 1 + await call_tool("count_awaiting", left=left - 1) if left else 0
+
+def count_and_linger() -> int:
+    call_tool("count", left=0)
+    print("lingers")
+    time.sleep(60)
 `;
 const MODULE = `export default { tools: [{ name: "count", async run({ left }, { registry }) {
   return left ? 1 + await registry.call("count", { left: left - 1 }) : 0;
@@ -42,3 +48,14 @@ test.each([
   },
   30_000,
 );
+
+test("WORK-10 SEC-5 calls that go on after what they asked for keep no place from others", async () => {
+  const host = { answer: async () => ({ kind: "result", resultJson: "0" }) as const };
+  await using workers = await openTestWorkers({ "tool.py": FILE }, { TOOLBUS_WORKER_CALLS: "2" }, host);
+  const lines = workers.watchLogs();
+  const lingering = Array.from({ length: 4 }, () => workers.call("tool.count_and_linger").catch(() => "ended"));
+  await vi.waitFor(() => expect(lines.filter(({ log }) => log?.message === "lingers")).toHaveLength(4), 20_000);
+  expect((await workers.call("tool.count", { left: 0 })).result).toBe(0);
+  await workers[Symbol.asyncDispose]();
+  expect(await Promise.all(lingering)).toEqual(Array(4).fill("ended"));
+});
