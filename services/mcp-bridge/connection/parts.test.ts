@@ -5,42 +5,46 @@ import { describe, expect, test } from "vitest";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { InputKind, type InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
-import { createRefresh } from "../link/listing/refresh.ts";
+import { refreshAfter } from "../link/listing/refresh.ts";
 import { Calls, type CallWork } from "./calls.ts";
 
 const noSignal = new AbortController().signal;
 
 describe("refreshing", () => {
-  test("ORCH-7 a storm of requests puts it off no longer than the longest wait, and none are lost", async () => {
+  test("ORCH-7 a storm of changes puts it off no longer than the longest wait, and none are lost", async () => {
     let turns = 0;
-    using refresh = createRefresh({ work: async () => void turns++, onError: () => {}, quietMs: 40, maxWaitMs: 80 });
-    const storm = setInterval(() => refresh.request(), 2);
+    const changes = createChanges();
+    const over = new AbortController();
+    const refreshing = refreshAfter(changes, over.signal, async () => void turns++);
+    const storm = setInterval(() => changes.tell(), 2);
     await until(() => turns >= 2);
     clearInterval(storm);
     const before = turns;
-    refresh.request();
+    changes.tell();
     await until(() => turns === before + 1);
+    over.abort(new Error("closed"));
+    await expect(refreshing).rejects.toThrow("closed");
   });
 
-  test("is one at a time; what is requested meanwhile is worth another turn", async () => {
+  test("is one at a time; what changes meanwhile is worth another turn", async () => {
     const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let begun = 0;
-    using refresh = createRefresh({
-      work: () => gates[begun++]?.promise ?? Promise.resolve(),
-      onError: () => {},
-      quietMs: 1,
-    });
-    refresh.request();
+    const changes = createChanges();
+    const over = new AbortController();
+    refreshAfter(changes, over.signal, () => gates[begun++]?.promise ?? Promise.resolve()).catch(() => {});
+    changes.tell();
     await until(() => begun === 1);
-    refresh.request();
-    refresh.request();
+    changes.tell();
+    changes.tell();
     expect(begun).toBe(1);
     gates[0]?.resolve();
     await until(() => begun === 2);
     gates[1]?.resolve();
+    over.abort();
   });
 });
 

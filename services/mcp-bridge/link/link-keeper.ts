@@ -2,6 +2,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Logger } from "pino";
 import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import { createChanges } from "#runtime/collections/changes.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { delay } from "#runtime/time/delay.ts";
@@ -14,7 +15,7 @@ import type { StartTime } from "../servers/start-time.ts";
 import { type About, NOTHING_KNOWN } from "./about.ts";
 import { type HealthFinding, watchHealth } from "./health.ts";
 import type { ListedTools } from "./listing/list-tools.ts";
-import { createRefresh } from "./listing/refresh.ts";
+import { refreshAfter } from "./listing/refresh.ts";
 import type { Link, LinkEvents } from "./opening/link.ts";
 import type { Outcome } from "./outcome/outcome.ts";
 import { CurrentPhase } from "./phase/current-phase.ts";
@@ -94,7 +95,7 @@ export class LinkKeeper implements AsyncDisposable {
   readonly #warned = new BoundedMap<string, true>(MOST_WARNED);
   readonly #backoff: Backoff = createBackoff({ initialMs: 100, maxMs: 30_000 });
   readonly #current: CurrentPhase;
-  readonly #refresh;
+  readonly #listChanges = createChanges();
   readonly #running: Promise<void>;
   #hasServed = false;
   #awaitsGrant = false;
@@ -107,10 +108,11 @@ export class LinkKeeper implements AsyncDisposable {
     this.#options = options;
     this.#logger = options.logger;
     this.#current = new CurrentPhase(options.onChange, options.startTime.installer);
-    this.#refresh = createRefresh({
-      work: () => this.readTools(),
-      onError: (error) => this.#logger.warn(`the tools could not be read again: ${this.#textOf(error)}`),
-    });
+    const refresh = () =>
+      this.readTools().catch((error: unknown) =>
+        this.#logger.warn(`the tools could not be read again: ${this.#textOf(error)}`),
+      );
+    refreshAfter(this.#listChanges, this.#closing.signal, refresh).catch(() => {}); // closed
     this.#running = this.#run();
   }
 
@@ -138,7 +140,6 @@ export class LinkKeeper implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#refresh[Symbol.dispose]();
     this.#closing.abort(new Failure("unavailable", "the connection is closed", { reason: "MCP_SERVER_UNAVAILABLE" }));
     await this.#running;
     this.#current.enter({ kind: "closed" });
@@ -167,7 +168,7 @@ export class LinkKeeper implements AsyncDisposable {
   async #connectAndServe(signal: AbortSignal): Promise<string | undefined> {
     const events: OpeningEvents = {
       onWords: (text) => this.#takeWords(this.#options.redact(text)),
-      onToolsChanged: () => this.#refresh.request(),
+      onToolsChanged: () => this.#listChanges.tell(),
       onResourceUpdated: (uri) => this.#options.watches.updated(uri),
       onSubscriptionsLost: (subscriptions) => this.#options.watches.lost(subscriptions),
       onLog: this.#options.onLog,
@@ -203,7 +204,7 @@ export class LinkKeeper implements AsyncDisposable {
     if (!signal.aborted) {
       this.about = { ...link.about, instructions: this.#options.redact(link.about.instructions) };
       this.#current.enter({ kind: "ready", link, tools: this.#take(listed) });
-      if (this.#isListStale) this.#refresh.request();
+      if (this.#isListStale) this.#listChanges.tell();
       this.#toldReason = undefined;
       this.#logger.info({ tools: listed.tools.length, protocolVersion: link.protocolVersion }, "ready");
       this.#watchHealth(link, ending.signal);

@@ -1,49 +1,21 @@
-interface RefreshOptions {
-  work: () => Promise<void>;
-  onError: (error: unknown) => void;
-  /** Requests within that time of each other are one; 100 ms unless told. */
-  quietMs?: number;
-  /** A storm of requests does not put the work off for longer; 1 s unless told. */
-  maxWaitMs?: number;
-}
+import type { Changes } from "#runtime/collections/changes.ts";
+import { comesWithin } from "#runtime/time/comes-within.ts";
+import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+
+const QUIET_MS = 100;
+/** A storm of changes does not put the work off for longer. */
+const MAX_WAIT_MS = 1_000;
 
 /**
- * Does the work some time after it was asked for: quiet first, but not for ever; one at a time; what is requested during the work is
- * worth another turn.
+ * Does the work some time after a change: quiet first, but not for ever; one at a time; a change during the work is worth another
+ * turn. Rejects with the signal's reason.
  */
-export function createRefresh(options: RefreshOptions) {
-  const { work, onError, quietMs = 100, maxWaitMs = 1_000 } = options;
-  let timer: NodeJS.Timeout | undefined;
-  let requestedAt: number | undefined;
-  let isWorking = false;
-  let isDisposed = false;
-
-  function request(): void {
-    if (isDisposed) return;
-    requestedAt ??= performance.now();
-    if (isWorking) return;
-    const leftMs = maxWaitMs - (performance.now() - requestedAt);
-    clearTimeout(timer);
-    timer = setTimeout(() => void run(), Math.max(0, Math.min(quietMs, leftMs)));
+export async function refreshAfter(changes: Changes, signal: AbortSignal, work: () => Promise<void>): Promise<never> {
+  for (let change = changes.next(); ; ) {
+    await unlessAborted(change.happened, signal);
+    const latest = performance.now() + MAX_WAIT_MS;
+    do change = changes.next();
+    while (performance.now() < latest && (await comesWithin(QUIET_MS, unlessAborted(change.happened, signal))));
+    await work();
   }
-
-  async function run(): Promise<void> {
-    requestedAt = undefined;
-    isWorking = true;
-    try {
-      await work();
-    } catch (error) {
-      onError(error);
-    }
-    isWorking = false;
-    if (requestedAt !== undefined) request();
-  }
-
-  return {
-    request,
-    [Symbol.dispose]() {
-      isDisposed = true;
-      clearTimeout(timer);
-    },
-  };
 }
