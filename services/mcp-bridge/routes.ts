@@ -8,7 +8,7 @@ import { openEnding } from "#runtime/time/ending.ts";
 import { type OfferWatchParts, watchTools } from "./provider/offer-watch.ts";
 import { type Asker, HOPS_HEADER, PEER_HEADER, type Provider } from "./provider/provider.ts";
 import type { AskContent } from "./provider/session-content.ts";
-import type { SessionResources } from "./provider/session-resources.ts";
+import type { SessionResources, Subscriptions } from "./provider/session-resources.ts";
 import { contentRoutes } from "./routes/content-routes.ts";
 import { type ServerRoutes, serverRoutes } from "./routes/server-routes.ts";
 
@@ -16,12 +16,13 @@ export interface Routes extends OfferWatchParts, Omit<ServerRoutes, "isPeer" | "
   provider: Provider;
   askContent: AskContent;
   resources: SessionResources;
+  subscriptions: Subscriptions;
   /** Ends watches when the service stops. */
   stopping: AbortSignal;
 }
 
 export function createRoutes(parts: Routes) {
-  const { provider, askContent, resources, fleet, owners } = parts;
+  const { provider, askContent, resources, subscriptions, fleet, owners } = parts;
   /** A watch would wait for a session that is not there yet, and go on when it is somebody else's. */
   const requireSession = (sessionId: string, caller: Caller) =>
     owners.requireStanding(sessionId, seesAll(caller) ? SELF : caller);
@@ -39,13 +40,16 @@ export function createRoutes(parts: Routes) {
         const { sessionId = "", agent = "", runId = "" } = scope ?? {};
         if (sessionId === "" && agent === "") return { closedCount: 0 };
         const [, closedCount] = await Promise.all([
-          runId === "" ? resources.leave(sessionId) : undefined,
+          runId === "" ? subscriptions.drop(sessionId) : undefined,
           fleet.release({ sessionId, agent, runId }, signal),
         ]);
         return { closedCount };
       },
     });
-    router.service(McpContentService, contentRoutes({ askContent, resources, requireSession, askerOf, lasting }));
+    router.service(
+      McpContentService,
+      contentRoutes({ askContent, resources, subscriptions, requireSession, askerOf, lasting }),
+    );
     router.service(McpServerService, serverRoutes({ ...parts, isPeer, lasting }));
   };
 }

@@ -115,7 +115,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
     logger,
     telemetry,
     routes: createRoutes({
-      ...{ provider, peerOf: peers.peer, connections, applied, logins, resources, own, fleet, owners },
+      ...{ provider, peerOf: peers.peer, connections, applied, logins, resources, subscriptions, own, fleet, owners },
       stopping: stopping.signal,
       audit: trail.record,
       askContent: createAskContent(sources, provider),

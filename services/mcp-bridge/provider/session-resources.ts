@@ -1,6 +1,6 @@
 import { type Changes, createChanges } from "#runtime/collections/changes.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
-import { openEnding } from "#runtime/time/ending.ts";
+import { type Ending, openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import type { WatchEvent } from "../link/resources/resource-watches.ts";
@@ -15,6 +15,7 @@ export interface Subscriptions {
   /** Refuses more than there may be. */
   add(resource: ResourceOfSession & { principal: string }, signal: AbortSignal): Promise<void>;
   remove(sessionId: string, uri: string, signal: AbortSignal): Promise<void>;
+  /** The session has left its agent. */
   drop(sessionId: string): Promise<void>;
 }
 
@@ -33,7 +34,7 @@ export interface ResourceNews {
 
 interface Feed {
   readonly resource: Resource;
-  readonly over: AbortController;
+  readonly over: Ending;
   /** Whether it was watched before: what happened in between, nobody knows. */
   wasWatched: boolean;
   isWatched?: boolean;
@@ -64,15 +65,6 @@ export class SessionResources {
     refuse("unavailable", `the connection to ${resource.source} was closed`, { reason: "MCP_SERVER_UNAVAILABLE" });
   }
 
-  unsubscribe(sessionId: string, uri: string, signal: AbortSignal): Promise<void> {
-    return this.#parts.subscriptions.remove(sessionId, uri, signal);
-  }
-
-  /** The session has left its agent. */
-  async leave(sessionId: string): Promise<void> {
-    await this.#parts.subscriptions.drop(sessionId);
-  }
-
   /** Ends with the connection. What the agent may read no more ends it as a refusal. */
   async *watchOne({ sessionId, source, uri }: ResourceOfSession, asker: Asker): AsyncGenerator<WatchEvent> {
     const find = () => this.#parts.sources.find(sessionId, source, "read", asker.signal);
@@ -90,8 +82,8 @@ export class SessionResources {
     using ending = openEnding(signal);
     using _ = subscriptions.changes.listen(changes.tell);
     const begin = (resource: Resource) => {
-      const feed: Feed = { resource, over: new AbortController(), wasWatched: false, isUpdated: false };
-      void this.#follow(feed, { sessionId, ended: ending.signal, tell: changes.tell });
+      const feed: Feed = { resource, over: openEnding(ending.signal), wasWatched: false, isUpdated: false };
+      void this.#follow(feed, sessionId, changes.tell);
       return feed;
     };
     try {
@@ -108,10 +100,9 @@ export class SessionResources {
   }
 
   /** Never rejects. */
-  async #follow(feed: Feed, given: { sessionId: string; ended: AbortSignal; tell: () => void }): Promise<void> {
-    const { sessionId, tell } = given;
-    using ending = openEnding(given.ended, feed.over.signal);
-    const { signal } = ending;
+  async #follow(feed: Feed, sessionId: string, tell: () => void): Promise<void> {
+    using over = feed.over;
+    const { signal } = over;
     const once = async (works: () => void) => {
       for await (const event of this.watchOne({ sessionId, ...feed.resource }, { signal, isPeer: false })) {
         works();
@@ -138,7 +129,7 @@ function follow(feeds: Map<string, Feed>, wanted: readonly Resource[], begin: (r
   const byKey = new Map(wanted.map(({ source, uri }) => [JSON.stringify([source, uri]), { source, uri }]));
   for (const [key, { over }] of feeds) {
     if (byKey.has(key)) continue;
-    over.abort();
+    over.end();
     feeds.delete(key);
   }
   for (const [key, resource] of byKey) if (!feeds.has(key)) feeds.set(key, begin(resource));

@@ -10,12 +10,13 @@ import { pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { Asker } from "../provider/provider.ts";
 import type { AskContent } from "../provider/session-content.ts";
-import type { SessionResources } from "../provider/session-resources.ts";
+import type { SessionResources, Subscriptions } from "../provider/session-resources.ts";
 import { blobOf, completionFrom, namedFrom, promptFrom, recordsIn, textIn, ttlMsIn } from "../tools/content.ts";
 import type { ServerMethod } from "../tools/server-method.ts";
 
 export interface ContentRoutes {
   readonly resources: SessionResources;
+  readonly subscriptions: Pick<Subscriptions, "remove">;
   readonly askContent: AskContent;
   /** Refuses a session of somebody else, and one that does not exist. */
   readonly requireSession: (sessionId: string, context: ReturnType<typeof callerOf>) => Promise<void>;
@@ -27,7 +28,7 @@ export interface ContentRoutes {
 type ListRequest = Pick<ListPromptsRequest, "source" | "pageSize" | "pageToken">;
 
 export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpContentService> {
-  const { askContent, resources, requireSession, askerOf, lasting } = routes;
+  const { askContent, resources, subscriptions, requireSession, askerOf, lasting } = routes;
   async function ask(asked: SessionSource | undefined, method: ServerMethod, params: object, context: HandlerContext) {
     const { sessionId = "", source = "" } = asked ?? {};
     await requireSession(sessionId, callerOf(context));
@@ -84,7 +85,7 @@ export function contentRoutes(routes: ContentRoutes): ServiceImpl<typeof McpCont
     },
     async unsubscribeResource({ sessionId, uri }, context) {
       await requireSession(sessionId, callerOf(context));
-      await resources.unsubscribe(sessionId, uri, context.signal);
+      await subscriptions.remove(sessionId, uri, context.signal);
       return {};
     },
     async *watchResources({ sessionId, resources: named }, context) {
