@@ -4,14 +4,13 @@ import {
   type WatchProvidedToolsResponse,
   WatchProvidedToolsResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
-import { type Changes, createChanges, looksAt } from "#runtime/collections/changes.ts";
+import { createChanges, looksAt } from "#runtime/collections/changes.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { Failure, messageFromUnknown } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { repeatUntilAborted } from "#runtime/time/retry/retry.ts";
-import { timeoutSignal } from "#runtime/time/timeout-signal.ts";
-import { unlessAborted } from "#runtime/time/unless-aborted.ts";
+import { startTimer } from "#runtime/time/timer.ts";
 import { sourceOfServer, sourcesOf } from "../servers/servers.ts";
 import { type AskedSource, failedOffer, offerFromList, type SourceOffer, startingOffer } from "./offer.ts";
 import type { Asker, Provider, ProviderParts } from "./provider.ts";
@@ -69,11 +68,18 @@ async function* watchSources(
     const end = (reason: Failure) => ending.end(reason);
     return followSource(source, scope, { ...asker, signal }, parts, { tell, end });
   });
+  let isDue = false;
+  const onTime = () => {
+    isDue = true;
+    changes.tell();
+  };
+  const stopTimer = startTimer(FIRST_SNAPSHOT_MS, onTime, { isBackground: true });
   try {
-    await untilAllTold(offers, sources.length, changes, signal);
     let told = "";
     for await (const _ of looksAt(changes, signal)) {
       const all = sources.map((source) => offers.get(source) ?? startingOffer(source.name));
+      isDue ||= all.every(({ status }) => !status.starting);
+      if (!isDue) continue;
       const snapshot = withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
         sources: all.map(({ status }) => status),
@@ -82,23 +88,9 @@ async function* watchSources(
       told = snapshot.etag;
     }
   } finally {
+    stopTimer();
     ending.end();
     await Promise.all(feeds);
-  }
-}
-
-async function untilAllTold(
-  offers: ReadonlyMap<AskedSource, SourceOffer>,
-  count: number,
-  changes: Pick<Changes, "next">,
-  signal: AbortSignal,
-): Promise<void> {
-  using limit = timeoutSignal(FIRST_SNAPSHOT_MS);
-  using ending = openEnding(signal, limit);
-  const settled = () => [...offers.values()].filter(({ status }) => !status.starting).length;
-  while (settled() < count && !limit.aborted) {
-    using change = changes.next();
-    await unlessAborted(change.happened, ending.signal).catch(() => signal.throwIfAborted());
   }
 }
 
