@@ -97,14 +97,7 @@ export function createRunChanges(options: ChangesOptions): RunChanges {
       feed ??= openFeed({ log, allRuns, bounds, onTrouble, start }); // changes-1
       const { recent, more } = feed;
       joined += 1;
-      let leaveOnce: () => void = leave;
-      return {
-        ...{ next, recent, more },
-        [Symbol.dispose]() {
-          leaveOnce();
-          leaveOnce = () => {};
-        },
-      };
+      return { next, recent, more, [Symbol.dispose]: leave };
     },
     [Symbol.dispose]: close,
   };
