@@ -15,7 +15,7 @@ import { Calls, type CallWork } from "./calls.ts";
 const noSignal = new AbortController().signal;
 
 describe("refreshing", () => {
-  test("ORCH-7 a storm of changes puts it off no longer than the longest wait, and none are lost", async () => {
+  test("ORCH-7 a storm of requests puts it off no longer than the longest wait, and none are lost", async () => {
     let turns = 0;
     const changes = createChanges();
     const over = new AbortController();
