@@ -61,7 +61,9 @@ export async function serveStateless(parts: McpParts, exchange: McpExchange): Pr
   const taskIds = isListening ? await listenedTasks(paramsOf(exchange).notifications, read) : [];
   const changes = isListening ? await openChanges(parts, exchange, () => void handler.close()) : NO_CHANGES;
   const { bus, leave } = changes;
-  const handler = createMcpHandler(server, { legacy: "reject", bus });
+  // Proxies end, and some send again, what is silent: a call may be for long
+  const isStreamed = method === "tools/call" && request.headers.get("accept")?.includes("text/event-stream") === true;
+  const handler = createMcpHandler(server, { legacy: "reject", bus, responseMode: isStreamed ? "sse" : "auto" });
   const given = isListening ? withResources(body, changes.uris) : body;
   const { body: parsedBody, ...listening } = taskIds.length > 0 ? listeningAnyway(given) : { body: given };
   const response = await handler.fetch(request, { parsedBody });
