@@ -31,8 +31,9 @@ import type { Enter } from "../access/admission.ts";
 import { requireOrigin } from "../access/cross-origin.ts";
 import type { Door } from "../plain/door.ts";
 import { type Exchange, jsonFromText, optionsFor, readText } from "../plain/exchange.ts";
+import { noteFault } from "../plain/observed-doors.ts";
 import { SESSIONS, serveCallers } from "./callers/caller-server.ts";
-import { JSON_RPC, refusalResponse, stopped, tellFault } from "./http/refusals.ts";
+import { JSON_RPC, type OnFault, refusalResponse, stopped, tellFault } from "./http/refusals.ts";
 import type { ResourceMetadata } from "./http/resource-metadata.ts";
 import { answerWeb, webRequestOf } from "./http/web-messages.ts";
 import type { McpExchange, McpParts } from "./revisions/mcp-exchange.ts";
@@ -65,8 +66,13 @@ interface Given extends Exchange {
   readonly signal: AbortSignal;
 }
 
-async function answer(options: McpDoorOptions, given: Given, agent: string): Promise<void> {
+async function answer(door: McpDoorOptions, given: Given, agent: string): Promise<void> {
   const { request, response, signal } = given;
+  const onFault: OnFault = (error, code) => {
+    noteFault(response, code);
+    if (code === "internal") door.onFault(error, code); // of which its client is told no more than that
+  };
+  const options = { ...door, onFault };
   const { promise: begun, resolve: onBegun } = Promise.withResolvers<boolean>();
   const shutdown = shutdownOf(response);
   let id: string | number | null = null;
@@ -89,7 +95,7 @@ async function answer(options: McpDoorOptions, given: Given, agent: string): Pro
     return route(options, { caller, request: head, agent: named, body, bodyText, begun });
   };
   const web = await unlessAborted(answered(), shutdown).catch((error: unknown) => {
-    tellFault(error, options.onFault);
+    tellFault(error, onFault);
     return refusal(error);
   });
   await answerWeb(response, web, { signal, onBegun, lastWord });

@@ -1,5 +1,6 @@
 import { SpanKind } from "@opentelemetry/api";
-import { type PathTaker, sinkOf } from "#runtime/rpc/http/messages.ts";
+import type { FailureCode } from "#runtime/failure/failure.ts";
+import { type HttpResponse, type PathTaker, sinkOf } from "#runtime/rpc/http/messages.ts";
 import { SECONDS } from "#runtime/telemetry/rpc-metrics.ts";
 import type { Telemetry } from "#runtime/telemetry/telemetry.ts";
 import { traceFromFields } from "#runtime/telemetry/trace-context.ts";
@@ -7,6 +8,13 @@ import { type Door, patternOfRoute } from "./door.ts";
 
 const STATUS = "http.response.status_code";
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "OPTIONS"]);
+
+const faults = new WeakMap<HttpResponse, string>();
+
+/** What is answered tells a fault of the suite, in whose form the status may be 200. */
+export function noteFault(response: HttpResponse, code: FailureCode): void {
+  faults.set(response, code);
+}
 
 /** Requests that are no RPCs are seen as those are: a span in the client's trace, and their time. */
 export function observedDoors(
@@ -34,9 +42,11 @@ export function observedDoors(
         isTaken = taker(request, response, body);
         await closed;
         const status = response.statusCode;
+        const fault = faults.get(response) ?? (status >= 500 ? String(status) : undefined);
         span.set({ [STATUS]: status });
-        if (status >= 500) span.fail(String(status));
-        duration.record((performance.now() - startedAt) / 1_000, { ...of, [STATUS]: status });
+        if (fault !== undefined) span.fail(fault);
+        const told = { ...of, [STATUS]: status, ...(fault !== undefined && { "error.type": fault }) };
+        duration.record((performance.now() - startedAt) / 1_000, told);
       },
       traceFromFields(request.headers),
     );

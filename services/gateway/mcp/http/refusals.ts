@@ -1,6 +1,6 @@
 import { ProtocolError } from "@modelcontextprotocol/server";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
-import { Failure } from "#runtime/failure/failure.ts";
+import { Failure, type FailureCode } from "#runtime/failure/failure.ts";
 import { retryAfterOf, statusOf } from "../../plain/exchange.ts";
 
 /** Codes of JSON-RPC, and those that MCP adds. */
@@ -64,9 +64,12 @@ export function refusalResponse(error: unknown, id: string | number | null, chal
   return Response.json({ jsonrpc: "2.0", id, error: rpcFailureFrom(failure) }, { status, headers });
 }
 
-/** Told of what is nobody's but this process's fault, of which a client is told no more than that. */
-export type OnFault = (error: unknown) => void;
+/** Told of what is the suite's own fault. */
+export type OnFault = (error: unknown, code: FailureCode) => void;
+
+const FAULTS: ReadonlySet<FailureCode> = new Set(["internal", "unavailable", "unknown", "data_loss"]);
 
 export function tellFault(error: unknown, onFault: OnFault): void {
-  if (failureFromConnectError(error).code === "internal") onFault(error);
+  const { code } = failureFromConnectError(error);
+  if (FAULTS.has(code)) onFault(error, code);
 }

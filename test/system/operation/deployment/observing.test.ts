@@ -75,17 +75,23 @@ const methods = globSync("proto/toolbus/**/*.proto", { cwd: projectRoot }).flatM
 
 const stack = new AsyncDisposableStack();
 const exposed = new Map<string, Set<string>>();
+let text = "";
 
 beforeAll(async () => {
-  const suite = stack.use(await openTestSuite());
-  await suite.connection.client(AgentService).listAgents({});
-  const get = async (path: string) => {
-    const response = await fetch(suite.url + path, { headers: { authorization: `Bearer ${suite.apiKey}` } });
-    return response.text();
+  const suite = stack.use(await openTestSuite({ services: ["gateway"] })); // nobody serves what it is asked
+  await expect(suite.connection.client(AgentService).listAgents({})).rejects.toThrow();
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const revision = { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list" };
+    const headers = { authorization: `Bearer ${suite.apiKey}`, "content-type": "application/json", ...revision };
+    return (await fetch(suite.url + path, { headers, ...init })).text();
   };
-  await get("/v1/models/nobody");
-  const text = await get("/metrics");
-  expect(text).toContain('http_route="/v1/models/{id}"');
+  const client = { protocolVersion: "2026-07-28", clientInfo: { name: "test", version: "1" }, clientCapabilities: {} };
+  const _meta = Object.fromEntries(
+    Object.entries(client).map(([key, value]) => [`io.modelcontextprotocol/${key}`, value]),
+  );
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: { _meta } });
+  expect(await ask("/mcp/nobody", { method: "POST", body })).toContain("nobody serves");
+  text = await ask("/metrics");
   for (const [, metric = "", labels = ""] of text.matchAll(/^(\w+)\{(.*)\} \S+/gm)) {
     const known = exposed.get(metric) ?? new Set<string>();
     for (const [, name = ""] of labels.matchAll(/(\w+)="/g)) known.add(name);
@@ -115,6 +121,10 @@ describe("what Prometheus and Grafana are asked", () => {
       }
     },
   );
+
+  it("a fault of the suite that an MCP client is told counts as one, though its status is 200", () => {
+    expect(text).toContain('http_route="/mcp/{agent}",http_response_status_code="200",error_type="unavailable"');
+  });
 
   it("is told where it is wrong", () => {
     expect(() => selectorsOf("sum(rate(x{a=}[5m])")).toThrow(/no PromQL/);
