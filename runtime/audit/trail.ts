@@ -13,8 +13,8 @@ import { type AuditEvent, AuditEventSchema, AuditKindSchema } from "#gen/toolbus
 import type { Bus } from "../bus/bus.ts";
 import { openEviction } from "../bus/quota/eviction.ts";
 import { appendOnce, firstSince } from "../bus/streams/append/append.ts";
-import { boundsOf, followLog } from "../bus/streams/follow/follow-log.ts";
-import { lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
+import { followLog } from "../bus/streams/follow/follow-log.ts";
+import { boundsOf, lastSequenceOf, readSubject, type StoredMessage } from "../bus/streams/read.ts";
 import { readRecord } from "../bus/streams/record.ts";
 import { getOrInsertComputed } from "../collections/get-or-insert-computed.ts";
 import { BoundedMap } from "../collections/maps/bounded-map.ts";

@@ -51,6 +51,7 @@ export async function* readSubject(
     const batch = await ((next === first && ahead) || read(next));
     const messages = batch.length > 0 ? batch : [await firstAfter(bus, subject, next - 1, { signal })];
     for (const message of messages) {
+      signal?.throwIfAborted();
       if (message === null) return; // what stood there has been removed meanwhile
       if (message.seq > last) return;
       const { subject: own, seq: sequence, data, header: headers, time } = message;
@@ -63,6 +64,20 @@ export async function* readSubject(
 /** The sequence of a subject's last message, never stale; 0 when there is none. */
 export async function lastSequenceOf(bus: Bus, subject: string, signal?: AbortSignal): Promise<number> {
   return (await lastOf(bus, subject, { signal }))?.seq ?? 0;
+}
+
+export interface StreamBounds {
+  /** The first message that the stream has; what stood before it has been removed. */
+  readonly first: number;
+  /** The sequence that the stream gives next. */
+  readonly next: number;
+}
+
+/** What the stream of a subject has, from its leader. */
+export async function boundsOf(bus: Bus, subject: string, signal: AbortSignal): Promise<StreamBounds> {
+  const read = () => bus.manager.streams.info(streamOfSubject(subject));
+  const { state } = await retryOnBus(bus.link, read, { signal, what: `looking at ${subject}` });
+  return { first: state.first_seq, next: state.last_seq + 1 };
 }
 
 interface Batch {

@@ -4,7 +4,7 @@ import {
   ExecuteToolResponseSchema,
 } from "#gen/toolbus/provider/v1/tool_provider_service_pb.ts";
 import type { ToolResult } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { createEventQueue } from "#runtime/collections/event-queue.ts";
+import { createEventQueue } from "#runtime/collections/feeds/event-queue.ts";
 import { providedResult } from "#runtime/results/provided-result.ts";
 import type { TellCall } from "../requests/calls.ts";
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { CallerToolCancellationReason, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { WatchCallerResponseSchema } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
-import { createEventQueue } from "#runtime/collections/event-queue.ts";
+import { createEventQueue } from "#runtime/collections/feeds/event-queue.ts";
 import { Failure, refuse } from "#runtime/failure/failure.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 

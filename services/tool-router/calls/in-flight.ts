@@ -1,7 +1,7 @@
 import { addAbortListener } from "node:events";
 import { Effect } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { CallToolResponse } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
-import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
+import { createEventQueue, type EventQueue } from "#runtime/collections/feeds/event-queue.ts";
 import { BoundedMap } from "#runtime/collections/maps/bounded-map.ts";
 import { TransientMap } from "#runtime/collections/maps/transient-map.ts";
 import { Failure } from "#runtime/failure/failure.ts";

@@ -5,7 +5,7 @@ import {
   type WatchWorkerLogsResponse,
   WorkerLogLineSchema,
 } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
-import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
+import { createEventQueue, type EventQueue } from "#runtime/collections/feeds/event-queue.ts";
 import type { LogLine } from "./log-line.ts";
 
 /** A line, or how many were left out before the next one: they came faster than they were read. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { appendFenced, appendOnce } from "../append/append.ts";
-import { boundsOf, followLog, type LogKind } from "./follow-log.ts";
+import { boundsOf } from "../read.ts";
+import { followLog, type LogKind } from "./follow-log.ts";
 
 let bus: TestBus;
 

@@ -14,35 +14,19 @@
 import { PubHeaders } from "@nats-io/jetstream";
 import type { MsgHdrs } from "@nats-io/transport-node";
 import type { Bus } from "../../bus.ts";
-import { streamOfSubject } from "../../declarations/streams-of-subjects.ts";
-import { retryOnBus } from "../../link/link.ts";
 import { firstAfter } from "../append/append.ts";
-import { lastSequenceOf, type StoredMessage } from "../read.ts";
-import { followSubject } from "./follow.ts";
+import { lastSequenceOf, type StoredMessage, type StreamBounds } from "../read.ts";
+import { followShared } from "./shared-follow.ts";
 
 export type LogKind = "dense" | "fenced" | "consumed";
 
 export type LogStep = { kind: "gap"; first: number; last: number } | { kind: "message"; message: StoredMessage };
 
-export interface LogBounds {
-  /** The first message that the stream has; what stood before it has been removed. */
-  readonly first: number;
-  /** The sequence that the stream gives next. */
-  readonly next: number;
-}
-
-export interface FollowLog extends LogBounds {
+export interface FollowLog extends StreamBounds {
   readonly kind: LogKind;
   /** The first sequence that is wanted; 0 for all. */
   readonly from: number;
   readonly signal: AbortSignal;
-}
-
-/** What the stream of a subject has, from its leader. */
-export async function boundsOf(bus: Bus, subject: string, signal: AbortSignal): Promise<LogBounds> {
-  const read = () => bus.manager.streams.info(streamOfSubject(subject));
-  const { state } = await retryOnBus(bus.link, read, { signal, what: `looking at ${subject}` });
-  return { first: state.first_seq, next: state.last_seq + 1 };
 }
 
 /** Ends quietly when the signal aborts. */
@@ -54,7 +38,7 @@ export async function* followLog(bus: Bus, subject: string, log: FollowLog): Asy
     yield { kind: "gap", first: next, last: missing };
     next = missing + 1;
   }
-  for await (const message of followSubject(bus, subject, { fromSequence: next, signal })) {
+  for await (const message of followShared(bus, subject, { from: next, openFrom: log.next, signal })) {
     const before = predecessorOf(kind, message);
     if (before >= next) yield { kind: "gap", first: next, last: before }; // removed before it came
     next = message.sequence + 1;

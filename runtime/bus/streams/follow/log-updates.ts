@@ -1,8 +1,8 @@
 import { requireReached } from "../../../failure/sequence.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../../../rpc/watching/log-update.ts";
 import type { Bus } from "../../bus.ts";
-import type { StoredMessage } from "../read.ts";
-import { boundsOf, followLog, type LogKind } from "./follow-log.ts";
+import { boundsOf, type StoredMessage } from "../read.ts";
+import { followLog, type LogKind } from "./follow-log.ts";
 
 export interface FollowUpdates<E> {
   /** As a refusal names it. */

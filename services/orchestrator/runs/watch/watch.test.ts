@@ -45,7 +45,7 @@ async function shown(
     if (update === undefined) await write(stored.after.splice(0));
     return update;
   };
-  const live = { subscribe: async () => ({ next, [Symbol.asyncDispose]: async () => {} }) };
+  const live = { subscribe: async () => ({ next, [Symbol.dispose]: () => {} }) };
   const options = { log, live, requestSnapshot: () => {} };
   const full = { runId: "r", fromSequence: 0n, includeDeltas: true, cursor: undefined, caller: SELF, ...request };
   const updates = await Array.fromAsync(watchRun(options, full, new AbortController().signal));
@@ -188,7 +188,7 @@ test("LOOP-10 all watchers of a run are given what came live as it came, so that
   const told = async () => {
     const news = [...updates];
     const next = async () => news.shift();
-    const subscription = { next, [Symbol.asyncDispose]: async () => {} };
+    const subscription = { next, [Symbol.dispose]: () => {} };
     const options = { log, live: { subscribe: async () => subscription }, requestSnapshot: () => {} };
     const request = { runId: "r", fromSequence: 1n, includeDeltas: true, cursor: undefined, caller: SELF };
     return Array.fromAsync(watchRun(options, request, new AbortController().signal));
@@ -207,7 +207,7 @@ test("LOOP-10 a log that has lost its beginning does not say whose it is, and is
     await log.append({ event: stored, epoch: 0, instance: "" }, index);
   }
   const live = {
-    subscribe: async () => ({ next: async () => undefined, async [Symbol.asyncDispose]() {} }),
+    subscribe: async () => ({ next: async () => undefined, [Symbol.dispose]() {} }),
   };
   const watchAs = (caller: Caller) => {
     const request = { runId: "r", fromSequence: 0n, includeDeltas: false, cursor: undefined, caller };

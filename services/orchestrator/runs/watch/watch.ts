@@ -30,7 +30,7 @@ export interface LiveUpdate {
   readonly instance?: string | undefined;
 }
 
-export interface LiveSubscription extends AsyncDisposable {
+export interface LiveSubscription extends Disposable {
   /**
    * The next update; undefined after a silence, when updates may have been lost, and when more came than is held for a
    * watcher that does not read. Rejects once the signal has aborted.
@@ -57,7 +57,7 @@ export async function* watchRun(
 ): AsyncGenerator<WatchRunResponse> {
   const { log, live, requestSnapshot } = options;
   const { runId, includeDeltas } = request;
-  await using subscription = await live.subscribe(runId, signal); // watch-2
+  using subscription = await live.subscribe(runId, signal); // watch-2
   const view = new WatchView(request);
   const ask = () => {
     if (includeDeltas && view.holder !== undefined) requestSnapshot(view.holder, runId);

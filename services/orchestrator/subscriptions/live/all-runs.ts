@@ -1,7 +1,7 @@
 import type { Bus } from "#runtime/bus/bus.ts";
 import { listen } from "#runtime/bus/link/listen.ts";
 import { followSubject } from "#runtime/bus/streams/follow/follow.ts";
-import { boundsOf } from "#runtime/bus/streams/follow/follow-log.ts";
+import { boundsOf } from "#runtime/bus/streams/read.ts";
 import type { AllRuns, DeletedRun } from "../../runs/list/run-changes.ts";
 import { runSubjects } from "../run-subjects.ts";
 import { recordFrom } from "../streams/stream-run-log.ts";

@@ -12,7 +12,7 @@ test("LOOP-10 a watcher whose subscription meets the broker's death follows its 
   const subscribing = live.subscribe("run_cut", new AbortController().signal);
   await bus.server.kill();
   await bus.server.restart();
-  await using subscription = await subscribing;
+  using subscription = await subscribing;
   const update = create(WatchRunResponseSchema, { update: { case: "delta", value: { turn: 7 } } });
   expect(await subscription.next(), "something may have been lost").toBeUndefined();
   publishUpdate(bus, "run_cut", update);

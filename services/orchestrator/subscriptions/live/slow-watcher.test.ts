@@ -13,7 +13,7 @@ async function next(subscription: LiveSubscription): Promise<number | undefined>
 describe("LOOP-10 a watcher that falls behind", () => {
   test("keeps nobody waiting and holds little: it is told that it missed something, and goes on", async () => {
     const { bus, tell } = openLiveBus();
-    await using subscription = await createLiveUpdates(bus).subscribe("r", signal);
+    using subscription = await createLiveUpdates(bus).subscribe("r", signal);
     for (let n = 0; n < 10_000; n += 1) tell(n); // nobody reads: each is taken at once all the same
     expect(await next(subscription)).toBeUndefined();
     tell(10_000);
@@ -22,7 +22,7 @@ describe("LOOP-10 a watcher that falls behind", () => {
 
   test("is told so the sooner, the larger the messages are; one by itself may be as large as the bus takes", async () => {
     const { bus, tell } = openLiveBus();
-    await using subscription = await createLiveUpdates(bus).subscribe("r", signal);
+    using subscription = await createLiveUpdates(bus).subscribe("r", signal);
     const large = "x".repeat(100_000);
     tell(0, large);
     tell(1, large);
@@ -50,9 +50,9 @@ describe("LOOP-10 the watchers of a run in one process", () => {
     const told = await Promise.all(watchers.map((watcher) => watcher.next()));
     const updates = told.map((news) => news?.update);
     expect(new Set(updates).size, "decoded once").toBe(1);
-    for (const watcher of watchers) await watcher[Symbol.asyncDispose]();
+    for (const watcher of watchers) watcher[Symbol.dispose]();
     expect(standing()).toBe(0);
-    await using again = await live.subscribe("r", signal);
+    using again = await live.subscribe("r", signal);
     tell(5_001);
     expect(await next(again)).toBe(5_001);
   });
@@ -67,10 +67,10 @@ describe("LOOP-10 the watchers of a run in one process", () => {
     leaving.abort(new Error("left"));
     await expect(left).rejects.toThrow("left");
     flushing.resolve();
-    await using staying = await stays;
+    using staying = await stays;
     const third = await live.subscribe("r", signal);
-    await third[Symbol.asyncDispose]();
-    await third[Symbol.asyncDispose]();
+    third[Symbol.dispose]();
+    third[Symbol.dispose]();
     expect(standing()).toBe(1);
     tell(1);
     expect(await next(staying)).toBe(1);

@@ -1,4 +1,4 @@
-import { createEventQueue } from "#runtime/collections/event-queue.ts";
+import { createEventQueue } from "#runtime/collections/feeds/event-queue.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import type { QueuedCall, WatcherFacts } from "./ports.ts";
 

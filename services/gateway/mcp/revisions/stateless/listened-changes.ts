@@ -1,5 +1,5 @@
 import type { ServerEvent, ServerEventBus } from "@modelcontextprotocol/server";
-import { createEventQueue, type EventQueue } from "#runtime/collections/event-queue.ts";
+import { createEventQueue, type EventQueue } from "#runtime/collections/feeds/event-queue.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { fieldsOf, isObject } from "#runtime/schema/json-object.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";

@@ -1,0 +1,74 @@
+import { addAbortListener } from "node:events";
+import { Unread } from "./unread.ts";
+
+export interface FeedReader<T> extends Disposable {
+  /** What came last, whether or not this reader was there. */
+  readonly last: T | undefined;
+  /** What comes next; undefined once after a loss. Rejects with the reason when the feed or the signal ends. */
+  next(): Promise<T | undefined>;
+}
+
+/**
+ * Sources that are shared, by key: the first reader opens one, the last one closes it. All get the same items, each in a bounded buffer of
+ * its own: a reader that does not read costs the others nothing.
+ */
+export class Feeds<T> {
+  readonly #feeds = new Map<string, OpenFeed<T>>();
+
+  join(key: string, signal: AbortSignal, open: (feed: Feed<T>) => Disposable): FeedReader<T> {
+    const known = this.#feeds.get(key);
+    const feed = known === undefined || known.hasEnded ? new OpenFeed(open) : known;
+    this.#feeds.set(key, feed);
+    const unread = new Unread<T>();
+    feed.readers.add(unread);
+    const ending = addAbortListener(signal, () => unread.end(signal.reason));
+    return {
+      get last() {
+        return feed.last;
+      },
+      next: () => unread.next(),
+      [Symbol.dispose]: () => {
+        ending[Symbol.dispose]();
+        unread.end(undefined);
+        if (!feed.readers.delete(unread) || feed.readers.size > 0) return;
+        feed.source[Symbol.dispose]();
+        if (this.#feeds.get(key) === feed) this.#feeds.delete(key);
+      },
+    };
+  }
+}
+
+/** What comes from one source to all who read it. */
+export type Feed<T> = Pick<OpenFeed<T>, "push" | "lose" | "remind" | "end">;
+
+class OpenFeed<T> {
+  readonly readers = new Set<Unread<T>>();
+  readonly source: Disposable;
+  last: T | undefined;
+  hasEnded = false;
+
+  constructor(open: (feed: Feed<T>) => Disposable) {
+    this.source = open(this);
+  }
+
+  push(item: T, bytes: number): void {
+    this.last = item;
+    for (const reader of this.readers) reader.push(item, bytes);
+  }
+
+  /** Something may be missing: each reader is told, and what waits for it goes. */
+  lose(): void {
+    for (const reader of this.readers) reader.lose();
+  }
+
+  /** The same for those for whom nothing waits. */
+  remind(): void {
+    for (const reader of this.readers) if (reader.isEmpty) reader.lose();
+  }
+
+  /** Whoever joins later opens another one. */
+  end(reason: unknown): void {
+    this.hasEnded = true;
+    for (const reader of this.readers) reader.end(reason);
+  }
+}
