@@ -25,6 +25,15 @@ describe("reading a subject", () => {
     expect(await textsOf(bus, "toolbus.run.nothing")).toEqual([]);
   });
 
+  test("ends with its signal, though more has been read ahead", async () => {
+    await appendMany(bus, "toolbus.run.read-g", 3);
+    const end = new AbortController();
+    const messages = readSubject(bus, "toolbus.run.read-g", { signal: end.signal });
+    await messages.next();
+    end.abort(new Error("enough"));
+    await expect(messages.next()).rejects.toThrow("enough");
+  });
+
   test("SEC-5 all of a store is read without a filter, whose matches the server counts again for each batch", async () => {
     const [runs, values] = ["toolbus.run.", "$KV.toolbus_tools."];
     await appendMany(bus, `${runs}read-e`, 2);

@@ -190,6 +190,7 @@ export const sec: Proofs = {
       "only those are read whose lines have the words",
       "gives way to the process that started it",
     ),
+    shown("who watches one log many times costs the bus one delivery", "120 of them cost one delivery of a message"),
     shown("another principal loses no call while the suite is attacked", "another principal loses no call"),
     open("another principal's p99 stays within three times its own", "`npm run attack` measures it; no test does."),
   ],
