@@ -1,5 +1,6 @@
+import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { McpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import {
   WatchProvidedToolsRequestSchema,
@@ -55,4 +56,23 @@ test("ORCH-10 what a source offers holds while its instance stops, however long 
   };
   await watching().catch(() => {}); // left by its signal
   expect(reasons).toEqual([""]);
+});
+
+test("a watch whose sources have all been told waits for no first snapshot any more", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const peerOf = () => ({
+    async *watchTools(_: unknown, signal: AbortSignal) {
+      yield { tools: [], sources: [create(SourceStatusSchema, { source: "held" })] };
+      await once(signal, "abort");
+    },
+  });
+  const provider = { askedOf: () => ({ server: create(McpServerSchema) }) };
+  const connections = { locate: async () => ({ kind: "there", instance: "one" }) };
+  const parts = { connections, provider, peerOf } as unknown as OfferWatchParts;
+  const request = create(WatchProvidedToolsRequestSchema, { sources: [{ name: "held" }] });
+  const watching = watchTools(request, { signal: new AbortController().signal, isPeer: false }, parts);
+  await watching.next();
+  expect(vi.getTimerCount()).toBe(0);
+  await watching.return(undefined);
 });

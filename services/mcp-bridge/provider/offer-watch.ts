@@ -80,6 +80,7 @@ async function* watchSources(
       const all = sources.map((source) => offers.get(source) ?? startingOffer(source.name));
       isDue ||= all.every(({ status }) => !status.starting);
       if (!isDue) continue;
+      stopTimer();
       const snapshot = withEtag(WatchProvidedToolsResponseSchema, {
         tools: all.flatMap(({ tools }) => tools),
         sources: all.map(({ status }) => status),
