@@ -6,7 +6,7 @@ import { createRoutes, type Routes } from "./routes.ts";
 test("ORCH-1 the connections of an agent that a session leaves are closed also where its subscriptions cannot be removed", async () => {
   const released: object[] = [];
   const parts = {
-    resources: { leave: () => Promise.reject(new Error("the store is away")) },
+    subscriptions: { drop: () => Promise.reject(new Error("the store is away")) },
     fleet: {
       release: async (holder: object) => {
         released.push(holder);
