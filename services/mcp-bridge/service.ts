@@ -121,7 +121,7 @@ export async function openService(config: McpBridgeConfig, context: ServiceConte
       askContent: createAskContent(sources, provider),
     }),
   };
-  void closeDeleted({ applied, connections, signal: stopping.signal, onError }).catch(() => {}); // it stops
+  void closeDeleted({ applied, connections, signal: stopping.signal, onError });
   stack.use(await serveOnBus(bus, { ...served, service: instanceService(name, instance) }));
   stack.defer(() => connections.leave()); // others of this service ask for what they are to take over
   stack.use(await serveOnBus(bus, { ...served, service: name }));

@@ -2,7 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { HealthState, type McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import { StoredMcpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import { InputKind, type InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
@@ -11,8 +12,36 @@ import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
 import { refreshAfter } from "../link/listing/refresh.ts";
 import { Calls, type CallWork } from "./calls.ts";
+import { closeDeleted } from "./deleted-servers.ts";
 
 const noSignal = new AbortController().signal;
+
+describe("following deleted servers", () => {
+  test("goes on after a server that cannot be released, and ends without an error when it is stopped", async () => {
+    const changes = createChanges();
+    const over = new AbortController();
+    let list = ["one", "two"].map((name) => create(StoredMcpServerSchema, { server: { name } }));
+    const released: string[] = [];
+    const errors: unknown[] = [];
+    const connections = {
+      releaseServer: async ({ name }: McpServer) => {
+        released.push(name);
+        if (name === "one") throw new Error("held");
+      },
+    };
+    const onError = (error: unknown) => errors.push(error);
+    const applied = { changes, list: () => list };
+    const following = closeDeleted({ applied, connections, signal: over.signal, onError });
+    for (const count of [1, 2]) {
+      list = list.slice(1);
+      changes.tell();
+      await until(() => released.length === count);
+    }
+    over.abort();
+    await following;
+    expect({ released, errors: errors.length }).toEqual({ released: ["one", "two"], errors: 1 });
+  });
+});
 
 describe("refreshing", () => {
   test("ORCH-7 a storm of requests puts it off no longer than the longest wait, and none are lost", async () => {
