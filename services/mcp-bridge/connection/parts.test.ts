@@ -7,6 +7,7 @@ import { StoredMcpServerSchema } from "#gen/toolbus/mcp/v1/mcp_server_service_pb
 import { InputKind, type InputRequired } from "#gen/toolbus/provider/v1/input_pb.ts";
 import { ProvidedResultSchema } from "#gen/toolbus/provider/v1/provided_result_pb.ts";
 import { createChanges } from "#runtime/collections/changes.ts";
+import { delay } from "#runtime/time/delay.ts";
 import { createManualClock } from "#runtime/time/testing/manual-clock.ts";
 import { until } from "#runtime/time/until.ts";
 import { decideHealth, type HealthFinding, watchHealth } from "../link/health.ts";
@@ -57,6 +58,21 @@ describe("refreshing", () => {
     await until(() => turns === before + 1);
     over.abort(new Error("closed"));
     await expect(refreshing).rejects.toThrow("closed");
+  });
+
+  test("changes that follow each other soon are worth one turn", async () => {
+    let turns = 0;
+    const changes = createChanges();
+    const over = new AbortController();
+    refreshAfter(changes, over.signal, async () => void turns++).catch(() => {}); // ended by the test
+    for (let count = 0; count < 5; count++) {
+      changes.tell();
+      await setImmediate();
+    }
+    await until(() => turns > 0);
+    await delay(150);
+    expect(turns).toBe(1);
+    over.abort();
   });
 
   test("is one at a time; what changes meanwhile is worth another turn", async () => {

@@ -3,7 +3,7 @@ import { comesWithin } from "#runtime/time/comes-within.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 
 const QUIET_MS = 100;
-/** A storm of changes does not put the work off for longer. */
+/** In a storm of changes, the first one after so long is the last one waited for. */
 const MAX_WAIT_MS = 1_000;
 
 /**
