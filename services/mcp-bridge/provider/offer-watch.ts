@@ -65,8 +65,7 @@ async function* watchSources(
       offers.set(source, offer);
       changes.tell();
     };
-    const end = (reason: Failure) => ending.end(reason);
-    return followSource(source, scope, { ...asker, signal }, parts, { tell, end });
+    return followSource(source, scope, { ...asker, signal }, parts, { tell, end: ending.end });
   });
   let isDue = false;
   const onTime = () => {

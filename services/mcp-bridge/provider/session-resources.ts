@@ -101,8 +101,7 @@ export class SessionResources {
 
   /** Never rejects. */
   async #follow(feed: Feed, sessionId: string, tell: () => void): Promise<void> {
-    using over = feed.over;
-    const { signal } = over;
+    const { signal } = feed.over;
     const once = async (works: () => void) => {
       for await (const event of this.watchOne({ sessionId, ...feed.resource }, { signal, isPeer: false })) {
         works();
