@@ -31,7 +31,7 @@ const RESUME_MS = { least: 500, most: 30_000 };
  * HTTP3  Closing ends the session at the server too, but waits no longer than a second for that.
  * HTTP4  A server that takes its first request for a notification is not waited for.
  * HTTP5  Answers are read as on every channel (`messagesFrom`): the SDK would lose digits of their numbers, and lets a call wait for one
- *     of an odd form. It is shown a result that holds the text of the answer.
+ *     of an odd form. It is shown an empty result, whose place the answer takes.
  * HTTP6  A stream that can be resumed is asked for after a wait within bounds: a server names it, and may end the stream again at once.
  */
 export class HttpTransport implements Transport {
@@ -42,7 +42,8 @@ export class HttpTransport implements Transport {
   readonly #origin: OriginFetch;
   readonly #request: OriginFetch["request"];
   readonly #inner: StreamableHTTPClientTransport;
-  readonly #unanswered = new Set<RequestId>();
+  /** Requests, and what was read as the answer to one (HTTP5). */
+  readonly #unanswered = new Map<RequestId, JSONRPCMessage | undefined>();
   readonly #ended = new AbortController();
   readonly #context: TransportContext;
   #closed: Promise<void> | undefined;
@@ -63,7 +64,8 @@ export class HttpTransport implements Transport {
     });
     this.#inner.onclose = () => this.onclose?.();
     this.#inner.onerror = (error) => this.onerror?.(error);
-    this.#inner.onmessage = (message) => this.#deliver(asWritten(message));
+    this.#inner.onmessage = (message) =>
+      this.#deliver(("result" in message && this.#unanswered.get(message.id)) || message);
   }
 
   get sessionId(): string | undefined {
@@ -81,7 +83,7 @@ export class HttpTransport implements Transport {
   async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
     if (!isJSONRPCRequest(message) || message.method === "subscriptions/listen")
       return this.#inner.send(message, sendOptions(options));
-    this.#unanswered.add(message.id);
+    this.#unanswered.set(message.id, undefined);
     const onRequestStreamEnd = () => {
       options.onRequestStreamEnd?.();
       this.#answerUnanswered(message.id);
@@ -116,7 +118,7 @@ export class HttpTransport implements Transport {
     const response = await this.#request(url, init);
     if (response.status === 202 && headers.get("mcp-method") === "server/discover")
       throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // HTTP4
-    return shownResponse(response, shownTexts);
+    return shownResponse(response, (text) => this.#shown(text));
   };
 
   #followEvents(url: string | URL, headers: Headers): void {
@@ -140,6 +142,22 @@ export class HttpTransport implements Transport {
     });
   }
 
+  /**
+   * HTTP5: what the SDK is shown. What is no message stays, for it to say what is wrong; nor is an event without data one, by whose id it
+   * resumes a stream.
+   */
+  #shown(text: string): string[] {
+    const messages = messagesFrom(text);
+    if (messages.length === 0) return [text];
+    return messages.map((message) => {
+      if (message === undefined) return text;
+      if ("method" in message || message.id === undefined || !this.#unanswered.has(message.id))
+        return messages.length === 1 ? text : JSON.stringify(message);
+      this.#unanswered.set(message.id, message);
+      return JSON.stringify({ jsonrpc: "2.0", id: message.id, result: {} });
+    });
+  }
+
   #deliver(message: JSONRPCMessage): void {
     if (!("method" in message) && message.id !== undefined) this.#unanswered.delete(message.id);
     this.onmessage?.(message);
@@ -159,23 +177,4 @@ function sendOptions(options: TransportSendOptions): Parameters<StreamableHTTPCl
   const { relatedRequestId: _, ...rest } = options;
   const given = Object.entries(rest).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given);
-}
-
-/**
- * HTTP5: what the SDK is shown. What is no message stays, for it to say what is wrong; nor is an event without data one, by whose id it
- * resumes a stream.
- */
-function shownTexts(text: string): string[] {
-  const messages = messagesFrom(text);
-  if (messages.length === 0) return [text];
-  return messages.map((message) => {
-    if (message === undefined) return text;
-    const written = messages.length === 1 ? text : JSON.stringify(message);
-    return "method" in message ? written : JSON.stringify({ jsonrpc: "2.0", id: message.id, result: { written } });
-  });
-}
-
-function asWritten(shown: JSONRPCMessage): JSONRPCMessage {
-  const written = "result" in shown ? shown.result.written : undefined;
-  return (typeof written === "string" && messagesFrom(written)[0]) || shown;
 }
