@@ -1,9 +1,9 @@
 import { addAbortListener } from "node:events";
 import { Unread } from "./unread.ts";
 
-export interface FeedReader<T> extends Disposable {
-  /** What came last, whether or not this reader was there. */
-  readonly last: T | undefined;
+export interface FeedReader<T, S> extends Disposable {
+  /** What the first reader opened. */
+  readonly source: S;
   /** What comes next; undefined once after a loss. Rejects with the reason when the feed or the signal ends. */
   next(): Promise<T | undefined>;
 }
@@ -12,10 +12,10 @@ export interface FeedReader<T> extends Disposable {
  * Sources that are shared, by key: the first reader opens one, the last one closes it. All get the same items, each in a bounded buffer of
  * its own: a reader that does not read costs the others nothing.
  */
-export class Feeds<T> {
-  readonly #feeds = new Map<string, OpenFeed<T>>();
+export class Feeds<T, S extends Disposable = Disposable> {
+  readonly #feeds = new Map<string, OpenFeed<T, S>>();
 
-  join(key: string, signal: AbortSignal, open: (feed: Feed<T>) => Disposable): FeedReader<T> {
+  join(key: string, signal: AbortSignal, open: (feed: Feed<T>) => S): FeedReader<T, S> {
     const known = this.#feeds.get(key);
     const feed = known === undefined || known.hasEnded ? new OpenFeed(open) : known;
     this.#feeds.set(key, feed);
@@ -23,9 +23,7 @@ export class Feeds<T> {
     feed.readers.add(unread);
     const ending = addAbortListener(signal, () => unread.end(signal.reason));
     return {
-      get last() {
-        return feed.last;
-      },
+      source: feed.source,
       next: () => unread.next(),
       [Symbol.dispose]: () => {
         ending[Symbol.dispose]();
@@ -39,20 +37,18 @@ export class Feeds<T> {
 }
 
 /** What comes from one source to all who read it. */
-export type Feed<T> = Pick<OpenFeed<T>, "push" | "lose" | "remind" | "end">;
+export type Feed<T> = Pick<OpenFeed<T, Disposable>, "push" | "lose" | "remind" | "end">;
 
-class OpenFeed<T> {
+class OpenFeed<T, S extends Disposable> {
   readonly readers = new Set<Unread<T>>();
-  readonly source: Disposable;
-  last: T | undefined;
+  readonly source: S;
   hasEnded = false;
 
-  constructor(open: (feed: Feed<T>) => Disposable) {
+  constructor(open: (feed: Feed<T>) => S) {
     this.source = open(this);
   }
 
   push(item: T, bytes: number): void {
-    this.last = item;
     for (const reader of this.readers) reader.push(item, bytes);
   }
 

@@ -5,8 +5,8 @@
  *     are. The first one opens it, the last one closes it, and what ends it (follow-4) ends all of them.
  * shared-follow-2  A follower joins, then reads what stands, by batches that have their turns. So what comes meanwhile waits for it, and
  *     what it has read by then is left out.
- * shared-follow-3  What the others were given before stands. But another node may have given what the leader, which is read, has not come
- *     to yet: a follower that needs it ends as unavailable, before it misses anything.
+ * shared-follow-3  What the consumer began behind stands, and what it gave before. But another node may have told of that what the leader,
+ *     which is read, has not come to yet: a follower that needs it ends as unavailable, before it misses anything.
  * shared-follow-4  For a follower that does not read, little waits: it loses that, and reads what stands again, from where it was.
  */
 
@@ -26,7 +26,12 @@ export interface SharedFollow {
   readonly signal: AbortSignal;
 }
 
-const feedsByBus = new WeakMap<Bus, Feeds<StoredMessage>>();
+interface SharedConsumer extends Disposable {
+  /** What stands up to here does not come any more. */
+  readonly passed: number;
+}
+
+const feedsByBus = new WeakMap<Bus, Feeds<StoredMessage, SharedConsumer>>();
 
 /** The end of the signal ends it quietly. */
 export async function* followShared(
@@ -39,8 +44,8 @@ export async function* followShared(
   let next = from;
   try {
     for (;;) {
-      const given = reader.last?.sequence ?? 0;
-      if (next <= given && (await boundsOf(bus, subject, signal)).next <= given) throw leaderLags(subject); // shared-follow-3
+      const { passed } = reader.source;
+      if (next <= passed && (await boundsOf(bus, subject, signal)).next <= passed) throw leaderLags(subject); // shared-follow-3
       for await (const message of readSubject(bus, subject, { fromSequence: next, signal })) {
         next = message.sequence + 1;
         yield message;
@@ -60,14 +65,16 @@ const leaderLags = (subject: string) =>
   new Failure("unavailable", `the leader lags behind what was told of ${subject}`, { reason: "BUS_UNAVAILABLE" });
 
 /** shared-follow-1: it waits for the bus as one call would, whoever opened it. */
-function openConsumer(bus: Bus, subject: string, fromSequence: number, feed: Feed<StoredMessage>): Disposable {
+function openConsumer(bus: Bus, subject: string, fromSequence: number, feed: Feed<StoredMessage>): SharedConsumer {
   const closing = new AbortController();
+  const consumer = { passed: fromSequence - 1, [Symbol.dispose]: () => closing.abort() };
   const follow = async () => {
     for await (const message of followSubject(bus, subject, { fromSequence, signal: closing.signal })) {
       const data = new Uint8Array(message.data); // of its own: the connection's buffer holds others as well
+      consumer.passed = message.sequence;
       feed.push({ ...message, data }, data.length);
     }
   };
   void callPatience.run(follow).catch((error: unknown) => feed.end(error));
-  return { [Symbol.dispose]: () => closing.abort() };
+  return consumer;
 }
