@@ -3,8 +3,8 @@
  *
  * shared-follow-1  All followers of a subject over a connection share one consumer, so that a message is delivered once however many there
  *     are. The first one opens it, the last one closes it, and what ends it (follow-4) ends all of them.
- * shared-follow-2  A follower joins, then reads what stands, by batches that have their turns. So what comes meanwhile waits for it, and
- *     what it has read by then is left out.
+ * shared-follow-2  A follower joins, then reads what the consumer has passed, by batches that have their turns: nothing if it has passed
+ *     nothing that is wanted. So what comes meanwhile waits for it, and what it has read by then is left out.
  * shared-follow-3  What the consumer began behind stands, and what it gave before. But another node may have told of that what the leader,
  *     which is read, has not come to yet: a follower that needs it ends as unavailable, before it misses anything.
  * shared-follow-4  For a follower that does not read, little waits: it loses that, and reads what stands again, from where it was.
@@ -46,7 +46,7 @@ export async function* followShared(
     for (;;) {
       const { passed } = reader.source;
       if (next <= passed && (await boundsOf(bus, subject, signal)).next <= passed) throw leaderLags(subject); // shared-follow-3
-      for await (const message of readSubject(bus, subject, { fromSequence: next, signal })) {
+      for await (const message of readSubject(bus, subject, { fromSequence: next, toSequence: passed, signal })) {
         next = message.sequence + 1;
         yield message;
       }
