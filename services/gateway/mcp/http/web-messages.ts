@@ -15,10 +15,15 @@ export function webRequestOf(request: HttpRequest, signal: AbortSignal): Request
 
 /** The types that are answered here, as far as the client takes them: the SDK (2.4.0) looks for their names, and knows no ranges. */
 function acceptedTypes(accept: string): string[] {
-  const ranges = accept.split(",").map((range) => range.split(";", 1)[0]?.trim().toLowerCase());
+  const isTaken = new Map(
+    accept.split(",").map((one) => {
+      const [range = "", ...parameters] = one.toLowerCase().split(";");
+      return [range.trim(), !parameters.some((parameter) => /^\s*q=0(\.0*)?\s*$/.test(parameter))];
+    }),
+  );
   const types = { "application/*": "application/json", "text/*": "text/event-stream" };
   return Object.entries(types).flatMap(([range, type]) =>
-    ranges.some((one) => one === type || one === range || one === "*/*") ? [type] : [],
+    (isTaken.get(type) ?? isTaken.get(range) ?? isTaken.get("*/*")) ? [type] : [],
   );
 }
 

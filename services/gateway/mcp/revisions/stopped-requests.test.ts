@@ -36,7 +36,7 @@ it.each([
       },
     },
   });
-  const accept = status === 503 && _meta === STATELESS && { accept: "application/json" };
+  const accept = status === 503 && _meta === STATELESS && { accept: "application/json, text/event-stream;q=0" };
   const headers = { "mcp-method": method, "mcp-name": "count", ...accept };
   const params = { _meta, ...(method === "tools/call" && { name: "count", arguments: {} }) };
   const answer = postMessage(door.url, { jsonrpc: "2.0", id: 7, method, params }, { version, headers });
