@@ -35,7 +35,7 @@ class Arguments(unittest.TestCase):
         return function(*positional, **named)
 
     def test_the_default_that_a_field_names(self):
-        def function(count: int, size=FieldInfo(3), tags=FieldInfo(default_factory=list), *, name=FieldInfo()):
+        def function(count: int, size=FieldInfo(3), tags=FieldInfo(default_factory=list), *, name=FieldInfo()):  # noqa: B008 - as people write it
             return count, size, tags, name
 
         self.assertEqual(self.bound(function, count=1, name="a"), (1, 3, [], "a"))
@@ -43,7 +43,7 @@ class Arguments(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "missing a required argument: 'name'"):
             self.bound(function, count=1)
 
-        def by_position(size=FieldInfo(3), /, count=FieldInfo(4)):
+        def by_position(size=FieldInfo(3), /, count=FieldInfo(4)):  # noqa: B008
             return size, count
 
         self.assertEqual(self.bound(by_position, count=1), (3, 1))
