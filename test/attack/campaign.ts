@@ -20,21 +20,14 @@ export interface Verdict extends Omit<Played, "before" | "under"> {
   readonly paid: Paid;
 }
 
-const quietMs = 10_000;
-
 /** The verdicts; the last one, on the neighbour over all attacks, in the short form alone. */
 export async function runCampaign({ attacks, isShort, seed, onVerdict }: CampaignOptions): Promise<Verdict[]> {
   await using suite = await openAttackedSuite();
   await using neighbour = await openNeighbour(suite.ground.url, suite.ground.keys.alice);
   await using attacker = openAttacker(suite.ground);
   const stage = { suite, attacker, neighbour };
-  await pause(2_000); // what starts late has started, and code is warm
-  const course: Course = isShort
-    ? { isShort, seed, leastMs: 0, quietMs: 0 }
-    : { isShort, seed, leastMs: 10_000, quietMs };
-  await neighbour.take();
-  if (isShort) await pause(quietMs);
-  const quiet = isShort ? await neighbour.take() : [];
+  if (!isShort) await pause(2_000); // what starts late has started, and code is warm
+  const course: Course = { isShort, seed, leastMs: isShort ? 0 : 10_000, quietMs: isShort ? 0 : 10_000 };
   const verdicts: Verdict[] = [];
   const all: Played[] = [];
   for (const attack of attacks) {
@@ -48,10 +41,9 @@ export async function runCampaign({ attacks, isShort, seed, onVerdict }: Campaig
   if (isShort) {
     const under = all.flatMap((played) => played.under);
     const rest = { attack: "all of them, seen by another principal", requirement: "SEC-5", rounds: 1, tookMs: 0 };
-    const whole = { ...rest, tries: under.length, reached: [], before: quiet, under };
-    // Where other tests run beside, so few calls tell of no ratio: what is held is that each was answered, and soon.
-    const { lost, p99Ms } = paidBy(whole);
-    tell(whole, excessOf({ ...paidBy(whole), p99BeforeMs: p99Ms, lost }));
+    // Where other tests run beside, so few calls tell of no ratio: what is held is that each was answered.
+    const whole = { ...rest, tries: under.length, reached: [], before: [], under };
+    tell(whole, excessOf(paidBy(whole)));
   }
   return verdicts;
 

@@ -22,3 +22,9 @@ test("a test that starts a process, or whose harness does, is not pure", () => {
 test("a test that replaces the clock has a worker of its own, as other files share theirs", () => {
   expect(isolated).toContain("runtime/time/long-waits.test.ts");
 });
+
+test("a test that may take minutes is before those that may not, so that it is not the last, and alone", () => {
+  const placeOf = (name: string) => system.findIndex((path) => path.endsWith(name));
+  expect(placeOf("/attack.test.ts")).toBeLessThan(placeOf("/cli.test.ts"));
+  expect(placeOf("/caller-patience.test.ts")).toBeLessThan(placeOf("/cli.test.ts"));
+});

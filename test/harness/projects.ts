@@ -2,7 +2,10 @@
 
 import { sourceFilesBelow } from "../architecture/source-files.ts";
 
-/** Tests that start nothing, that start processes for themselves, that start several services, and that replace what a worker's tests share. */
+/**
+ * Tests that start nothing, that start processes for themselves, that start several services, and that replace what a worker's tests
+ * share. Those that are given the longest time are first, and of others the largest.
+ */
 export interface TestsByProject {
   readonly pure: readonly string[];
   readonly broker: readonly string[];
@@ -27,7 +30,10 @@ export function testsByProject(): TestsByProject {
     if (reachedFrom(path, importsByPath).isDisjointFrom(startsOthers)) return "pure";
     return path.startsWith("test/") ? "system" : "broker";
   };
-  const byProject = Object.groupBy(tests, projectOf);
+  const longestFirst = tests.toSorted(
+    ({ text }, { text: other }) => longestLimitIn(other) - longestLimitIn(text) || other.length - text.length,
+  );
+  const byProject = Object.groupBy(longestFirst, projectOf);
   const pathsOf = (project: keyof TestsByProject) => byProject[project]?.map(({ path }) => path) ?? [];
   return {
     pure: pathsOf("pure"),
@@ -35,6 +41,12 @@ export function testsByProject(): TestsByProject {
     system: pathsOf("system"),
     isolated: pathsOf("isolated"),
   };
+}
+
+/** Of the time limits that a file's tests have of their own, the longest. */
+function longestLimitIn(text: string): number {
+  const limits = [...text.matchAll(/(?:timeout: |\}, )(\d+)_000\b/g)].map(([, seconds]) => Number(seconds));
+  return Math.max(0, ...limits);
 }
 
 /** All that a file imports, and what that imports. */

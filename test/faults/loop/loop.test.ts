@@ -1,7 +1,7 @@
 // The short form of `npm run faults -- loop`: real processes, a few points with each kind of fault, one seed.
 
 import { expect, it } from "vitest";
-import { openTreeCopy } from "../processes/tree.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
 import { runCampaign } from "./campaign.ts";
 import { nameOf, type Pair } from "./plan/points.ts";
 import type { TrialOutcome } from "./trial.ts";
@@ -30,12 +30,11 @@ const pairs: Pair[] = [
 it("LOOP-13 LOOP-14 struck at its points, no run is lost, none ends twice, effects are as promised, clients see the record", {
   timeout: (minutes + 1) * 60_000,
 }, async () => {
-  await using tree = await openTreeCopy();
   const told: string[] = [];
   const onOutcome = ({ trial, violations }: TrialOutcome) => {
     for (const { rule, what } of violations) told.push(`${nameOf(trial.pair)}: ${rule}: ${what}`);
   };
-  const result = await runCampaign({ ...quick, points: pairs.length, pairs, tree: tree.directory, onOutcome });
+  const result = await runCampaign({ ...quick, points: pairs.length, pairs, tree: projectRoot, onOutcome });
   expect(told).toEqual([]);
   expect(result.violations).toEqual([]);
   expect(result.missed).toEqual([]);

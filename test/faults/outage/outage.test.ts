@@ -1,15 +1,14 @@
 // The short form of `npm run faults -- outage`: real processes, two strikes.
 
 import { expect, test } from "vitest";
-import { openTreeCopy } from "../processes/tree.ts";
+import { projectRoot } from "../../architecture/source-files.ts";
 import { runOutages } from "./run.ts";
 
 test("BUS-2 LOOP-14 KIND-1 one of two instances is silent: calls go to the other, and what is lost is said to be lost", {
   timeout: 300_000,
 }, async () => {
-  await using tree = await openTreeCopy();
   const result = await runOutages({
-    tree: tree.directory,
+    tree: projectRoot,
     seed: 1,
     nodes: 1,
     kinds: ["freeze", "stop"],

@@ -3,8 +3,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, it } from "vitest";
+import { projectRoot } from "../../architecture/source-files.ts";
 import { isBroken } from "../command/report.ts";
-import { openTreeCopy } from "../processes/tree.ts";
 import { runCycles } from "./cycles/cycles.ts";
 import { processesOf } from "./cycles/left.ts";
 import { figuresOfCycles, figuresOfFuzz, figuresOfStorm } from "./figures.ts";
@@ -24,9 +24,8 @@ it("WORK-1 metadata that the pool offers are taken by uv, with the same packages
 }, 60_000);
 
 it("WORK-5 WORK-8 calls beside hostile ones on one file have their own result, or an error that is true", async () => {
-  await using tree = await openTreeCopy();
   const tool = new URL("storm/tool.py", import.meta.url);
-  await using world = await openPoolWorld({ tree: tree.directory, uv, tool });
+  await using world = await openPoolWorld({ tree: projectRoot, uv, tool });
   const result = await runStorm(world, { seed: 7, clients: 8, calls: 25, onProgress });
   const { figures, examples } = figuresOfStorm(result, world);
   expect(figures.filter(isBroken), examples.join("\n")).toEqual([]);
@@ -36,9 +35,8 @@ it("WORK-5 WORK-8 calls beside hostile ones on one file have their own result, o
 }, 120_000);
 
 it("WORK-9 workers and pools that are started and ended in every way leave no process and no file descriptor", async () => {
-  await using tree = await openTreeCopy();
   const tool = new URL("cycles/tool.py", import.meta.url);
-  await using world = await openPoolWorld({ tree: tree.directory, uv, tool });
+  await using world = await openPoolWorld({ tree: projectRoot, uv, tool });
   const result = await runCycles(world, { seed: 3, cycles: 6, onProgress });
   const { figures, examples } = figuresOfCycles(result, world);
   expect(figures.filter(isBroken), examples.join("\n")).toEqual([]);
