@@ -11,6 +11,7 @@ import { until } from "#runtime/time/until.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
+import { programOf } from "../../test/harness/programs.ts";
 import { cpuMicrosecondsOf } from "../loop/figures/cpu.ts";
 import type { Latencies } from "../measuring/latencies.ts";
 import { openPeer } from "../measuring/peer.ts";
@@ -23,6 +24,7 @@ export interface CallWorld extends AsyncDisposable {
   cpuUs(): number;
 }
 
+const program = programOf("cli/suite/services-program");
 const services = ["gateway", "tool-router", "mcp-bridge", "spaces"];
 const server = [process.execPath, fileURLToPath(new URL("mcp-server.ts", import.meta.url))];
 
@@ -41,7 +43,7 @@ export async function openCallWorld(): Promise<CallWorld> {
     TOOLBUS_BUS_CREDENTIALS: credentials,
   };
   const suite = stack.use(
-    await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services, env, auth: "none" }),
+    await openSuite({ directory, program, port: 0, natsUrl: url, isolate: true, services, env, auth: "none" }),
   );
   const bus = stack.use(await openBus({ ...login, name: "bench" }));
   const sessions = clientFor(bus, SessionService);

@@ -14,6 +14,7 @@ import { textContent } from "#runtime/content/text.ts";
 import { openSuite, type Suite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";
 import { clientFor } from "../../services/clients.ts";
+import { programOf } from "../../test/harness/programs.ts";
 import type { Plan, Sample } from "./plan.ts";
 
 /** A real nats-server and real services in processes of their own; the orchestrators with the planned model. */
@@ -44,6 +45,7 @@ export interface WorldOptions {
   readonly nodeArguments?: readonly string[];
 }
 
+const program = programOf("cli/suite/services-program");
 export const loopServices = ["tool-router", "spaces", "caller-relay"];
 
 export async function openWorld(options: WorldOptions): Promise<World> {
@@ -62,7 +64,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     TOOLBUS_BUS_CREDENTIALS: credentials,
   };
   const suite = stack.use(
-    await openSuite({ directory, port: 0, natsUrl: url, isolate: true, services: options.services, env }),
+    await openSuite({ directory, program, port: 0, natsUrl: url, isolate: true, services: options.services, env }),
   );
   const orchestrators: Orchestrator[] = [];
   const opened = stack.use(new AsyncDisposableStack());

@@ -6,6 +6,7 @@ import type { BusLogin } from "#runtime/bus/credentials/login.ts";
 import { openNatsServer } from "#runtime/bus/nats-server/nats-server.ts";
 import { openSuite } from "../../cli/suite/suite.ts";
 import { busUsers } from "../../services/bus-users.ts";
+import { programOf } from "../../test/harness/programs.ts";
 
 export interface Login {
   readonly url: string;
@@ -32,6 +33,8 @@ export interface BenchSuiteOptions {
   readonly settings?: (directory: string) => Promise<NodeJS.ProcessEnv>;
 }
 
+const program = programOf("cli/suite/services-program");
+
 /** A nats-server and the services, each a process of its own, with its agents. */
 export async function openBenchSuite(stack: AsyncDisposableStack, options: BenchSuiteOptions): Promise<BenchSuite> {
   const directory = await mkdtemp(join(tmpdir(), "bench-"));
@@ -50,7 +53,7 @@ export async function openBenchSuite(stack: AsyncDisposableStack, options: Bench
   };
   const services = [...options.services];
   const suite = stack.use(
-    await openSuite({ directory, port: 0, natsUrl: nats.url, isolate: true, services, env, auth: "none" }),
+    await openSuite({ directory, program, port: 0, natsUrl: nats.url, isolate: true, services, env, auth: "none" }),
   );
   const login = { url: nats.url, login: nats.login };
   return { directory, gatewayUrl: suite.url, login, bus: stack.use(await openBus({ ...login, name: "bench" })) };

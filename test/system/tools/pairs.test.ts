@@ -54,7 +54,7 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
   it("share the calls: each serves at least a quarter", async () => {
     const before = await servedByInstance(service);
     const load = startLoad(call, inFlight);
-    await load.reach(1_000);
+    await load.reach(400);
     await load.stop();
     expect(load.failed).toEqual([]);
     const after = await servedByInstance(service);
@@ -68,10 +68,10 @@ describe.each(Object.keys(calls))("BUS-2 two of %s", (service) => {
     const [, victim] = pairOf(service);
     const pid = await until(() => victim?.pid, { what: "the victim to run" });
     const load = startLoad(call, inFlight);
-    await load.reach(300);
+    await load.reach(100);
     process.kill(pid, "SIGKILL");
     const killedAtMs = performance.now();
-    await load.reach(load.answered + 600);
+    await load.reach(load.answered + 300);
     await load.stop();
     const codes = load.failed.map(({ error }) => ConnectError.from(error).code);
     expect(codes.filter((code) => code !== Code.Unavailable)).toEqual([]);
