@@ -5,7 +5,7 @@
 
 import { statSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
-import { readLogin, writeCredentials } from "#runtime/bus/credentials/directory.ts";
+import { readLogin, type UsersOf, writeCredentials } from "#runtime/bus/credentials/directory.ts";
 import { ADMIN } from "#runtime/bus/credentials/login.ts";
 import { isErrno } from "#runtime/failure/errno.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
@@ -44,6 +44,8 @@ export interface SuiteOptions {
   restart?: boolean;
   /** Path of another copy of the program that runs the services. */
   program?: string;
+  /** Who may sign in to NATS, for who has the contract at hand; unless told, another process reads it. */
+  users?: UsersOf;
   /** `always`: what was acknowledged survives power loss; `default`: it survives the end of any process. */
   syncInterval?: "default" | "always";
   /** Gives the start up, and ends what was started; a suite that is open is closed by disposing. */
@@ -158,9 +160,10 @@ async function findOrStartNats(
   { directory, credentials }: SuitePlaces,
   stack: AsyncDisposableStack,
 ): Promise<Suite["nats"]> {
+  const { users = readBusUsers } = options;
   if (options.natsUrl) {
     const isGiven = credentials !== join(directory, "bus");
-    if (!isGiven) await writeCredentials(credentials, readBusUsers); // for a server that asks for no keys
+    if (!isGiven) await writeCredentials(credentials, users); // for a server that asks for no keys
     return { url: options.natsUrl };
   }
   options.onProgress?.("starting nats-server");
@@ -168,7 +171,7 @@ async function findOrStartNats(
     await openKeptNats({
       directory: join(directory, "nats"),
       credentials,
-      users: readBusUsers,
+      users,
       binary: process.env.TOOLBUS_NATS_SERVER || undefined,
       find: { signal: options.signal },
       syncInterval: options.syncInterval ?? "default",

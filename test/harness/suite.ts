@@ -9,6 +9,7 @@ import { type Bus, openBus } from "../../runtime/bus/bus.ts";
 import { readLogin } from "../../runtime/bus/credentials/directory.ts";
 import { ADMIN } from "../../runtime/bus/credentials/login.ts";
 import { followTrustList } from "../../runtime/bus/credentials/trust/trust-list.ts";
+import { busUsers } from "../../services/bus-users.ts";
 import { keepDirectoryOf } from "./commands/command.ts";
 import { programOf } from "./programs.ts";
 import { refuseViolations } from "./violations.ts";
@@ -45,7 +46,7 @@ export async function openTestSuite({
   if (options.natsUrl === undefined && !strangers) {
     stack.defer(() => refuseViolations(join(directory, "nats", "nats-server.log"), join(directory, "bus")));
   }
-  const suite = stack.use(await openSuite({ directory, port: 0, program, ...options }));
+  const suite = stack.use(await openSuite({ directory, port: 0, program, users: busUsers, ...options }));
   const busses = stack.use(new AsyncDisposableStack());
   const connection = openConnection(suite);
   keepDirectoryOf(suite.url, directory);

@@ -185,16 +185,18 @@ describe("a release", () => {
       await entry();
     });
 
-    test.each([
-      [{}, /say the next version/],
-      [{ version: "1.0.0" }, /1\.0\.0 is not above 1\.0\.0/],
-      [{ version: "0.9.0" }, /0\.9\.0 is not above 1\.0\.0/],
-      [{ version: "two" }, /"two" is no version such as 1\.0\.0/],
-      [{ version: "1.1.0", isBreaking: true }, /needs a new major version/],
-    ])("%j is refused, and nothing is written", async (options, reason) => {
-      await expect(release(options)).rejects.toThrow(reason);
-      expect(await releasedVersion(root)).toBe("1.0.0");
-      expect(await versionFaults(root)).toEqual([]);
+    test("what is no next version is refused, and nothing is written", async () => {
+      for (const [options, reason] of [
+        [{}, /say the next version/],
+        [{ version: "1.0.0" }, /1\.0\.0 is not above 1\.0\.0/],
+        [{ version: "0.9.0" }, /0\.9\.0 is not above 1\.0\.0/],
+        [{ version: "two" }, /"two" is no version such as 1\.0\.0/],
+        [{ version: "1.1.0", isBreaking: true }, /needs a new major version/],
+      ] as const) {
+        await expect(release(options)).rejects.toThrow(reason);
+        expect(await releasedVersion(root)).toBe("1.0.0");
+        expect(await versionFaults(root)).toEqual([]);
+      }
     });
 
     test("a version of which the changelog says nothing is refused", async () => {
