@@ -3,6 +3,7 @@ import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { VERSION } from "#runtime/config/version.ts";
 import { projectRoot as root, runCommand } from "../../gen/command.ts";
+import { imageFrom, publicContract } from "../../gen/contract.ts";
 import { strayVersions } from "../one-version.ts";
 import { packPackage } from "../pack.ts";
 import { proveTarball, proveWheels } from "../proofs.ts";
@@ -59,8 +60,7 @@ async function buildAll(directory: string): Promise<string[]> {
   const tarball = await packPackage(join(directory, "toolbus"));
   const wheels = await packWheels(directory);
   const contract = join(directory, `toolbus-contract-${VERSION}.binpb`);
-  const isPublic = ["--exclude-path", join("proto", "toolbus", "internal")];
-  await runCommand("buf", ["build", "proto", ...isPublic, "-o", contract], { cwd: root });
+  await writeFile(contract, imageFrom(await publicContract(root)));
   const bill = join(directory, `toolbus-${VERSION}.cdx.json`);
   await writeFile(bill, sameAnywhere(await runCommand("npm", ["run", "--silent", "sbom"], { cwd: root })));
   return [tarball, ...wheels, contract, bill].sort((a, b) => basename(a).localeCompare(basename(b)));
