@@ -7,8 +7,8 @@ const BUSY = 5;
 
 /**
  * One holder at a time among the processes of a machine; waits until it is this one, and disposing releases it. The lock is that of an
- * empty database, which the system takes from a holder that dies, and from one that opens and
- * closes the file in another way. `onWait` is told once, when somebody else holds it.
+ * empty database, which the system takes from a holder that dies, and from one that opens and closes the file in another way. `onWait` is
+ * told once, when somebody else holds it.
  */
 export async function openLockFile(path: string, signal?: AbortSignal, onWait = () => {}): Promise<Disposable> {
   const { DatabaseSync } = await import("node:sqlite"); // few processes ever lock anything

@@ -123,8 +123,7 @@ export class Pool implements AsyncDisposable {
         if (worker.callsInFlight <= most) free(); // for good: what it asks for may need them, and others do not wait for what it does then
         return call.listener.onAsk(...asked);
       };
-      const listener = { ...call.listener, onAsk };
-      const running = worker.call(call, listener, time.signal); // refused, it leaves the worker idle as it was
+      const running = worker.call(call, { ...call.listener, onAsk }, time.signal); // refused, it leaves the worker idle as it was
       slot.keepAwake();
       time.reason = () => timeUp(call, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
       isRunning = true;

@@ -29,8 +29,8 @@ export function openPolls(bus: Bus, { stream, name }: { stream: string; name: st
       ended = Promise.withResolvers();
       const request = JSON.stringify({ batch: atMost, no_wait: true });
       connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, request, { reply: inbox });
-      if (!(await comesWithin(SILENCE_MS, unlessAborted(ended.promise, link.down, signal))))
-        throw new errors.TimeoutError();
+      const answered = comesWithin(SILENCE_MS, unlessAborted(ended.promise, link.down, signal));
+      if (!(await answered.finally(ended.resolve))) throw new errors.TimeoutError(); // resolved, it lets go of the signals
       return left <= 0;
     },
     [Symbol.dispose]: () => subscription.unsubscribe(),
