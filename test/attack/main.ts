@@ -8,7 +8,7 @@ Attacks a suite of processes with the keys of two principals, without a key, as 
 kind, while another principal calls. Says a line an attack: what it reached, and what the other principal paid.
 
   --only TEXT   attacks whose requirement or name holds it; may be given more than once
-  --short       each attack once and small, in less than a minute
+  --short       each attack once and small, in less than a minute; what the other paid is not judged, only what it lost
   --seed N      what is random follows from it (1)
   --json        a line of JSON an attack
   --help

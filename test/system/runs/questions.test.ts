@@ -14,7 +14,7 @@ import { signalProcess } from "../../harness/processes.ts";
 import { openTestSuite, type TestSuite } from "../../harness/suite.ts";
 import { openAskingServer } from "../fixtures/asking/modern-server.ts";
 
-const patient = { timeoutMs: 10_000, intervalMs: 50 };
+const patient = { timeoutMs: 30_000, intervalMs: 50 };
 const oldServer = new URL("../fixtures/asking/old-server.ts", import.meta.url).pathname;
 
 const roots = [{ uri: "file:///srv/books", name: "books" }];
