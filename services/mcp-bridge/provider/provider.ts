@@ -85,14 +85,9 @@ export class Provider {
   }
 
   async *callTool(request: ExecuteToolRequest, asker: Asker): AsyncGenerator<ExecuteToolResponse> {
-    const {
-      source = refuseRequest("a tool of an MCP server is called with its source", {
-        field: "source",
-        message: "is required",
-      }),
-      scope,
-    } = request;
-    const asked = this.askedOf(source, scope);
+    const missing = { field: "source", message: "is required" };
+    const source = request.source ?? refuseRequest("a tool of an MCP server is called with its source", missing);
+    const asked = this.askedOf(source, request.scope);
     const call = this.#callFrom(request, asker);
     yield* this.#askOwner(asked, asker, {
       here: (connection) => connection.call(call),
@@ -165,20 +160,12 @@ export class Provider {
   #callFrom(request: ExecuteToolRequest, { signal }: Asker) {
     const { callId, scope, tool, argumentsJson, deadline, longestTimeout } = request;
     const { acceptedInputs, inputResponses: responses } = request;
+    const { sessionId = "", principal = "" } = scope ?? {};
     // what a run brought is nothing that may spend its money
     const accepted = acceptedInputs.filter((kind) => kind !== InputKind.SAMPLING || request.source?.fromRun !== true);
     const longestMs = msFromDuration(longestTimeout);
     return {
-      ...{
-        callId,
-        sessionId: scope?.sessionId ?? "",
-        principal: scope?.principal ?? "",
-        tool,
-        argumentsJson,
-        signal,
-        accepted,
-        responses,
-      },
+      ...{ callId, sessionId, principal, tool, argumentsJson, signal, accepted, responses },
       deadlineMs: deadline ? timestampMs(deadline) : Date.now() + this.#parts.callTimeoutMs,
       latestMs: longestMs === undefined ? undefined : Date.now() + longestMs,
     };

@@ -8,7 +8,6 @@ import {
   LOG_LEVEL_META_KEY,
   type Progress,
 } from "@modelcontextprotocol/client";
-import { z } from "zod";
 import type { McpServer } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { getOrInsertComputed } from "#runtime/collections/get-or-insert-computed.ts";
@@ -20,7 +19,7 @@ import { unlessAborted } from "#runtime/time/unless-aborted.ts";
 import { type Ask, READ_RESOURCE, readResource } from "../../tools/read-resource.ts";
 import { askMethod, methodOfTool } from "../../tools/server-method.ts";
 import { heldIn } from "../outcome/shown-answers.ts";
-import { callAsTask } from "../tasks/tasks.ts";
+import { anyObject, callAsTask } from "../tasks/tasks.ts";
 import { capabilitiesOf, requestOptions } from "./client-options.ts";
 
 /** What was answered to an `input_required` result, as the server gets it. */
@@ -75,7 +74,7 @@ export function createLinkCalls(options: LinkCallsOptions) {
 
   async function send(request: LinkCall, signal: AbortSignal): Promise<CallToolResult | InputRequiredResult> {
     const { tool, onProgress: onprogress } = request;
-    const ask: Ask = (method, params) => client.request({ method, params }, z.looseObject({}), requestOptions(signal));
+    const ask: Ask = (method, params) => client.request({ method, params }, anyObject, requestOptions(signal));
     const method = methodOfTool(tool.name);
     if (method !== undefined) return askMethod(ask, method, request.arguments);
     if (tool === READ_RESOURCE) return readResource(ask, request.arguments);

@@ -1,4 +1,4 @@
-import { Client } from "@modelcontextprotocol/client";
+import { Client, type Request, type RequestOptions } from "@modelcontextprotocol/client";
 import { VERSION } from "#runtime/config/version.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
@@ -10,11 +10,21 @@ import type { OpenTransport } from "../../transport/module.ts";
 import { connectByEra, type KnownEra } from "../era/connect-by-era.ts";
 import { textOfError } from "../outcome/outcome.ts";
 import { showAnswers } from "../outcome/shown-answers.ts";
+import { anyObject } from "../tasks/tasks.ts";
 import { capabilitiesOf, NO_TIMEOUT_MS } from "./client-options.ts";
 import { createLink, type Link, type LinkOptions, observeErrors } from "./link.ts";
 import { boundOwnAnswers } from "./own-answers.ts";
 
 const MODERN_REVISION = "2026-07-28";
+
+/** Gives results of calls as `showAnswers` made them: the SDK tries its schema on nothing at each call, and words the fault. */
+class LinkClient extends Client {
+  override request(asked: Request, schema?: unknown, options?: RequestOptions): Promise<never> {
+    const isKnown = asked.method === "tools/call" && options === undefined;
+    const [given, more] = isKnown ? [anyObject, schema as RequestOptions] : [schema as typeof anyObject, options];
+    return super.request(asked, given, more) as Promise<never>;
+  }
+}
 
 /** Opens the transport and initialises. */
 export function openLink(
@@ -46,7 +56,7 @@ async function openOnce(
   boundOwnAnswers(transport);
   const close = () =>
     transport.close().catch((error) => context.logger.warn({ err: error }, `closing ${server.name} failed`));
-  const client = new Client(
+  const client = new LinkClient(
     { name: "toolbus", version: VERSION },
     {
       capabilities: { ...capabilitiesOf(server), elicitation: { form: {}, url: {} } },

@@ -25,7 +25,7 @@ const taskSchema = z.looseObject({
 /** A task as the server told of it last. */
 export type Task = z.infer<typeof taskSchema>;
 
-const anyObject = z.looseObject({});
+export const anyObject = z.looseObject({});
 
 /** What a link can do with the tasks of its server. */
 export function tasksOf(client: Client, optionsWith: (signal: AbortSignal) => RequestOptions) {
