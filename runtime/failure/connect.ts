@@ -1,6 +1,7 @@
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import { ErrorDetailSchema, Reason } from "#gen/toolbus/error/v1/error_pb.ts";
+import { Iterated } from "../collections/feeds/iterated.ts";
 import { codeFromFailureCode, failureCodeFromCode } from "./code.ts";
 import { detailFromError, detailFromFailure, detailFromUnread, detailOf, nameFromReason } from "./error-detail.ts";
 import { Failure, type FailureCode, type FailureOptions, type FieldViolation } from "./failure.ts";
@@ -131,11 +132,9 @@ function isOurs(error: ConnectError): boolean {
 
 /** The same messages; what they fail with is thrown by `refuse` in its own form. */
 export function failingAs<T>(messages: AsyncIterable<T>, refuse: (error: unknown) => never): AsyncIterable<T> {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = messages[Symbol.asyncIterator]();
-      const leave = async () => (await iterator.return?.()) ?? { done: true as const, value: undefined };
-      return { next: () => iterator.next().catch(refuse), return: () => leave().catch(refuse) };
-    },
-  };
+  return new Iterated<T>(() => {
+    const iterator = messages[Symbol.asyncIterator]();
+    const leave = async () => (await iterator.return?.()) ?? { done: true as const, value: undefined };
+    return { next: () => iterator.next().catch(refuse), return: () => leave().catch(refuse) };
+  });
 }

@@ -1,3 +1,5 @@
+import { Iterated } from "../collections/feeds/iterated.ts";
+
 export interface MessageObserver {
   /** Runs each step of the stream; for a context that must hold in it. */
   step?: <R>(work: () => R) => R;
@@ -28,19 +30,16 @@ export function observedMessages<T>(messages: AsyncIterable<T>, observer: Messag
     }
   }
 
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = step(() => messages[Symbol.asyncIterator]());
-      return {
-        next: () => watched(() => iterator.next(), false),
-        return: (value) =>
-          watched(async () => (iterator.return ? iterator.return(value) : { done: true, value }), true),
-        throw: (error) =>
-          watched(() => {
-            end(error);
-            return iterator.throw ? iterator.throw(error) : Promise.reject(error);
-          }, true),
-      };
-    },
-  };
+  return new Iterated<T>(() => {
+    const iterator = step(() => messages[Symbol.asyncIterator]());
+    return {
+      next: () => watched(() => iterator.next(), false),
+      return: (value) => watched(async () => (iterator.return ? iterator.return(value) : { done: true, value }), true),
+      throw: (error) =>
+        watched(() => {
+          end(error);
+          return iterator.throw ? iterator.throw(error) : Promise.reject(error);
+        }, true),
+    };
+  });
 }

@@ -1,5 +1,6 @@
 import type { DescMessage, DescMethodServerStreaming, DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type StreamResponse, type Transport } from "@connectrpc/connect";
+import { Iterated } from "../../collections/feeds/iterated.ts";
 import { iterableOf } from "../handling/iterable-of.ts";
 
 /**
@@ -27,7 +28,7 @@ function serverStreaming(transport: Transport, method: Streaming) {
     const answered = transport.stream(method, signal, timeoutMs, headers, iterableOf(request), contextValues);
     const answers = answersOf(answered, options);
     // a reader that leaves ends no call, as Connect has it: its signal does
-    return { [Symbol.asyncIterator]: () => ({ next: () => answers.next() }) };
+    return new Iterated(() => ({ next: () => answers.next() }));
   };
 }
 

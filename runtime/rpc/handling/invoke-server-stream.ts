@@ -1,10 +1,9 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { Interceptor, MethodImplSpec, StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { connectError } from "../../failure/connect.ts";
 import type { CallContext } from "./handler-context.ts";
 import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
-import { iterableOf, mapped } from "./iterable-of.ts";
+import { iterableOf, mapped, onlyOf } from "./iterable-of.ts";
 
 type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;
 type Message = MessageShape<DescMessage>;
@@ -42,10 +41,4 @@ export async function leavingAtFailure(
     await answers.return?.().catch(() => {}); // what failed first is told
     throw error;
   }
-}
-
-async function onlyOf<T>(items: AsyncIterable<T>): Promise<T> {
-  const { done, value } = await items[Symbol.asyncIterator]().next();
-  if (done) throw connectError("unimplemented", "the request is missing", { reason: "METHOD_UNIMPLEMENTED" });
-  return value;
 }

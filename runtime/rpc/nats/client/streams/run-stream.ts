@@ -7,9 +7,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { connectError } from "../../../../failure/connect.ts";
+import { Iterated } from "../../../../collections/feeds/iterated.ts";
 import { intercepted } from "../../../handling/intercepted.ts";
-import { mapped } from "../../../handling/iterable-of.ts";
+import { mapped, onlyOf } from "../../../handling/iterable-of.ts";
 import { assertMessageFits } from "../../frame/parts.ts";
 import { parseAnswer } from "../answer.ts";
 import type { ClientContext } from "../client-call.ts";
@@ -46,7 +46,7 @@ async function requestsOf<I extends DescMessage>(
   { methodKind, input }: DescMethodStreaming<I>,
   messages: AsyncIterable<MessageShape<I>>,
 ): Promise<StreamRequests> {
-  if (methodKind === "server_streaming") return { kind: "one", body: toBinary(input, await firstOf(messages)) };
+  if (methodKind === "server_streaming") return { kind: "one", body: toBinary(input, await onlyOf(messages)) };
   const bodies = mapped(messages, (message) => {
     const body = toBinary(input, message);
     assertMessageFits("the request", body);
@@ -55,38 +55,25 @@ async function requestsOf<I extends DescMessage>(
   return { kind: "many", bodies };
 }
 
-async function firstOf<T>(messages: AsyncIterable<T>): Promise<T> {
-  const iterator = messages[Symbol.asyncIterator]();
-  const { done, value } = await iterator.next();
-  if (done)
-    throw connectError("invalid_argument", "a call that streams answers needs its one request", {
-      reason: "INVALID_REQUEST",
-    });
-  iterator.return?.().catch(() => {}); // nothing more is asked of it, whatever it says
-  return value;
-}
-
 /** The call is over with its last answer or its failure, and once it was given up nothing more of it is handed out. */
 function ending<T>(messages: AsyncIterable<T>, call: OutgoingCall<StreamRequest>): AsyncIterable<T> {
   const { signal } = call;
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = messages[Symbol.asyncIterator]();
-      let isOver = false;
-      return {
-        async next() {
-          if (!isOver && signal.aborted) throw call.fail(signal.aborted.reason);
-          try {
-            const result = await iterator.next();
-            isOver = result.done === true;
-            call.hear();
-            if (isOver) signal.end();
-            return result;
-          } catch (thrown) {
-            throw call.fail(thrown);
-          }
-        },
-      };
-    },
-  };
+  return new Iterated<T>(() => {
+    const iterator = messages[Symbol.asyncIterator]();
+    let isOver = false;
+    return {
+      async next() {
+        if (!isOver && signal.aborted) throw call.fail(signal.aborted.reason);
+        try {
+          const result = await iterator.next();
+          isOver = result.done === true;
+          call.hear();
+          if (isOver) signal.end();
+          return result;
+        } catch (thrown) {
+          throw call.fail(thrown);
+        }
+      },
+    };
+  });
 }
