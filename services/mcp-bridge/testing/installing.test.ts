@@ -13,7 +13,7 @@ import { oddServer } from "./connection.ts";
 const script = `#!/bin/sh
 echo $$ >> "$0.started"
 [ -e "$0.fetched" ] || echo $$ >> "$0.fetching"
-echo "fetching 3 packages" >&2
+printf '\\033[32mfetching 3 packages\\033[39m\\n}\\n\\n' >&2
 until [ -e "$0.fetched" ]; do sleep 0.02; done
 exec "$@"
 `;

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from "node:util";
 import { refuse } from "#runtime/failure/failure.ts";
 import { openChildProcess } from "#runtime/lifecycle/child-process/child-process.ts";
 import { type ChildExit, textFromExit } from "#runtime/lifecycle/child-process/exit.ts";
@@ -19,6 +20,7 @@ export const stdio: TransportModule = {
     if (transport.case !== "stdio")
       return refuse("invalid_argument", `${name} has no command`, { reason: "INVALID_REQUEST" });
     const { command, args, env } = transport.value;
+    const wordsOf = (stderr: string) => redact(stripVTControlCharacters(stderr));
     const child = await openChildProcess({
       command,
       args,
@@ -26,7 +28,7 @@ export const stdio: TransportModule = {
       confinement,
       maxLineBytes: maxMessageBytes,
       onStderrLine: (line) => {
-        const words = redact(line);
+        const words = wordsOf(line);
         logger.debug({ server: name, stderr: words }, "stderr");
         if (words.search(STACK_FRAMES) < 0) onWords?.(words);
       },
@@ -43,7 +45,7 @@ export const stdio: TransportModule = {
     return {
       transport: transportFromChannel(channel, child.pid),
       describeEnd() {
-        const stderrTail = redact(child.stderrTail()).replace(STACK_FRAMES, "").trimEnd().slice(-MOST_WORDS);
+        const stderrTail = wordsOf(child.stderrTail()).replace(STACK_FRAMES, "").trimEnd().slice(-MOST_WORDS);
         if (exit) return `the process ${textFromExit({ ...exit, stderrTail })}`;
         return stderrTail && `it wrote to stderr: ${stderrTail}`;
       },

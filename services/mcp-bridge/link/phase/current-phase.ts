@@ -37,10 +37,10 @@ export class CurrentPhase {
     this.#onChange();
   }
 
-  /** What a server says while it starts; told now and then, as it may say much. */
+  /** What a server says while it starts, but for lines without a word; told now and then, as it may say much. */
   note(text: string): void {
     const phase = this.#value;
-    if (phase.kind !== "connecting") return;
+    if (phase.kind !== "connecting" || !/[\p{L}\p{N}]/u.test(text)) return;
     phase.lastWords = text.trim().slice(0, MAX_WORDS);
     if (this.#told !== undefined) return;
     this.#told = setTimeout(() => {
