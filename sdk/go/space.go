@@ -35,7 +35,8 @@ func (s *Space) Send(ctx context.Context, text string) error {
 	return err
 }
 
-// Watch is what happens, from that sequence on: 0 for all that is kept, nil from now on. It ends when it is left, or the context ends.
+// Watch is what happens, from that sequence on: 0 for all that is kept, nil from when it is first ranged over. It ends when it is left,
+// or the context ends.
 func (s *Space) Watch(ctx context.Context, from *uint64) iter.Seq2[*spacev1.SpaceEvent, error] {
 	return func(yield func(*spacev1.SpaceEvent, error) bool) {
 		open := func(ctx context.Context) iter.Seq2[*spacev1.WatchSpaceResponse, error] {

@@ -12,7 +12,7 @@ export interface Space {
   readonly id: string;
   /** Says something as the person that the key stands for, under that name if one is given. */
   send(text: string, options?: { as?: string }): Promise<SpaceMessage | undefined>;
-  /** What happens: from `from` on, 0 for all that is kept, from now on unless told. It ends when it is left, or `signal` aborts. */
+  /** What happens: from `from` on, 0 for all that is kept; unless told, from the first `next` on. It ends when it is left, or `signal` aborts. */
   watch(options?: { from?: bigint; signal?: AbortSignal }): AsyncGenerator<SpaceEvent>;
   /** Answers a call that waits for a person. */
   answer(callId: string, result: unknown): Promise<void>;
