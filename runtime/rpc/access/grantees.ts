@@ -12,7 +12,7 @@ import { type Caller, isServiceItself, LOCAL_PRINCIPAL, principalOf } from "../i
  *
  * GRANT-1  `default`: the principals for whom everything without grants is. A gateway writes it before it listens; without the record,
  *          as before the first gateway of this release, it is for all.
- * GRANT-2  `principal.<name>`: what the latest token of a principal granted it: a resource, or `default`.
+ * GRANT-2  `principal.<name>`: what the latest token of a principal granted it: a resource, with grants or without, or `default`.
  * GRANT-3  A refusal is given only by what every gateway has written before the request was made.
  */
 
@@ -55,7 +55,7 @@ export async function openGrantees(
     const byToken = view.get(keyOfPrincipal(principal))?.value ?? [];
     const named = grants?.principals ?? view.get(DEFAULT_GRANT)?.value ?? ["*"];
     const isNamed = named.includes(principal) || named.includes("*");
-    return isNamed || byToken.includes(grants === undefined ? DEFAULT_GRANT : resource);
+    return isNamed || byToken.includes(resource) || (grants === undefined && byToken.includes(DEFAULT_GRANT));
   }
 
   return {

@@ -85,13 +85,15 @@ const askBy = async (gateway: OpenService, claims: Record<string, unknown>) => {
 };
 
 test("SEC-2 what a token grants is told before its request goes on, and taken back by one that grants less", async () => {
-  await using gateway = await openGateway({ ...tokens, TOOLBUS_JWT_GRANTS_CLAIM: "toolbus.grants" });
+  const claims = { TOOLBUS_JWT_GRANTS_CLAIM: "toolbus.grants", TOOLBUS_JWT_ROLES_CLAIM: "roles" };
+  await using gateway = await openGateway({ ...tokens, ...claims });
   const ask = (claims: Record<string, unknown>) => askBy(gateway, claims);
   expect(await ask({})).toBeUndefined();
   const grants = ["default", "space:hall", "read:mail", "agent:*", "agent:writer", "agent:writer", 7];
   expect(await ask({ toolbus: { grants } })).toEqual(["agent:writer", "default", "space:hall"]);
   expect(await ask({ toolbus: { grants: "tool:scales other" } })).toEqual(["tool:scales"]);
   expect(await ask({ grants })).toEqual([]);
+  expect(await ask({ roles: ["operator"] }), "an operator by its role").toEqual(["default"]);
 });
 
 test("SEC-2 the latest token of a principal says what is granted to it, whichever gateways saw those before", async () => {

@@ -139,6 +139,8 @@ test("SEC-2 what has no grants is for those whom gateways name, and a token may 
   await records.put(keyOfPrincipal("mallory"), ["default"]);
   await by.mallory!.spaces.getSpace({ spaceId: "hall" });
   await expectRefused("vault", "mallory");
+  await records.put(keyOfPrincipal("mallory"), ["space:hall"]);
+  await by.mallory!.spaces.getSpace({ spaceId: "hall" });
   await records.put(keyOfPrincipal("mallory"), ["space:vault"]);
   await by.mallory!.spaces.getSpace({ spaceId: "vault" });
   await records.remove(DEFAULT_GRANT);

@@ -88,6 +88,14 @@ describe("SEC-1 a token", () => {
     expect(caller).toEqual({ principal, isOperator });
   });
 
+  it.each([
+    ["resource_access.tool.bus.roles", { resource_access: { "tool.bus": { roles: ["operator"] } } }],
+    ["https://toolbus.example/authz.roles", { "https://toolbus.example/authz": { roles: ["operator"] } }],
+  ])("may list roles below names that have dots themselves: %s", async (rolesClaim, claims) => {
+    const { caller } = await readerOf({ ...settings, rolesClaim })(await token(first, claims));
+    expect(caller).toEqual({ principal: "alice", isOperator: true });
+  });
+
   it("takes the principal from the claim that is configured", async () => {
     const read = readerOf({ ...settings, principalClaim: "email", rolesClaim: undefined });
     const claims = { email: "a@b.example", realm_access: { roles: ["operator"] } };

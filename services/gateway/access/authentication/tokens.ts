@@ -1,6 +1,7 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
 import type { TokenSettings } from "#runtime/config/access/token-settings.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
+import { DEFAULT_GRANT } from "#runtime/rpc/access/grantees.ts";
 import { type Caller, LOCAL_PRINCIPAL } from "#runtime/rpc/identity.ts";
 import { isObject } from "#runtime/schema/json-object.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
@@ -41,7 +42,8 @@ export function createTokenReader(
       return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause });
     });
     const expiresAtMs = (payload.exp ?? 0) * 1_000;
-    return { caller: callerFrom(payload, settings), grants: grantsFrom(payload, settings), expiresAtMs };
+    const caller = callerFrom(payload, settings);
+    return { caller, grants: grantsFrom(payload, settings, caller), expiresAtMs };
   };
 }
 
@@ -88,11 +90,12 @@ function callerFrom(claims: JWTPayload, { principalClaim, rolesClaim, operatorRo
 /** More than this are somebody else's. */
 const MAX_GRANTS = 1_000;
 
-/** The claim may list what means something to others. */
-function grantsFrom(claims: JWTPayload, { grantsClaim }: TokenSettings): string[] {
+/** The claim may list what means something to others. What has no grants is for operators, too. */
+function grantsFrom(claims: JWTPayload, { grantsClaim }: TokenSettings, { isOperator }: Caller): string[] {
   const isGrant = (name: unknown): name is string =>
     typeof name === "string" && /^(default|(agent|space|tool):[\w.-]{1,128})$/.test(name);
-  return [...new Set(listAt(claims, grantsClaim).filter(isGrant))].sort().slice(0, MAX_GRANTS);
+  const listed = listAt(claims, grantsClaim).filter(isGrant).slice(0, MAX_GRANTS);
+  return [...new Set(isOperator ? [DEFAULT_GRANT, ...listed] : listed)].sort();
 }
 
 /** A list may be one text, with blanks between. */
@@ -108,11 +111,15 @@ function isName(text: string): boolean {
   return isShort && text.isWellFormed() && !/^session:|\p{Cc}|\p{Cf}/u.test(text);
 }
 
-function claimAt(claims: JWTPayload, path: string): unknown {
-  if (Object.hasOwn(claims, path)) return claims[path];
-  return path.split(".").reduce<unknown>((value, name) => {
-    return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  }, claims);
+/** Names may have dots themselves, as URLs do: each place where the path can be parted is tried, the last one first. */
+function claimAt(claims: unknown, path: string): unknown {
+  if (!isObject(claims)) return undefined;
+  for (let end = path.length; end > 0; end = path.lastIndexOf(".", end - 1)) {
+    const name = path.slice(0, end);
+    if (!Object.hasOwn(claims, name)) continue;
+    return end === path.length ? claims[name] : claimAt(claims[name], path.slice(end + 1));
+  }
+  return undefined;
 }
 
 /** What is wrong with a token, without a word of it; undefined when the issuer's keys are the trouble. */
