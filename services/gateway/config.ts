@@ -118,7 +118,7 @@ function tlsFrom(reader: EnvironmentReader): CertificatePaths | undefined {
     whenUnset: "the gateway speaks without TLS",
   });
   const keyFile = reader.optionalString("TOOLBUS_TLS_KEY_FILE", {
-    meaning: "Key of that certificate, as PEM.",
+    meaning: "Key of that certificate, as PEM, without a passphrase.",
     form: "path",
   });
   if (certFile === undefined && keyFile === undefined) return undefined;

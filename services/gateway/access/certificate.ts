@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
@@ -13,11 +14,15 @@ export interface CertificatePaths {
 
 const LOOK_EVERY_MS = 1_000;
 
-/** Throws `failed_precondition` for what cannot be read, and for a key of another certificate. */
+/** Throws `failed_precondition` for what cannot be read, and for a key that is locked, or of another certificate. */
 export async function readCertificate({ certFile, keyFile }: CertificatePaths): Promise<TlsFiles> {
   const read = (path: string) => readFile(path, "utf8");
   try {
     const [cert, key] = await Promise.all([read(certFile), read(keyFile)]);
+    if (key.includes("ENCRYPTED")) throw new Error("a passphrase locks it");
+    // OpenSSL compares a key with a certificate of its own kind only: any RSA key passes beside a certificate for EC.
+    const isOfKey = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+    if (!isOfKey) throw new Error("it is the key of another certificate");
     createSecureContext({ cert, key });
     return { cert, key };
   } catch (cause) {

@@ -1,6 +1,6 @@
 // The gateway with a certificate of its own: by the clients that people have, and while it is renewed.
 
-import { X509Certificate } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect as connectHttp2 } from "node:http2";
 import { request as requestHttps } from "node:https";
@@ -165,6 +165,19 @@ it("SEC-1 a certificate that is not there, or half of one, is refused at the sta
   expect(() => readConfig({ TOOLBUS_LOCAL_KEY: key, TOOLBUS_TLS_KEY_FILE: "x" })).toThrow(
     /TOOLBUS_TLS_CERT_FILE is not set/,
   );
+});
+
+it("SEC-1 a key of another kind than the certificate's, or one that a passphrase locks, is refused at the start", async () => {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const locked = { cipher: "aes-256-cbc", passphrase: "secret" };
+  const keyFile = join(directory, "other.key");
+  for (const [lock, says] of [
+    [{}, /key of another certificate/],
+    [locked, /passphrase/i],
+  ] as const) {
+    await writeFile(keyFile, privateKey.export({ type: "pkcs8", format: "pem", ...lock }));
+    await expect(openGateway({ TOOLBUS_TLS_KEY_FILE: keyFile })).rejects.toThrow(says);
+  }
 });
 
 it("SEC-1 beyond this machine a gateway without TLS warns", async () => {
