@@ -282,6 +282,14 @@ describe("an open bus", () => {
   });
 });
 
+test("SEC-1 a server that was named with tls:// and speaks without TLS is sent nothing", async () => {
+  await using server = await openTestServer();
+  const { url, login } = server;
+  const secure = { url: url.replace("nats:", "tls:"), login, name: "test" };
+  const outcome = connectOnce(secure).then((connection) => connection.close().then(() => "connected"), String);
+  expect(await outcome).toMatch(/server does not support 'tls'/);
+});
+
 test("works on a cluster of three, with three copies of each store", { timeout: 60_000 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), "toolbus-cluster-"));
   await using stack = new AsyncDisposableStack();

@@ -113,9 +113,11 @@ describe("readServiceConfig", () => {
   });
 
   test("never repeats a password in a fault", () => {
-    const message = refusal(() => readServiceConfig({ NATS_URL: "http://ann:secret@one:4222" }));
-    expect(message).toContain('NATS_URL is "http://one:4222"');
-    expect(message).not.toContain("secret");
+    for (const scheme of ["http", "wss"]) {
+      const message = refusal(() => readServiceConfig({ NATS_URL: `${scheme}://ann:secret@one:4222` }));
+      expect(message).toContain(`NATS_URL is "${scheme}://one:4222"`);
+      expect(message).not.toContain("secret");
+    }
   });
 
   test("its faults and a service's own are in one list", () => {

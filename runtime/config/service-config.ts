@@ -36,7 +36,8 @@ export function readServiceConfig(env: NodeJS.ProcessEnv): ServiceConfig {
 /** For a service's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
 export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfig {
   const urls = reader.list("NATS_URL", {
-    meaning: "One NATS server, or several servers of one cluster.",
+    meaning:
+      "One NATS server, or several servers of one cluster. With `tls://`, one that speaks without TLS is refused.",
     form: "list of URLs",
     default: ["nats://127.0.0.1:4222"],
   });
@@ -66,7 +67,7 @@ export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfi
   };
 }
 
-const BUS_SCHEMES = new Set(["nats:", "tls:", "ws:", "wss:"]);
+const BUS_SCHEMES = new Set(["nats:", "tls:"]);
 
 /** Services sign in with keys, so that a URL holds no secret and may be logged. */
 function busFromUrls(reader: EnvironmentReader, urls: string[]): string {

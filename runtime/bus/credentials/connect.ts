@@ -13,6 +13,8 @@ export interface ConnectOptions {
 export function connectOnce({ url, login, name }: ConnectOptions): Promise<NatsConnection> {
   return connect({
     servers: url.split(",").map((server) => server.trim()),
+    // The client takes the scheme for a name alone: what asks for TLS here is what refuses a server without.
+    ...(url.includes("tls://") && { tls: {} }),
     name,
     authenticator: (nonce) => ({ nkey: publicKeyOf(login), sig: nonce === undefined ? "" : signNonce(login, nonce) }),
     inboxPrefix: inboxPrefixOf(login),
