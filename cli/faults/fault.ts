@@ -52,7 +52,7 @@ function hintOfReason(reason: ReceivedReason): string | undefined {
     case "AGENT_NOT_FOUND":
       return `"${invocation} agents" lists those that there are, and the files that are refused, with what is wrong in them.`;
     case "MCP_SERVER_NOT_FOUND":
-      return "If it is an agent's own server, name the agent with --agent.";
+      return `Name the agent of an agent's own server with --agent. Whether one asks for a token, or cannot be reached, "${invocation} mcp" says.`;
     case "METHOD_UNIMPLEMENTED":
       return "The suite at this address does not offer this yet.";
     default:

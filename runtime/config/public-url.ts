@@ -36,5 +36,7 @@ export function clientDocument(redirectUris: string[]) {
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
     token_endpoint_auth_method: "none",
+    // Redirects to any port of loopback (RFC 8252, 7.3) are for native clients alone, and a client is a web one unless it says so.
+    application_type: redirectUris.every((uri) => uri.startsWith("https:")) ? "web" : "native",
   };
 }

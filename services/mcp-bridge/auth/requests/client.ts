@@ -85,8 +85,7 @@ export async function findClient(origin: Discovered, finding: FindingClient): Pr
     throw new Error(
       `${metadata.issuer} registers no clients by itself: register one there, and name it in the server's entry (auth.clientId)`,
     );
-  const isNative = !redirectUri.startsWith("https:");
-  const clientMetadata = { ...clientDocument([redirectUri]), application_type: isNative ? "native" : "web" };
+  const clientMetadata = clientDocument([redirectUri]);
   const registration = { clientMetadata, fetchFn: fetch, ...(metadata && { metadata }), ...(scope && { scope }) };
   return registerClient(authorizationServer, registration);
 }

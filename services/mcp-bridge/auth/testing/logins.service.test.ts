@@ -344,9 +344,9 @@ describe("clients that an operator has registered", () => {
     const publicUrl = "https://toolbus.example/base";
     const document = {
       client_id: `${publicUrl}/client-metadata.json`,
-      ...clientDocument([redirectUri, `${publicUrl}/oauth/callback`]),
+      ...clientDocument([redirectUri.replace(":9", ""), `${publicUrl}/oauth/callback`]),
     };
-    const fetchDocument = async () => Response.json({ ...document, application_type: "native" });
+    const fetchDocument = async () => Response.json(document);
     const features = { clientIdMetadataDocument: { enabled: true, ack: "draft-02" } };
     await using authorizationServer = await openAuthorizationServer({
       configuration: { features, fetch: fetchDocument } as never,
