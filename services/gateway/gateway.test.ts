@@ -278,6 +278,17 @@ describe("keys", () => {
     expect(detailOf(error as ConnectError)).toMatchObject({ reason: Reason.CREDENTIALS_INVALID });
   });
 
+  it.each(["/metrics", "/v1/models", `/mcp/demo`, `/${AgentService.typeName}/ListAgents`])(
+    "SEC-1 whoever gives no key at %s is asked for one as HTTP does it",
+    async (path) => {
+      const method = path.includes("ListAgents") || path.includes("mcp") ? "POST" : "GET";
+      const headers = { "content-type": "application/json" };
+      const refused = await fetch(`${url}${path}`, { method, headers, ...(method === "POST" && { body: "{}" }) });
+      expect(refused.status).toBe(401);
+      expect(refused.headers.get("www-authenticate")).toMatch(/^Bearer[^,]*$/);
+    },
+  );
+
   const key16 = "0123456789abcdef";
   it.each([
     ["without a key and without the word that none is wanted", {}, /TOOLBUS_API_KEYS is not set; .*TOOLBUS_AUTH=none/],

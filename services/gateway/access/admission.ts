@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextValues } from "@connectrpc/connect";
 import { CallerService } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
+import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { requireAccess, requireWholeKey } from "#runtime/rpc/access/rules.ts";
 import { type HttpRequest, type HttpResponse, senderOf, sentBy, sinkOf } from "#runtime/rpc/http/messages.ts";
 import type { Admit } from "#runtime/rpc/http/server.ts";
@@ -25,8 +26,17 @@ export function createEnter(
   authenticate: Authenticate,
   { shares, limiter, unread }: { shares: Shares; limiter: ContentionLimiter; unread: UnreadAnswers },
 ): Enter {
+  const authenticateOrChallenge = async (request: HttpRequest, response: HttpResponse) => {
+    try {
+      return await authenticate(request);
+    } catch (error) {
+      const isUnknown = failureFromConnectError(error).code === "unauthenticated";
+      if (isUnknown && !response.headersSent) response.setHeader("www-authenticate", "Bearer"); // RFC 9110, 15.5.2
+      throw error;
+    }
+  };
   return async (request, response, entered) => {
-    const caller = await authenticate(request);
+    const caller = await authenticateOrChallenge(request, response);
     const principal = principalOf(caller);
     sentBy(request, principal);
     const whenAnswered = atEndOf(response);
