@@ -36,8 +36,7 @@ export function readServiceConfig(env: NodeJS.ProcessEnv): ServiceConfig {
 /** For a service's `readConfig`, which reads its own variables with the same reader and finishes it: one list of all faults. */
 export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfig {
   const urls = reader.list("NATS_URL", {
-    meaning:
-      "One NATS server, or several servers of one cluster. With `tls://`, one that speaks without TLS is refused.",
+    meaning: "One NATS server, or several of one cluster. With `tls://`, one without TLS is refused.",
     form: "list of URLs",
     default: ["nats://127.0.0.1:4222"],
   });
@@ -67,24 +66,18 @@ export function serviceConfigFromReader(reader: EnvironmentReader): ServiceConfi
   };
 }
 
-const BUS_SCHEMES = new Set(["nats:", "tls:"]);
-
 /** Services sign in with keys, so that a URL holds no secret and may be logged. */
 function busFromUrls(reader: EnvironmentReader, urls: string[]): string {
+  const fault = (text: string, wanted: string) => reader.fault("NATS_URL", withoutCredentials(text), wanted);
   const bare: string[] = [];
   for (const text of urls) {
     const url = URL.parse(text.includes("://") ? text : `nats://${text}`);
-    if (!url?.hostname || !BUS_SCHEMES.has(url.protocol)) {
-      reader.fault("NATS_URL", withoutCredentials(text), "a URL like nats://127.0.0.1:4222");
+    if (!url?.hostname || !["nats:", "tls:"].includes(url.protocol)) {
+      fault(text, "a URL like nats://127.0.0.1:4222");
       continue;
     }
-    if (url.username || url.password) {
-      reader.fault(
-        "NATS_URL",
-        withoutCredentials(text),
-        "a URL without user and password: TOOLBUS_BUS_CREDENTIALS has the keys",
-      );
-    }
+    if (url.username || url.password)
+      fault(text, "a URL without user and password: TOOLBUS_BUS_CREDENTIALS has the keys");
     bare.push(`${url.protocol}//${url.host}`);
   }
   return bare.join(",");

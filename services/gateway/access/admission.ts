@@ -26,17 +26,8 @@ export function createEnter(
   authenticate: Authenticate,
   { shares, limiter, unread }: { shares: Shares; limiter: ContentionLimiter; unread: UnreadAnswers },
 ): Enter {
-  const authenticateOrChallenge = async (request: HttpRequest, response: HttpResponse) => {
-    try {
-      return await authenticate(request);
-    } catch (error) {
-      const isUnknown = failureFromConnectError(error).code === "unauthenticated";
-      if (isUnknown && !response.headersSent) response.setHeader("www-authenticate", "Bearer"); // RFC 9110, 15.5.2
-      throw error;
-    }
-  };
   return async (request, response, entered) => {
-    const caller = await authenticateOrChallenge(request, response);
+    const caller = await Promise.try(authenticate, request).catch((error: unknown) => challenge(response, error));
     const principal = principalOf(caller);
     sentBy(request, principal);
     const whenAnswered = atEndOf(response);
@@ -47,6 +38,13 @@ export function createEnter(
     whenAnswered(await limiter.acquire(principal));
     return caller;
   };
+}
+
+/** RFC 9110, 15.5.2. */
+function challenge(response: HttpResponse, error: unknown): never {
+  const isUnknown = failureFromConnectError(error).code === "unauthenticated";
+  if (isUnknown && !response.headersSent) response.setHeader("www-authenticate", "Bearer");
+  throw error;
 }
 
 /** Also if that has come. */

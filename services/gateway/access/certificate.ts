@@ -21,8 +21,8 @@ export async function readCertificate({ certFile, keyFile }: CertificatePaths): 
     const [cert, key] = await Promise.all([read(certFile), read(keyFile)]);
     if (key.includes("ENCRYPTED")) throw new Error("a passphrase locks it");
     // OpenSSL compares a key with a certificate of its own kind only: any RSA key passes beside a certificate for EC.
-    const isOfKey = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
-    if (!isOfKey) throw new Error("it is the key of another certificate");
+    if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+      throw new Error("it is the key of another certificate");
     createSecureContext({ cert, key });
     return { cert, key };
   } catch (cause) {

@@ -1,13 +1,12 @@
 import type { ReadTrustList } from "#runtime/bus/credentials/trust/trust-list.ts";
 import type { Credentials } from "#runtime/config/access/gateway-credentials.ts";
-import { refuse } from "#runtime/failure/failure.ts";
 import { createCallKeyReader, isCallKey } from "#runtime/rpc/access/tokens/call-keys.ts";
 import type { HttpRequest } from "#runtime/rpc/http/messages.ts";
 import { type Caller, LOCAL_PRINCIPAL, principalOf } from "#runtime/rpc/identity.ts";
 import { createKeyring } from "./api-keys.ts";
 import type { GrantRecords } from "./grant-records.ts";
 import type { HeldTokens } from "./held-tokens.ts";
-import { createTokenReader, type TokenHolder } from "./tokens.ts";
+import { createTokenReader, refuseInvalid, type TokenHolder } from "./tokens.ts";
 
 /** Says who sends a request. Throws `unauthenticated` when its credentials are missing or hold for nobody. */
 export type Authenticate = (request: HttpRequest) => Caller | Promise<Caller>;
@@ -47,21 +46,15 @@ export function createAuthenticate(options: AuthenticationOptions): Authenticate
   };
   return (request) => {
     const given = credentialOf(request);
-    if (given === undefined) {
-      const text = "this gateway wants a key: send it as `Authorization: Bearer KEY` or `X-Api-Key: KEY`";
-      return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
-    }
+    if (given === undefined)
+      return refuseInvalid("this gateway wants a key: send it as `Authorization: Bearer KEY` or `X-Api-Key: KEY`");
     const holder = holderOf(given);
     if (holder !== undefined) return callerFor(holder);
     if (isCallKey(given)) return readCallKey(given);
-    if (readToken && isToken(given)) return readToken(given).then((holder) => callerOfToken(given, holder));
-    return refuse("unauthenticated", "this gateway does not know the key", { reason: "CREDENTIALS_INVALID" });
+    const isJwt = /^[\w-]+\.[\w-]+\.[\w-]*$/.test(given);
+    if (readToken && isJwt) return readToken(given).then((holder) => callerOfToken(given, holder));
+    return refuseInvalid("this gateway does not know the key");
   };
-}
-
-/** As a JWT is written. */
-function isToken(text: string): boolean {
-  return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
 /** What may be a key of the request. */
@@ -79,7 +72,7 @@ function credentialOf(request: HttpRequest): string | undefined {
   const [first, second = first] = credentialsOf(request);
   if (sent.size > 1 || first !== second) {
     const text = "the request has two keys that differ: send one of them, in `Authorization` or in `X-Api-Key`";
-    return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
+    return refuseInvalid(text);
   }
   return first;
 }

@@ -16,6 +16,7 @@ export interface TokenHolder {
 export type ReadToken = (token: string) => Promise<TokenHolder>;
 
 const MAX_PRINCIPAL_LENGTH = 256;
+const MAX_GRANTS = 1_000; // more are somebody else's
 const REFETCH_MS = 30_000;
 
 /** Verifies tokens by the keys that their issuer publishes. Throws `unauthenticated`, and says what is wrong. */
@@ -41,9 +42,8 @@ export function createTokenReader(
       const text = `the keys of the issuer cannot be read, so the token cannot be checked: ${messageFromUnknown(cause)}`;
       return refuse("unavailable", text, { reason: "SERVICE_UNAVAILABLE", cause });
     });
-    const expiresAtMs = (payload.exp ?? 0) * 1_000;
     const caller = callerFrom(payload, settings);
-    return { caller, grants: grantsFrom(payload, settings, caller), expiresAtMs };
+    return { caller, grants: grantsFrom(payload, settings, caller), expiresAtMs: (payload.exp ?? 0) * 1_000 };
   };
 }
 
@@ -78,17 +78,13 @@ async function verifiedByAny(token: string, keys: JWTVerifyGetKey, expected: JWT
 function callerFrom(claims: JWTPayload, { principalClaim, rolesClaim, operatorRole }: TokenSettings): Caller {
   const principal = claimAt(claims, principalClaim);
   if (typeof principal !== "string" || !isName(principal)) {
-    return refuseInvalid(
-      `the claim ${principalClaim} of the token names no principal: a text of at most 256 characters that does not begin with session:`,
-    );
+    const text = `the claim ${principalClaim} of the token names no principal: a text of at most 256 characters that does not begin with session:`;
+    return refuseInvalid(text);
   }
   // Whoever is `local` is an operator; that is for the key of the machine itself.
   if (principal === LOCAL_PRINCIPAL) return refuseInvalid(`a token cannot stand for ${LOCAL_PRINCIPAL}`);
   return { principal, isOperator: listAt(claims, rolesClaim).includes(operatorRole) };
 }
-
-/** More than this are somebody else's. */
-const MAX_GRANTS = 1_000;
 
 /** The claim may list what means something to others. What has no grants is for operators, too. */
 function grantsFrom(claims: JWTPayload, { grantsClaim }: TokenSettings, { isOperator }: Caller): string[] {
@@ -111,22 +107,18 @@ function isName(text: string): boolean {
   return isShort && text.isWellFormed() && !/^session:|\p{Cc}|\p{Cf}/u.test(text);
 }
 
-/** Names may have dots themselves, as URLs do: each place where the path can be parted is tried, the last one first. */
+/** Names may have dots themselves, as URLs do: of those that the path begins with, the longest counts. */
 function claimAt(claims: unknown, path: string): unknown {
   if (!isObject(claims)) return undefined;
-  for (let end = path.length; end > 0; end = path.lastIndexOf(".", end - 1)) {
-    const name = path.slice(0, end);
-    if (!Object.hasOwn(claims, name)) continue;
-    return end === path.length ? claims[name] : claimAt(claims[name], path.slice(end + 1));
-  }
-  return undefined;
+  if (Object.hasOwn(claims, path)) return claims[path];
+  const names = Object.keys(claims).filter((name) => path.startsWith(`${name}.`));
+  const [name] = names.toSorted((one, other) => other.length - one.length);
+  return name === undefined ? undefined : claimAt(claims[name], path.slice(name.length + 1));
 }
 
 /** What is wrong with a token, without a word of it; undefined when the issuer's keys are the trouble. */
-function faultOf(
-  error: unknown,
-  { issuer, audiences, algorithms, clockToleranceMs }: TokenSettings,
-): string | undefined {
+function faultOf(error: unknown, settings: TokenSettings): string | undefined {
+  const { issuer, audiences, algorithms, clockToleranceMs } = settings;
   if (error instanceof errors.JWTExpired) return "the token has expired: get a new one";
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.reason === "missing") return `the token lacks the claim ${error.claim}`;
@@ -139,12 +131,10 @@ function faultOf(
   if (error instanceof errors.JWSSignatureVerificationFailed) return "the signature of the token does not hold";
   if (error instanceof errors.JOSEAlgNotAllowed)
     return `the token is signed by another algorithm than ${algorithms.join(", ")}`;
-  const isUnread = [errors.JWTInvalid, errors.JWSInvalid, errors.JOSENotSupported].some(
-    (kind) => error instanceof kind,
-  );
-  return isUnread ? "what was sent as a token cannot be read as one" : undefined;
+  const unread = [errors.JWTInvalid, errors.JWSInvalid, errors.JOSENotSupported];
+  return unread.some((kind) => error instanceof kind) ? "what was sent as a token cannot be read as one" : undefined;
 }
 
-function refuseInvalid(text: string): never {
+export function refuseInvalid(text: string): never {
   return refuse("unauthenticated", text, { reason: "CREDENTIALS_INVALID" });
 }
