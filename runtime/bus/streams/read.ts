@@ -28,8 +28,9 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
 }
 
-const batchMessages = 256;
-const batchBytes = 2 * 1024 * 1024;
+/** What comes in one batch delays all else that comes over the connection. */
+const batchMessages = 64;
+const batchBytes = 256 * 1024;
 const batchMs = 10_000;
 
 /**

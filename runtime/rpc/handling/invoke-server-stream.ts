@@ -1,14 +1,19 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { Interceptor, MethodImplSpec, StreamRequest, StreamResponse } from "@connectrpc/connect";
+import { callerOf, principalOf } from "../identity.ts";
 import type { CallContext } from "./handler-context.ts";
 import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
 import { iterableOf, mapped, onlyOf } from "./iterable-of.ts";
+import { openSlices } from "./messages/slices.ts";
 
 type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;
 type Message = MessageShape<DescMessage>;
 
-/** Runs an implementation that streams answers to one request with its interceptors, as Connect's `transformInvokeImplementation` does. */
+/**
+ * Runs an implementation that streams answers to one request with its interceptors, as Connect's `transformInvokeImplementation` does.
+ * All that is streamed to one principal gives way to what others ask, slice by slice.
+ */
 export async function invokeServerStream(
   spec: ServerStreamSpec,
   context: CallContext,
@@ -27,7 +32,12 @@ export async function invokeServerStream(
   };
   const response = await intercepted(invoke, interceptors)(request);
   if (response !== untouched) copyMetadata(response, context);
-  return mapped(response.message, (answer) => create(spec.method.output, answer))[Symbol.asyncIterator]();
+  const nextStep = openSlices(principalOf(callerOf(context)));
+  const answered = async (answer: Message) => {
+    await nextStep();
+    return create(spec.method.output, answer);
+  };
+  return mapped(response.message, answered)[Symbol.asyncIterator]();
 }
 
 /** As `for await` has it: an implementation whose answers nobody takes any more may clean up. */
