@@ -1,5 +1,9 @@
 import { addAbortListener } from "node:events";
-import { Unread } from "./unread.ts";
+import { type Place, Unread } from "./unread.ts";
+
+/** What may wait for a reader: bytes for each that reads the same, since all hold the same items. */
+const mostWaiting = 2_048;
+const mostWaitingBytes = 256 * 1_024;
 
 export interface FeedReader<T, S> extends Disposable {
   /** What the first reader opened. */
@@ -9,8 +13,8 @@ export interface FeedReader<T, S> extends Disposable {
 }
 
 /**
- * Sources that are shared, by key: the first reader opens one, the last one closes it. All get the same items, each in a bounded buffer of
- * its own: a reader that does not read costs the others nothing.
+ * Sources that are shared, by key: the first reader opens one, the last one closes it. All get the same items, each
+ * at its own pace: a reader that does not read costs the others nothing, and loses what is more than a bound.
  */
 export class Feeds<T, S extends Disposable = Disposable> {
   readonly #feeds = new Map<string, OpenFeed<T, S>>();
@@ -19,7 +23,7 @@ export class Feeds<T, S extends Disposable = Disposable> {
     const known = this.#feeds.get(key);
     const feed = known === undefined || known.hasEnded ? new OpenFeed(open) : known;
     this.#feeds.set(key, feed);
-    const unread = new Unread<T>();
+    const unread = new Unread(() => feed.latest);
     feed.readers.add(unread);
     const ending = addAbortListener(signal, () => unread.end(signal.reason));
     return {
@@ -42,6 +46,7 @@ export type Feed<T> = Pick<OpenFeed<T, Disposable>, "push" | "lose" | "remind" |
 class OpenFeed<T, S extends Disposable> {
   readonly readers = new Set<Unread<T>>();
   readonly source: S;
+  latest: Place<T> = { count: 0, bytes: 0 };
   hasEnded = false;
 
   constructor(open: (feed: Feed<T>) => S) {
@@ -49,7 +54,11 @@ class OpenFeed<T, S extends Disposable> {
   }
 
   push(item: T, bytes: number): void {
-    for (const reader of this.readers) reader.push(item, bytes);
+    const place = { count: this.latest.count + 1, bytes: this.latest.bytes + bytes };
+    this.latest.following = { item, place };
+    this.latest = place;
+    const mostBytes = mostWaitingBytes * this.readers.size;
+    for (const reader of this.readers) reader.onGiven(mostWaiting, mostBytes);
   }
 
   /** Something may be missing: each reader is told, and what waits for it goes. */

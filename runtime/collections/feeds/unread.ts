@@ -1,62 +1,56 @@
-/** A reader for whom more waits than this, or more bytes, loses it. */
-const mostWaiting = 2_048;
-const mostWaitingBytes = 256 * 1_024;
+/** A place between the items that a feed gives; what follows is held for as long as somebody stands there or before. */
+export interface Place<T> {
+  /** How many items were given by then, and how many bytes they have. */
+  readonly count: number;
+  readonly bytes: number;
+  following?: { readonly item: T; readonly place: Place<T> };
+}
 
-/** Holds what came until it is asked for, up to a limit. */
+/** What a feed has given and one reader has not taken yet. */
 export class Unread<T> {
-  #waiting: { readonly item: T; readonly bytes: number }[] = [];
-  #waitingBytes = 0;
-  #isLost = false;
+  /** Undefined after a loss that the reader does not know of yet: it looks for what comes then, too. */
+  #place: Place<T> | undefined;
+  readonly #latest: () => Place<T>;
   #end: { reason: unknown } | undefined;
   #wake = () => {};
 
+  constructor(latest: () => Place<T>) {
+    this.#latest = latest;
+    this.#place = latest();
+  }
+
   get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#place !== undefined && this.#place.following === undefined;
   }
 
   /** Undefined when something was lost. */
   async next(): Promise<T | undefined> {
-    while (this.#end === undefined && this.isEmpty && !this.#isLost) {
+    while (this.#end === undefined && this.isEmpty) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     if (this.#end !== undefined) throw this.#end.reason;
-    this.#isLost = false; // nothing waits then
-    const first = this.#waiting.shift();
-    this.#waitingBytes -= first?.bytes ?? 0;
-    return first?.item;
+    const following = this.#place?.following;
+    this.#place = following?.place ?? this.#latest();
+    return following?.item;
   }
 
-  /** What comes after a loss that the reader does not know of yet is lost, too: it looks for it after that. */
-  push(item: T, bytes: number): void {
-    if (this.#isLost || this.#end !== undefined) return;
-    if (this.#hasRoom(bytes)) {
-      this.#waiting.push({ item, bytes });
-      this.#waitingBytes += bytes;
-      this.#wake();
-    } else this.lose();
+  /** Something was given. A reader for whom more waits than that loses it; one item by itself may be as large as it is. */
+  onGiven(mostItems: number, mostBytes: number): void {
+    const { count, bytes } = this.#latest();
+    const { count: taken, bytes: takenBytes } = this.#place ?? { count, bytes };
+    if (count - taken > 1 && (count - taken > mostItems || bytes - takenBytes > mostBytes)) this.lose();
+    else this.#wake();
   }
 
   lose(): void {
-    this.#isLost = true;
-    this.#clear();
+    this.#place = undefined;
+    this.#wake();
   }
 
   end(reason: unknown): void {
     this.#end ??= { reason };
-    this.#clear();
-  }
-
-  /** One by itself may be as large as it is. */
-  #hasRoom(bytes: number): boolean {
-    if (this.isEmpty) return true;
-    return this.#waitingBytes + bytes <= mostWaitingBytes && this.#waiting.length < mostWaiting;
-  }
-
-  #clear(): void {
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    this.#wake();
+    this.lose();
   }
 }

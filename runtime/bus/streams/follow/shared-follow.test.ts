@@ -143,6 +143,20 @@ describe("followers of one subject", () => {
     await Promise.all([slow.end(), fast.end()]);
   });
 
+  test("shared-follow-4 many that are slow read a burst once between them", { timeout: 30_000 }, async () => {
+    const subject = "toolbus.run.burst";
+    const take = () => delay(3);
+    const all = await Promise.all(Array.from({ length: 40 }, () => openFollower(bus, subject, { take })));
+    await delay(500); // until they follow
+    const before = bus.connection.stats().inBytes;
+    const payloads = Array.from({ length: 300 }, (_, n) => `${n}`.padEnd(2_000));
+    await Promise.all(payloads.map((payload) => bus.connection.request(subject, payload)));
+    await until(() => all.every(({ seen }) => seen.length === 300), { timeoutMs: 20_000, what: "the burst at each" });
+    for (const { seen } of all) expect(seen).toEqual(payloads);
+    expect(bus.connection.stats().inBytes - before).toBeLessThan(2_000_000); // 300 messages of 2 kB, and what acknowledges them
+    await Promise.all(all.map((follower) => follower.end()));
+  });
+
   test("shared-follow-1 end with their consumer, and whoever comes then has another one", async () => {
     await using local = await openTestBus();
     const subject = "toolbus.run.anew";
