@@ -28,8 +28,7 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** What comes in one batch delays all else that comes over the connection. */
-const batchMessages = 64;
+const batchMessages = 64; // it delays what else comes over the connection
 const batchBytes = 256 * 1024;
 const batchMs = 10_000;
 

@@ -1,5 +1,4 @@
 import { addAbortListener } from "node:events";
-import { type Place, Unread } from "./unread.ts";
 
 /** What may wait for a reader: bytes for each that reads the same, since all hold the same items. */
 const mostWaiting = 2_048;
@@ -57,8 +56,7 @@ class OpenFeed<T, S extends Disposable> {
     const place = { count: this.latest.count + 1, bytes: this.latest.bytes + bytes };
     this.latest.following = { item, place };
     this.latest = place;
-    const mostBytes = mostWaitingBytes * this.readers.size;
-    for (const reader of this.readers) reader.onGiven(mostWaiting, mostBytes);
+    for (const reader of this.readers) reader.onGiven(mostWaitingBytes * this.readers.size);
   }
 
   /** Something may be missing: each reader is told, and what waits for it goes. */
@@ -75,5 +73,62 @@ class OpenFeed<T, S extends Disposable> {
   end(reason: unknown): void {
     this.hasEnded = true;
     for (const reader of this.readers) reader.end(reason);
+  }
+}
+
+/** A place between the items that a feed gives; what follows is held for as long as somebody stands there or before. */
+interface Place<T> {
+  /** How many items were given by then, and how many bytes they have. */
+  readonly count: number;
+  readonly bytes: number;
+  following?: { readonly item: T; readonly place: Place<T> };
+}
+
+/** What a feed has given and one reader has not taken yet. */
+class Unread<T> {
+  /** Undefined after a loss that the reader does not know of yet: it looks for what comes then, too. */
+  #place: Place<T> | undefined;
+  readonly #latest: () => Place<T>;
+  #end: { reason: unknown } | undefined;
+  #wake = () => {};
+
+  constructor(latest: () => Place<T>) {
+    this.#latest = latest;
+    this.#place = latest();
+  }
+
+  get isEmpty(): boolean {
+    return this.#place !== undefined && this.#place.following === undefined;
+  }
+
+  /** Undefined when something was lost. */
+  async next(): Promise<T | undefined> {
+    while (this.#end === undefined && this.isEmpty) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#end !== undefined) throw this.#end.reason;
+    const following = this.#place?.following;
+    this.#place = following?.place ?? this.#latest();
+    return following?.item;
+  }
+
+  /** Something was given. A reader for whom more waits than that loses it; one item by itself may be as large as it is. */
+  onGiven(mostBytes: number): void {
+    const { count, bytes } = this.#latest();
+    const { count: taken, bytes: takenBytes } = this.#place ?? { count, bytes };
+    if (count - taken > 1 && (count - taken > mostWaiting || bytes - takenBytes > mostBytes)) this.lose();
+    else this.#wake();
+  }
+
+  lose(): void {
+    this.#place = undefined;
+    this.#wake();
+  }
+
+  end(reason: unknown): void {
+    this.#end ??= { reason };
+    this.lose();
   }
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { delay } from "../../time/delay.ts";
 import { RoundRobinQueue } from "./round-robin-queue.ts";
 
@@ -23,19 +24,13 @@ export interface Taker {
  * sender brings at once holds up what others do by one piece of it, and not by all of them; senders have their turns in a circle.
  */
 export function ownTurn({ sender, signal }: Taker): Promise<void> {
-  const begins = Promise.withResolvers<void>();
-  const work = () => {
-    begins.resolve();
-    return untilRested();
-  };
-  turns.run(sender, work, signal).catch(begins.reject);
-  return begins.promise;
+  return turns.begin(sender, untilRested, signal);
 }
 
 /** The piece runs in the turn of the event loop in which this begins. */
 async function untilRested(): Promise<void> {
   const begunAt = performance.now();
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const tookMs = performance.now() - begunAt;
   if (tookMs > LEAST_REST_MS) await delay(Math.min(tookMs, MOST_REST_MS));
 }

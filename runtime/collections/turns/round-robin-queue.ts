@@ -21,17 +21,22 @@ export class RoundRobinQueue {
 
   /** An aborted signal ends the waiting, not the work, and what it says is thrown. */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    signal?.throwIfAborted();
     await this.#turnOf(key, signal);
     try {
       return await work();
     } finally {
-      this.#running.splice(this.#running.indexOf(key), 1);
-      this.#begin();
+      this.#goOn(key);
     }
   }
 
+  /** Resolves when its turn begins, which lasts until that has passed. */
+  async begin(key: string, untilOver: () => Promise<unknown>, signal?: AbortSignal): Promise<void> {
+    await this.#turnOf(key, signal);
+    void untilOver().finally(() => this.#goOn(key));
+  }
+
   #turnOf(key: string, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
     const own = this.#waiting.get(key) ?? [];
     const turn = Promise.withResolvers<void>();
     const leave = () => {
@@ -46,11 +51,12 @@ export class RoundRobinQueue {
     signal?.addEventListener("abort", leave, { once: true });
     own.push(begin);
     this.#waiting.set(key, own);
-    this.#begin();
+    this.#goOn();
     return turn.promise;
   }
 
-  #begin(): void {
+  #goOn(over?: string): void {
+    if (over !== undefined) this.#running.splice(this.#running.indexOf(over), 1);
     for (const [key, own] of this.#waiting) {
       if (this.#running.length >= this.#maxRunning) return;
       if (this.#running.filter((one) => one === key).length >= this.#maxOfKey) continue;

@@ -10,10 +10,7 @@ import { openSlices } from "./messages/slices.ts";
 type ServerStreamSpec = Extract<MethodImplSpec, { kind: "server_streaming" }>;
 type Message = MessageShape<DescMessage>;
 
-/**
- * Runs an implementation that streams answers to one request with its interceptors, as Connect's `transformInvokeImplementation` does.
- * All that is streamed to one principal gives way to what others ask, slice by slice.
- */
+/** Runs an implementation that streams answers with its interceptors, as Connect does, in slices of whom the answers are for. */
 export async function invokeServerStream(
   spec: ServerStreamSpec,
   context: CallContext,
@@ -33,11 +30,10 @@ export async function invokeServerStream(
   const response = await intercepted(invoke, interceptors)(request);
   if (response !== untouched) copyMetadata(response, context);
   const nextStep = openSlices(principalOf(callerOf(context)));
-  const answered = async (answer: Message) => {
+  return mapped(response.message, async (answer) => {
     await nextStep();
     return create(spec.method.output, answer);
-  };
-  return mapped(response.message, answered)[Symbol.asyncIterator]();
+  })[Symbol.asyncIterator]();
 }
 
 /** As `for await` has it: an implementation whose answers nobody takes any more may clean up. */

@@ -7,8 +7,7 @@
  *     nothing that is wanted. So what comes meanwhile waits for it, and what it has read by then is left out.
  * shared-follow-3  What the consumer began behind stands, and what it gave before. But another node may have told of that what the leader,
  *     which is read, has not come to yet: a follower that needs it ends as unavailable, before it misses anything.
- * shared-follow-4  What waits for followers is held once, and as much of it as there are followers. One that is further behind loses it, and
- *     reads what stands again, from where it was.
+ * shared-follow-4  What waits is held once for all. A follower that is too far behind loses it, and reads what stands again, from where it was.
  */
 
 import { type Feed, Feeds } from "../../../collections/feeds/feeds.ts";

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { RoundRobinQueue } from "../../../collections/turns/round-robin-queue.ts";
 import { currentPrincipal } from "../../identity.ts";
 
@@ -6,8 +7,8 @@ const TURN_MS = 20;
 
 const turns = new RoundRobinQueue(1);
 
-/** Until when each sender may go on in this turn of the event loop; undefined between turns in which steps are made. */
-let endsAtBySender: Map<string, number> | undefined;
+/** Until when each sender may go on that has gone on in this turn of the event loop. */
+const endsAtBySender = new Map<string, number>();
 let turnEndsAt = 0;
 
 /**
@@ -18,26 +19,19 @@ let turnEndsAt = 0;
  */
 export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<void> {
   return async () => {
-    const endsAt = currentTurn();
     const now = performance.now();
-    if (!endsAt.has(sender) && now < turnEndsAt) endsAt.set(sender, now + SLICE_MS);
-    if (now < (endsAt.get(sender) ?? 0)) return;
-    const begins = Promise.withResolvers<void>();
-    void turns.run(sender, () => {
-      begins.resolve();
-      return new Promise((resolve) => setImmediate(resolve));
-    });
-    await begins.promise;
-    currentTurn().set(sender, performance.now() + SLICE_MS);
+    const mayBegin = endsAtBySender.size === 0 || now < turnEndsAt;
+    if (mayBegin && !endsAtBySender.has(sender)) beginSlice(sender, now);
+    if (now < (endsAtBySender.get(sender) ?? 0)) return;
+    await turns.begin(sender, nextTurn);
+    beginSlice(sender, performance.now());
   };
 }
 
-function currentTurn(): Map<string, number> {
-  if (endsAtBySender !== undefined) return endsAtBySender;
-  endsAtBySender = new Map();
-  turnEndsAt = performance.now() + TURN_MS;
-  setImmediate(() => {
-    endsAtBySender = undefined;
-  });
-  return endsAtBySender;
+function beginSlice(sender: string, now: number): void {
+  if (endsAtBySender.size === 0) {
+    turnEndsAt = now + TURN_MS;
+    setImmediate(() => endsAtBySender.clear());
+  }
+  endsAtBySender.set(sender, now + SLICE_MS);
 }
