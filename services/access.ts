@@ -112,7 +112,7 @@ export const ACCESS = {
   "worker-pool": {
     speaksFor: "principals", // whose calls hosted modules carry out by further ones
     asks: [RunService, SessionService, ToolService],
-    stores: {},
+    stores: { TOOLBUS_AUDIT: { writes: ["toolbus.audit.worker-pool.>"] } },
   },
   spaces: {
     asks: [SessionService, ToolCallService],
@@ -126,6 +126,7 @@ export const ACCESS = {
       toolbus_grants: { writes: [] },
       toolbus_results: { writes: [] },
       TOOLBUS_WAKES: { writes: ["toolbus.wake.*"] },
+      TOOLBUS_AUDIT: { writes: ["toolbus.audit.spaces.>"] },
     },
   },
 } as const satisfies Readonly<Record<string, Access>>;

@@ -18,6 +18,7 @@ interface Options {
   run?: string;
   tool?: string;
   service?: string;
+  principal?: string;
   kind?: AuditKind[];
   since?: Date;
   limit: number;
@@ -34,6 +35,7 @@ export function addAuditCommand(program: Command): void {
     .option("-t, --tool <name>", "only of this tool, by its real name, or of this source")
     .option("-k, --kind <kind...>", `only of these kinds: ${auditKindNames().join(", ")}`, kindsFrom)
     .option("--service <name>", "only of this service")
+    .option("--principal <name>", "only what this principal asked for, or what was decided on its behalf")
     .option("--since <time>", "only after this: 30s, 10m, 2h, 7d ago, or a date", pastTime)
     .option("-n, --limit <count>", "the last so many", wholeNumber({ min: 1 }), 50)
     .option("-f, --follow", "go on with what comes")
@@ -59,13 +61,15 @@ async function audit(options: Options, command: Command): Promise<void> {
   await printLog({ from: head + 1n, open, print });
 }
 
-function filterFrom({ agent = "", session = "", run = "", tool = "", service = "", kind = [], since }: Options) {
+function filterFrom({ session = "", run = "", kind = [], since, ...named }: Options) {
+  const { agent = "", tool = "", service = "", principal = "" } = named;
   return create(AuditFilterSchema, {
     agent,
     sessionId: session,
     runId: run,
     tool,
     service,
+    principal,
     kinds: kind,
     ...(since && { startTime: timestampFromDate(since) }),
   });

@@ -76,8 +76,8 @@ export function AuditScreen() {
   );
 }
 
-function textOf({ agent, sessionId, runId, tool, rule, message, callId, service }: AuditEvent): string {
-  return [agent, sessionId, runId, tool, rule, message, callId, service].join(" ").toLowerCase();
+function textOf({ agent, sessionId, runId, tool, rule, message, callId, service, principal }: AuditEvent): string {
+  return [agent, sessionId, runId, tool, rule, message, callId, service, principal].join(" ").toLowerCase();
 }
 
 function AuditLine({ event, isChosen }: { event: AuditEvent; isChosen: boolean }) {
@@ -94,7 +94,7 @@ function AuditLine({ event, isChosen }: { event: AuditEvent; isChosen: boolean }
 }
 
 function AuditDetail({ event }: { event: AuditEvent }) {
-  const { createTime, kind, agent, tool, rule, message, runId, callId, sessionId, service } = event;
+  const { createTime, kind, agent, tool, rule, message, runId, callId, sessionId, service, principal } = event;
   return (
     <div class="detail">
       <h2>
@@ -110,6 +110,7 @@ function AuditDetail({ event }: { event: AuditEvent }) {
           call: runId && callId && <a href={linkTo("runs", runId, { span: callInRun(runId, callId) })}>{callId}</a>,
           run: runId && <a href={linkTo("runs", runId)}>{runId}</a>,
           session: sessionId && <a href={linkTo("runs", "", { session: sessionId })}>{sessionId}</a>,
+          for: principal,
           "decided by": service,
         }}
       />

@@ -36,7 +36,10 @@ import { enumWord } from "../schema/enum-word.ts";
 
 /** Puts decisions on the audit trail. Disposing waits until what was recorded is stored. */
 export interface AuditTrail extends AsyncDisposable {
-  /** Returns at once: a decision does not wait for its record, nor fail with it. Time and service are filled in. `principal` is on whose behalf. */
+  /**
+   * Returns at once: a decision does not wait for its record, nor fail with it. Time and service are filled in, and the principal
+   * on whose behalf it is, unless the event names another.
+   */
   record(event: MessageInitShape<typeof AuditEventSchema>, principal?: string): void;
 }
 
@@ -103,7 +106,7 @@ export function openAuditTrail(bus: Bus, service: string, logger?: Pick<Operator
   return {
     record(init, principal = "") {
       const message = (init.message ?? "").slice(0, MAX_MESSAGE_CHARACTERS);
-      const filled = { ...init, message, service, createTime: timestampFromMs(Date.now()) };
+      const filled = { principal, ...init, message, service, createTime: timestampFromMs(Date.now()) };
       const event = wellFormed(create(AuditEventSchema, filled));
       if (unstored < MAX_UNSTORED) gather(event, principal);
       else onLost(event, new Error(`${MAX_UNSTORED} events wait to be stored`));

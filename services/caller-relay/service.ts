@@ -86,12 +86,15 @@ export async function openService(
   const sessions = createSessions({
     readSession,
     onStranger: (sessionId, principal) =>
-      trail.record({
-        kind: AuditKind.BLOCKED,
-        sessionId,
-        rule: "not the session's owner",
-        message: `${JSON.stringify(principal)} may not act for the caller of this session`,
-      }),
+      trail.record(
+        {
+          kind: AuditKind.BLOCKED,
+          sessionId,
+          rule: "not the session's owner",
+          message: `${JSON.stringify(principal)} may not act for the caller of this session`,
+        },
+        principal,
+      ),
   });
   const usage = usageBySession(bus, { ...DECLARED, findPrincipal: sessions.findPrincipal });
   const remedy = "declare no tools for sessions that nobody uses";

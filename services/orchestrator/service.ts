@@ -120,7 +120,7 @@ export async function openOrchestrator(
   const changes = stack.use(createRunChanges({ log: shared.log, allRuns: createAllRuns(bus), onTrouble }));
   const routes = createRoutes({
     ...{ ...clients, ...acceptance, retention, pages: shared.queues, live: createLiveUpdates(bus) },
-    ...{ changes, tellDeleted: createDeletedNews(bus), boundResult },
+    ...{ changes, tellDeleted: createDeletedNews(bus), boundResult, audit },
     runServers: config.runServers,
     requestSnapshot: holders.requestSnapshot,
     notify: holders.notify,

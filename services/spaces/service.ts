@@ -1,3 +1,4 @@
+import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import type { OpenService, ServiceContext } from "#runtime/lifecycle/run-service.ts";
@@ -47,6 +48,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const memory = createMemory(stores.memory, quotas.requireMemory);
   const parts = {
     ...{ membership, access, sessions, messages, log, inbox, memory, clock },
+    audit: stack.use(openAuditTrail(bus, name, logger)).record,
     results: createResultStore(bus),
     forgetSession: createForgetSession(bus, membership),
     answers: createAnswers({ messages, membership, submit, findSpace }),

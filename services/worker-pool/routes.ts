@@ -1,4 +1,5 @@
 import type { ConnectRouter } from "@connectrpc/connect";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import {
   type GetProvidedToolsResponse,
   ToolProviderService,
@@ -7,10 +8,11 @@ import {
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
 import type { Changes } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
+import { callerOf, principalOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
@@ -27,11 +29,13 @@ export interface WorkerPoolRoutes {
   run: RunCall;
   /** The workers of this instance, or of all. */
   part: Part;
+  /** Absent where another instance asks, which tells it itself. */
+  audit?: AuditTrail["record"];
   /** Aborts when the service begins to stop: watching would otherwise hold it up. */
   stopping: AbortSignal;
 }
 
-export function createRoutes({ offer, changes, run, part, stopping }: WorkerPoolRoutes) {
+export function createRoutes({ offer, changes, run, part, audit, stopping }: WorkerPoolRoutes) {
   return (router: ConnectRouter): void => {
     router.service(ToolProviderService, {
       getProvidedTools: ({ sources }) => offer(sources),
@@ -58,9 +62,13 @@ export function createRoutes({ offer, changes, run, part, stopping }: WorkerPool
         const { items, nextPageToken } = pageOf(["workers"], { elements, placeOf: placeOfWorker }, request);
         return { workers: items, refusedFiles: isWhole && request.pageToken === "" ? refusedFiles : [], nextPageToken };
       },
-      async stopWorker({ workerId, force }, { signal }) {
-        if (await part.stop(workerId, force, signal)) return {};
-        refuse("not_found", `there is no worker ${workerId}`, { reason: "WORKER_NOT_FOUND" });
+      async stopWorker({ workerId, force }, context) {
+        if (!(await part.stop(workerId, force, context.signal)))
+          refuse("not_found", `there is no worker ${workerId}`, { reason: "WORKER_NOT_FOUND" });
+        const by = principalOf(callerOf(context));
+        const message = `worker ${workerId} was stopped by ${by}${force ? ", in its calls" : ""}`;
+        audit?.({ kind: AuditKind.STOPPED, message }, by);
+        return {};
       },
       async *watchWorkerLogs({ source, principal: asked }, context) {
         using ending = openEnding(context.signal, stopping);

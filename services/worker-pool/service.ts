@@ -1,3 +1,4 @@
+import { openAuditTrail } from "#runtime/audit/trail.ts";
 import { openServiceBus } from "#runtime/bus/credentials/service-bus.ts";
 import { findUv } from "#runtime/bus/nats-server/find/find-uv.ts";
 import { openInstances } from "#runtime/bus/ownership/instances/instances.ts";
@@ -46,6 +47,7 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS["worker-pool"].stores));
   const { instance } = config;
+  const trail = stack.use(openAuditTrail(bus, NAME, logger));
   const { routes, pool, hasFile } = stack.use(await openWorkers(config, logger, signal, createHost(bus, telemetry)));
   const onError = (error: unknown) => logger.warn({ err: error }, "looking for other instances failed");
   const instances = stack.use(await openInstances(bus, NAME, onError));
@@ -71,7 +73,7 @@ export async function openService(config: WorkerPoolConfig, context: ServiceCont
     await serveOnBus(bus, {
       ...served,
       service: NAME,
-      routes: createRoutes({ ...routes, part: fleet, run }),
+      routes: createRoutes({ ...routes, part: fleet, run, audit: trail.record }),
     }),
   );
   return stack.move();

@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { AuditEvent, AuditKind } from "../../gen/es/toolbus/audit/v1/audit_pb.ts";
+import { readAuditBackwards } from "../../runtime/audit/trail.ts";
 import { type Bus, type BusOptions, openBus } from "../../runtime/bus/bus.ts";
 import type { BusLogin } from "../../runtime/bus/credentials/login.ts";
 import { followTrustList } from "../../runtime/bus/credentials/trust/trust-list.ts";
@@ -73,4 +75,10 @@ export async function openTestBus(options: Partial<BusOptions> = {}): Promise<Te
   const bus = await connect();
   const owned = stack.move();
   return { ...bus, server, connect, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** What the audit trail tells of a kind, the latest first. */
+export async function auditOf(bus: Bus, kind: AuditKind): Promise<AuditEvent[]> {
+  const events = await Array.fromAsync(readAuditBackwards(bus, 0, AbortSignal.timeout(5_000)));
+  return events.filter((event) => event.kind === kind);
 }

@@ -6,14 +6,15 @@ import { createConnectionAudit } from "./connection-audit.ts";
 
 test("ORCH-11 a connection is built, away with its reason, back, and torn down; each is told once", () => {
   const told: unknown[] = [];
-  const note = createConnectionAudit(({ kind, tool, agent, sessionId, message }) =>
-    told.push([AuditKindSchema.value[kind ?? 0]?.localName, tool, agent, sessionId, message]),
+  const note = createConnectionAudit(({ kind, tool, agent, sessionId, message }, principal) =>
+    told.push([AuditKindSchema.value[kind ?? 0]?.localName, tool, agent, sessionId, principal, message]),
   );
   let health: HealthState = HealthState.UNSPECIFIED;
   let [reason, isClosed] = ["", false];
   const connection = {
     server: create(McpServerSchema, { name: "files" }),
     holder: { sessionId: "s", agent: "a", runId: "" },
+    principal: "ada",
     get isClosed() {
       return isClosed;
     },
@@ -33,9 +34,9 @@ test("ORCH-11 a connection is built, away with its reason, back, and torn down; 
   note(connection);
   note(connection);
   expect(told).toEqual([
-    ["BUILT", "files", "a", "s", "connected, 3 tools"],
-    ["UNAVAILABLE", "files", "a", "s", "it exited with 1"],
-    ["AVAILABLE", "files", "a", "s", "connected, 3 tools"],
-    ["TORN_DOWN", "files", "a", "s", "the connection was closed"],
+    ["BUILT", "files", "a", "s", "ada", "connected, 3 tools"],
+    ["UNAVAILABLE", "files", "a", "s", "ada", "it exited with 1"],
+    ["AVAILABLE", "files", "a", "s", "ada", "connected, 3 tools"],
+    ["TORN_DOWN", "files", "a", "s", "ada", "the connection was closed"],
   ]);
 });

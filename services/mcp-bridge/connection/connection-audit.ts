@@ -1,17 +1,15 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
 import type { Connection } from "./connection.ts";
 
-export type Audit = (event: MessageInitShape<typeof AuditEventSchema>) => void;
-
-type Audited = Pick<Connection, "server" | "holder" | "isClosed" | "status">;
+type Audited = Pick<Connection, "server" | "holder" | "principal" | "isClosed" | "status">;
 
 /**
  * ORCH-11: what becomes of a connection goes on the trail: built, away and why, back, torn down. Told at each of its changes,
  * most of which decide nothing.
  */
-export function createConnectionAudit(audit: Audit): (connection: Audited) => void {
+export function createConnectionAudit(audit: AuditTrail["record"]): (connection: Audited) => void {
   const told = new WeakMap<Audited, Finding>();
 
   return (connection) => {
@@ -20,7 +18,8 @@ export function createConnectionAudit(audit: Audit): (connection: Audited) => vo
     if (finding === undefined || (before !== undefined && saysTheSame(before, finding))) return;
     told.set(connection, finding);
     const { sessionId, agent, runId } = connection.holder;
-    audit({ ...finding, sessionId, agent, runId, tool: connection.server.name });
+    const principal = sessionId === "" ? "" : connection.principal; // what is shared is nobody's
+    audit({ ...finding, sessionId, agent, runId, tool: connection.server.name }, principal);
   };
 }
 

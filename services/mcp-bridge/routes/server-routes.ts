@@ -8,7 +8,7 @@ import {
   WatchConnectionsResponseSchema,
 } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
 import type { AuditTrail } from "#runtime/audit/trail.ts";
-import { refuse, refuseField } from "#runtime/failure/failure.ts";
+import { Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
 import { type Caller, callerOf, principalOf, seesAll } from "#runtime/rpc/identity.ts";
@@ -54,7 +54,22 @@ export function serverRoutes(parts: ServerRoutes): ServiceImpl<typeof McpServerS
   };
   const auditChange = (name: string, change: "applied" | "removed", context: HandlerContext) => {
     const message = `MCP server ${name} was ${change} by ${principalOf(callerOf(context))}`;
-    parts.audit({ kind: AuditKind.CONFIGURED, tool: name, message });
+    parts.audit({ kind: AuditKind.CONFIGURED, tool: name, message }, principalOf(callerOf(context)));
+  };
+  const auditLogin = (rule: string, tool: string, context: HandlerContext, message?: string) => {
+    const by = principalOf(callerOf(context));
+    const done = `the login at MCP server ${tool} was ${rule} by ${by}`;
+    parts.audit({ kind: AuditKind.LOGIN, rule, tool, message: message ?? done }, by);
+  };
+  /** Tells what was refused at a server that is known: what somebody makes up leads to none. */
+  const toldRefusal = async <T>(context: HandlerContext, login: Promise<T>): Promise<T> => {
+    try {
+      return await login;
+    } catch (error) {
+      const { reason, metadata, message } = error instanceof Failure ? error : {};
+      if (reason === "MCP_LOGIN_FAILED") auditLogin("refused", metadata?.server ?? "", context, message);
+      throw error;
+    }
   };
 
   return {
@@ -103,17 +118,27 @@ export function serverRoutes(parts: ServerRoutes): ServiceImpl<typeof McpServerS
       }
     },
     async beginLogin(request, context) {
-      const { expiresAtMs, ...begun } = await logins.begin(request, callerOf(context));
+      const { expiresAtMs, ...begun } = await toldRefusal(context, logins.begin(request, callerOf(context)));
+      auditLogin("begun", request.server, context);
       return { ...begun, expireTime: timestampFromMs(expiresAtMs) };
     },
-    completeLogin: (request, context) => logins.complete(request, callerOf(context)),
+    async completeLogin(request, context) {
+      const login = await toldRefusal(context, logins.complete(request, callerOf(context)));
+      auditLogin("finished", login.server, context);
+      return login;
+    },
     async deleteLogin({ server }, context) {
       await logins.forget(server, callerOf(context));
+      auditLogin("forgotten", server, context);
       return {};
     },
     async closeConnections({ sessionId, agent, runId }, context) {
       await requireSession(sessionId, callerOf(context));
-      return { closedCount: await partFor(context).release({ sessionId, agent, runId }, context.signal) };
+      const closedCount = await partFor(context).release({ sessionId, agent, runId }, context.signal);
+      const by = principalOf(callerOf(context));
+      const message = `${closedCount} connections to MCP servers were closed by ${by}`;
+      if (!isPeer(context)) parts.audit({ kind: AuditKind.STOPPED, sessionId, agent, runId, message }, by);
+      return { closedCount };
     },
   };
 }

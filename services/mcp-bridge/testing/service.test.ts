@@ -7,11 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { Effect, ExecutionType } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
-import type { TestBus } from "../../../test/harness/bus.ts";
+import { auditOf, type TestBus } from "../../../test/harness/bus.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
 import { parseServer } from "../servers/source.ts";
 import { type Bridge, call, oddSource, openBridge, openTwoBridges, scope, type TwoBridges } from "./bridge.ts";
@@ -241,10 +240,8 @@ describe("servers that every agent can use", () => {
     await left.servers.applyMcpServer({ server: parseServer(name, config) });
     await right.servers.deleteMcpServer({ name });
     const told = async () => {
-      const events = await Array.fromAsync(readAuditBackwards(bus, 0, AbortSignal.timeout(5_000)));
-      return events
-        .filter(({ tool, kind }) => tool === name && kind === AuditKind.CONFIGURED)
-        .map((one) => one.message);
+      const events = await auditOf(bus, AuditKind.CONFIGURED);
+      return events.filter(({ tool }) => tool === name).map((one) => one.message);
     };
     const change = (what: string) => `MCP server ${name} was ${what} by local`;
     await until(async () => String((await told()).toSorted()) === `${change("applied")},${change("removed")}`);

@@ -1,8 +1,8 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type AuditEventSchema, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { attributesOfUsage, runSpan } from "#runtime/telemetry/conventions.ts";
@@ -42,7 +42,7 @@ export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInbo
   readonly lendSlot: (principal: string) => Disposable;
   readonly agents: Agents;
   readonly modelOf: ModelSource;
-  readonly audit: (event: MessageInitShape<typeof AuditEventSchema>) => void;
+  readonly audit: AuditTrail["record"];
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
 }
@@ -159,7 +159,8 @@ async function openContext(
     onRefused: ({ name, callId }, why) => {
       const { sessionId } = accepted;
       const subject = { agent: accepted.agent, sessionId, runId, callId: routerCallId(runId, callId), tool: name };
-      options.audit({ kind: AuditKind.BLOCKED, ...subject, rule: why, message: `agent ${accepted.agent}: ${why}` });
+      const message = `agent ${accepted.agent}: ${why}`;
+      options.audit({ kind: AuditKind.BLOCKED, ...subject, rule: why, message }, principal);
     },
     onRetry: (error, afterMs) => logger.warn({ err: error, runId, afterMs }, "the model is asked again"),
     onFailover: (error, modelId) => logger.warn({ err: error, runId, modelId }, "the fallback model is asked"),

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { Grants } from "#gen/toolbus/access/v1/access_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import { type Member, type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ListMessagesRequest, SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { readableSubmissionFrom } from "#runtime/results/submission.ts";
@@ -26,6 +29,7 @@ export interface SpaceParts {
   answers: Answers;
   sessions: Sessions;
   log: SpaceLog;
+  audit: AuditTrail["record"];
   /** Ends watches when the service stops, with what their clients are told. */
   stopping: AbortSignal;
 }
@@ -35,18 +39,27 @@ const LATEST = 50;
 
 export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService> {
   const { membership, access, messages, answers, sessions, log, stopping } = parts;
+  const auditGrants = (id: string, grants: Grants | undefined, caller: Caller) => {
+    const by = principalOf(caller);
+    const whom = grants ? [...grants.principals, "its creator"].join(", ") : "whoever may use what has no grants";
+    parts.audit({ kind: AuditKind.CONFIGURED, message: `space ${id} was granted to ${whom} by ${by}` }, by);
+  };
+
   return {
     async createSpace({ spaceId, title, grants }, context) {
       const id = spaceId || randomUUID();
       const caller = callerOf(context);
-      await membership.createSpace({ id, title, grants, principal: caller.principal ?? "" });
+      const { isNew } = await membership.createSpace({ id, title, grants, principal: caller.principal ?? "" });
+      if (isNew) auditGrants(id, grants, caller);
       return { space: await access.require(id, caller) };
     },
     async setSpaceGrants({ spaceId, grants }, context) {
       const caller = callerOf(context);
       const space = caller.isOperator ? await membership.space(spaceId) : await access.require(spaceId, caller);
       access.requireGrantor(space, caller);
-      return { space: await membership.setGrants(spaceId, grants) };
+      const changed = await membership.setGrants(spaceId, grants);
+      auditGrants(spaceId, grants, caller);
+      return { space: changed };
     },
     async getSpace(request, context) {
       return { space: await access.require(request.spaceId, callerOf(context)) };

@@ -117,8 +117,8 @@ describe("who is where, whenever a process dies", () => {
     };
     await make("mallory");
     await expect(make("alice", "alice")).rejects.toMatchObject({ reason: "SPACE_ALREADY_EXISTS" });
-    expect((await make("alice")).principal, "whoever asks for none finds it").toBe("mallory");
-    expect((await make("mallory", "mallory")).grants, "as it stands").toBeUndefined();
+    expect((await make("alice")).space.principal, "whoever asks for none finds it").toBe("mallory");
+    expect((await make("mallory", "mallory")).space.grants, "as it stands").toBeUndefined();
   });
 
   test("TOOL-13 an agent hears what is said where it is active, though it died on its way to another space", async () => {

@@ -91,10 +91,10 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
     join,
     part,
     /** An existing space of that title is given as it is; one of another title is refused. */
-    async createSpace({ id, title, principal, grants }: NewSpace): Promise<Space> {
+    async createSpace({ id, title, principal, grants }: NewSpace): Promise<{ space: Space; isNew: boolean }> {
       const createTime = timestampFromMs(clock.now());
       const space = create(SpaceSchema, { ...{ id, title, principal, createTime }, ...(grants && { grants }) });
-      const { value: standing = space } = await spaces.update(id, (current) => {
+      const { value: standing = space, hasChanged } = await spaces.update(id, (current) => {
         if (current !== undefined) return undefined;
         requireRoom(principal, toBinary(SpaceSchema, space).length);
         return space;
@@ -103,7 +103,7 @@ export function createMembership({ spaces, activeSpaces, log, clock, requireRoom
       // who takes it for a space of its own would speak before those whom somebody else lets in
       const isAsGranted = grants === undefined || (standing.grants && equals(GrantsSchema, standing.grants, grants));
       if (standing.principal !== principal && !isAsGranted) refuseOther(standing, "other grants, of somebody else");
-      return standing;
+      return { space: standing, isNew: hasChanged };
     },
     /** Says for whom it is. */
     async setGrants(id: string, grants: Grants | undefined): Promise<Space> {

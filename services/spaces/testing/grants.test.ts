@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolMessageState } from "#gen/toolbus/space/v1/space_pb.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { failureFromConnectError } from "#runtime/failure/connect.ts";
 import { DEFAULT_GRANT, grantBucket, keyOfPrincipal } from "#runtime/rpc/access/grantees.ts";
 import { until } from "#runtime/time/until.ts";
+import { auditOf } from "../../../test/harness/bus.ts";
 import { clientsOn, openTestSpaces, type TestSpaces } from "./test-spaces.ts";
 
 type Clients = TestSpaces["clients"];
@@ -105,6 +107,11 @@ test("SEC-2 a grant that is taken back ends what stands on it: watches, what age
     },
     { intervalMs: 200 }, // so seldom that one page of an inbox shows all of them
   );
+  const grants = (await auditOf(room.bus, AuditKind.CONFIGURED)).filter(({ message }) => message.includes("team"));
+  expect(grants.map(({ principal, message }) => `${principal}: ${message}`)).toEqual([
+    "alice: space team was granted to its creator by alice",
+    "alice: space team was granted to bob, its creator by alice",
+  ]);
   await say("two");
   await until(async () => {
     const { events } = await by.alice!.inbox.listInboxEvents(agentOf("alice"));

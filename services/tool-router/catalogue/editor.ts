@@ -160,7 +160,11 @@ export class CatalogueEditor {
     const update = seen ?? (await bucket.update(name, decide));
     await view.reached(update.revision);
     if (update.hasChanged)
-      this.#tell(name, `${what} ${name} was applied from ${stored.origin}${terms.by ? ` by ${terms.by}` : ""}`);
+      this.#tell(
+        name,
+        `${what} ${name} was applied from ${stored.origin}${terms.by ? ` by ${terms.by}` : ""}`,
+        terms.by,
+      );
     return BigInt(update.revision);
   }
 
@@ -177,19 +181,19 @@ export class CatalogueEditor {
     });
     if (!isRemoved) refuseMissing(what, name);
     await this.#parts.catalogue.caughtUp();
-    this.#tell(name, `${what} ${name} was removed${by ? ` by ${by}` : ""}`);
+    this.#tell(name, `${what} ${name} was removed${by ? ` by ${by}` : ""}`, by);
   }
 
   /** A refused file is audited once, with all its faults, where the files are read; what is only checked, which all may, is not. */
-  #refuse(what: string, name: string, faults: string[], { origin, validateOnly }: Terms): never {
+  #refuse(what: string, name: string, faults: string[], { origin, validateOnly, by }: Terms): never {
     const message = `${what} ${JSON.stringify(name)} is refused: ${faults.join("; ")}`;
-    if (origin === BY_RPC && !validateOnly) this.#tell(name, message);
+    if (origin === BY_RPC && !validateOnly) this.#tell(name, message, by);
     throw new ConfigurationRefused(what, message, { name, faults });
   }
 
-  #tell(name: string, message: string): void {
+  #tell(name: string, message: string, by?: string): void {
     const named = message.startsWith("agent") ? { agent: name } : { tool: name };
-    this.#parts.audit({ kind: AuditKind.CONFIGURED, message, ...named });
+    this.#parts.audit({ kind: AuditKind.CONFIGURED, message, ...named }, by);
   }
 }
 

@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { Effect, ExecutionType, LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { auditOf } from "../../../test/harness/bus.ts";
 import { clientFor } from "../../clients.ts";
 import { type CallInput, openPoolOnBus, type PoolOnBus } from "../testing/pool-on-bus.ts";
 
@@ -160,6 +162,12 @@ describe("a hosted module", () => {
     expect((await failed).message).toContain("was stopped");
     expect((await of("counts")).value).toBe(1);
     expect((await failureOf(stopWorker({ workerId }))).code).toBe(Code.NotFound);
+    const audited = await until(async () => {
+      const events = await auditOf(pool.bus, AuditKind.STOPPED);
+      return events.length === 2 && events;
+    });
+    expect(audited[0]).toMatchObject({ service: "worker-pool", principal: "local" });
+    expect(audited[0]?.message).toBe(`worker ${workerId} was stopped by local, in its calls`);
     expect(await readFile(ended, "utf8"), "when loaded, when stopped, and by force").toBe("xxx");
     expect((await status("stopped"))?.available).toBe(true);
   });

@@ -2,11 +2,12 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { HealthState, LoginState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import { clientDocument } from "#runtime/config/public-url.ts";
 import { until } from "#runtime/time/until.ts";
-import { openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
+import { auditOf, openTestBus, type TestBus } from "../../../../test/harness/bus.ts";
 import { asOperator, asPrincipal } from "../../../../test/harness/callers.ts";
 import { type Bridge, call, openBridge } from "../../testing/bridge.ts";
 import { type AuthorizationServer, agree, openAuthorizationServer } from "./authorization-server.ts";
@@ -163,6 +164,24 @@ describe("a server that asks for a token", () => {
     await right.servers.deleteLogin({ server: "notes" }, ada);
     expect(revoked).toBe(1);
     await expect(call(left, source, "echo", {}, { scope })).rejects.toThrow("needs login");
+  });
+
+  test("ORCH-11 the trail says what became of each login, and whose it is; of what is made up it says nothing", async () => {
+    await offered(left, scopeOf("ida"), { name: "diary", config: { url: server.url } });
+    const ida = asPrincipal("ida");
+    await logIn(left, "diary", ida);
+    const { state } = await right.servers.beginLogin({ server: "diary", redirectUri }, ida);
+    const answer = { state, error: "access_denied", issuer: authorizationServer.issuer };
+    await expect(left.servers.completeLogin({ ...answer, state: `${state}x` }, ida)).rejects.toThrow("no such login");
+    await expect(left.servers.completeLogin(answer, ida)).rejects.toThrow("access_denied");
+    await left.servers.deleteLogin({ server: "diary" }, ida);
+    const told = await until(async () => {
+      const events = (await auditOf(bus, AuditKind.LOGIN)).filter(({ principal }) => principal === "ida");
+      return events.length === 5 && events;
+    });
+    expect(told.map(({ rule }) => rule).toSorted()).toEqual(["begun", "begun", "finished", "forgotten", "refused"]);
+    expect(new Set(told.map(({ tool }) => tool))).toEqual(new Set(["diary"]));
+    expect(told.find(({ rule }) => rule === "refused")?.message).toContain("access_denied");
   });
 });
 

@@ -147,7 +147,7 @@ test("TOOL-9 what a person said starts no runs without end while each of them ca
   const parts: SelfWakeOptions = {
     ...options,
     inbox: createFakeInbox(said),
-    audit: ({ rule }) => void refused.push(rule),
+    audit: ({ rule = "" }) => void refused.push(rule),
   };
   let started = 0;
   for (; started < 50 && (await startFromInbox(parts, "s", signal)); started += 1)

@@ -14,12 +14,13 @@
 
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Agent } from "#gen/toolbus/agent/v1/agent_pb.ts";
-import { type AuditEvent, AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { RunAcceptedSchema } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
+import type { AuditTrail } from "#runtime/audit/trail.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
@@ -35,10 +36,8 @@ export interface SelfWakeOptions extends AcceptanceOptions {
   readonly agents: Agents;
   readonly inbox: Pick<Inbox, "listInboxEvents" | "getRunContext">;
   readonly logger: OperatorLog;
-  readonly audit: (event: Refusal) => void;
+  readonly audit: AuditTrail["record"];
 }
-
-type Refusal = Pick<AuditEvent, "kind" | "agent" | "sessionId" | "rule" | "message">;
 
 export const defaultMaxSelfWakes = 10;
 
@@ -117,12 +116,12 @@ function isFromPerson({ event }: InboxEvent): boolean {
 function isOverLimit(
   { logger, audit }: SelfWakeOptions,
   agent: Agent,
-  { sessionId, selfWakeCount }: { sessionId: string; selfWakeCount: number },
+  { sessionId, selfWakeCount, principal = "" }: { sessionId: string; selfWakeCount: number; principal?: string },
 ): boolean {
   const limit = agent.limits?.maxSelfWakes ?? defaultMaxSelfWakes;
   if (selfWakeCount <= limit) return false;
   const message = `${limit} runs in a row started by themselves: events wait until a client or a person says something`;
   logger.warn({ sessionId, agent: agent.name, limit }, message);
-  audit({ kind: AuditKind.BLOCKED, agent: agent.name, sessionId, rule: "limits.maxSelfWakes", message });
+  audit({ kind: AuditKind.BLOCKED, agent: agent.name, sessionId, rule: "limits.maxSelfWakes", message }, principal);
   return true;
 }

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { SessionWakeSchema } from "#gen/toolbus/internal/run/v1/queue_pb.ts";
 import { type Run, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import { readAuditBackwards } from "#runtime/audit/trail.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { until } from "#runtime/time/until.ts";
+import { auditOf } from "../../../../test/harness/bus.ts";
 import { createFakeRouter } from "../fakes/fake-router.ts";
 import { createFakeSpaces, inboxEvent, type TestEvent } from "../fakes/fake-spaces.ts";
 import { follow, openWorld, userItem, type World } from "../test-orchestrator.ts";
@@ -103,13 +103,10 @@ describe("a session that is woken by its inbox", () => {
     await deliver({ sessionId, eventId: "tr:c4", text: "4" });
     await quiet();
     expect((await runsOf(sessionId)).map(({ selfWakeCount }) => selfWakeCount)).toEqual([3, 2, 1]);
-    const refusals = async () => {
-      const events = await Array.fromAsync(readAuditBackwards(world.bus, 0, AbortSignal.timeout(5_000)));
-      return events.filter((event) => event.sessionId === sessionId);
-    };
+    const refusals = async () =>
+      (await auditOf(world.bus, AuditKind.BLOCKED)).filter((event) => event.sessionId === sessionId);
     await until(async () => (await refusals()).length > 0, { what: "the refusal in the audit trail" });
     expect((await refusals())[0]).toMatchObject({
-      kind: AuditKind.BLOCKED,
       service: "orchestrator",
       agent: "echo",
       rule: "limits.maxSelfWakes",

@@ -1,8 +1,10 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { RunState, RunStateSchema } from "#gen/toolbus/run/v1/run_pb.ts";
 import type { WatchRunsRequestSchema, WatchRunsResponse } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { until } from "#runtime/time/until.ts";
+import { auditOf } from "../../../../test/harness/bus.ts";
 import { asking, openScriptedWorld, type ScriptedWorld } from "../scripted-world.ts";
 
 let world: ScriptedWorld;
@@ -111,7 +113,7 @@ describe("BUS-1 ORCH-12 a watch of all runs", () => {
     expect(asked.statesOf(other.id)).toEqual([]);
   });
 
-  test("ORCH-12 says that a run was deleted", async () => {
+  test("ORCH-12 says that a run was deleted, and the trail says by whom", async () => {
     const run = await world.start({ agent: "echo" }, "short");
     await world.becomes(run, RunState.COMPLETED);
     await using watch = following();
@@ -119,5 +121,11 @@ describe("BUS-1 ORCH-12 a watch of all runs", () => {
     await world.runs.deleteRun({ runId: run.id });
     await until(() => watch.updates.length > 1);
     expect(watch.updates[1]).toMatchObject({ case: "deleted", value: { runId: run.id } });
+    const [audited] = await until(async () => {
+      const events = await auditOf(world.bus, AuditKind.DELETED);
+      return events.length > 0 && events;
+    });
+    const { id: runId, sessionId, agent } = run;
+    expect(audited).toMatchObject({ runId, sessionId, agent, principal: "local" });
   });
 });

@@ -108,7 +108,8 @@ export function createSubmissions(parts: SubmissionParts) {
 function answeredEvent(record: CallRecord, { principal, callKey }: Caller): Parameters<Audit>[0] {
   const by = principal === undefined ? `in space ${record.spaceId}` : `by ${principal}`;
   const message = callKey ? `answered on behalf of ${principal} with call key ${callKey.id}` : `answered ${by}`;
-  return { kind: AuditKind.ANSWERED, ...auditedFacts(record), rule: callKey ? ruleOf(callKey) : "", message };
+  const rule = callKey ? ruleOf(callKey) : "";
+  return { kind: AuditKind.ANSWERED, ...auditedFacts(record), rule, message, principal: principal ?? "" };
 }
 
 /** Whether this very submission resolved the call, and its sender may know. */

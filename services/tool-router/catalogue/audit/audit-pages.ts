@@ -73,7 +73,7 @@ async function firstWanted(audit: AuditReader, filter: AuditFilter | undefined, 
 }
 
 /** The fields of a filter that an event has, too; an empty one leaves every event in. */
-const NAMES = ["agent", "sessionId", "runId", "tool", "service"] as const;
+const NAMES = ["agent", "sessionId", "runId", "tool", "service", "principal"] as const;
 
 /** What stands in the line of every event that is wanted. */
 function wordsOf(filter: AuditFilter | undefined): string[] {

@@ -91,7 +91,7 @@ export class Pins {
       });
       await pins.view.reached(update.revision);
       const message = `tool ${reference} of agent ${agent} was approved by ${by} as ${digest}, in place of ${change.approvedDigest}`;
-      this.#options.audit({ kind: AuditKind.CONFIGURED, agent, tool: reference, message });
+      this.#options.audit({ kind: AuditKind.CONFIGURED, agent, tool: reference, message }, by);
     }
     return changes;
   }

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/audit/v1/audit.proto.
  */
 export const file_toolbus_audit_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("Chx0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0LnByb3RvEhB0b29sYnVzLmF1ZGl0LnYxIvwBCgpBdWRpdEV2ZW50EhAKCHNlcXVlbmNlGAEgASgEEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdzZXJ2aWNlGAMgASgJEikKBGtpbmQYBCABKA4yGy50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0S2luZBINCgVhZ2VudBgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJEg4KBnJ1bl9pZBgHIAEoCRIMCgR0b29sGAggASgJEgwKBHJ1bGUYCSABKAkSDwoHbWVzc2FnZRgKIAEoCRIPCgdjYWxsX2lkGAsgASgJKs4DCglBdWRpdEtpbmQSGgoWQVVESVRfS0lORF9VTlNQRUNJRklFRBAAEhgKFEFVRElUX0tJTkRfUEVSTUlUVEVEEAESFgoSQVVESVRfS0lORF9CTE9DS0VEEAISFAoQQVVESVRfS0lORF9CVUlMVBADEhcKE0FVRElUX0tJTkRfU1dJVENIRUQQBBIfChtBVURJVF9LSU5EX1NXSVRDSF9USU1FRF9PVVQQBRIYChRBVURJVF9LSU5EX1RPUk5fRE9XThAGEhoKFkFVRElUX0tJTkRfVU5BVkFJTEFCTEUQBxIZChVBVURJVF9LSU5EX0NPTkZJR1VSRUQQCBIYChRBVURJVF9LSU5EX1RJTUVEX09VVBAJEhYKEkFVRElUX0tJTkRfRVhQSVJFRBAKEhcKE0FVRElUX0tJTkRfQ0FOQ0VMRUQQCxIbChdBVURJVF9LSU5EX1dBVENIRVJfTE9TVBAMEhgKFEFVRElUX0tJTkRfQVZBSUxBQkxFEA0SGwoXQVVESVRfS0lORF9UT09MX0NIQU5HRUQQDhIaChZBVURJVF9LSU5EX0tFWV9DUkVBVEVEEA8SFwoTQVVESVRfS0lORF9BTlNXRVJFRBAQYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Chx0b29sYnVzL2F1ZGl0L3YxL2F1ZGl0LnByb3RvEhB0b29sYnVzLmF1ZGl0LnYxIo8CCgpBdWRpdEV2ZW50EhAKCHNlcXVlbmNlGAEgASgEEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdzZXJ2aWNlGAMgASgJEikKBGtpbmQYBCABKA4yGy50b29sYnVzLmF1ZGl0LnYxLkF1ZGl0S2luZBINCgVhZ2VudBgFIAEoCRISCgpzZXNzaW9uX2lkGAYgASgJEg4KBnJ1bl9pZBgHIAEoCRIMCgR0b29sGAggASgJEgwKBHJ1bGUYCSABKAkSDwoHbWVzc2FnZRgKIAEoCRIPCgdjYWxsX2lkGAsgASgJEhEKCXByaW5jaXBhbBgMIAEoCSqUBAoJQXVkaXRLaW5kEhoKFkFVRElUX0tJTkRfVU5TUEVDSUZJRUQQABIYChRBVURJVF9LSU5EX1BFUk1JVFRFRBABEhYKEkFVRElUX0tJTkRfQkxPQ0tFRBACEhQKEEFVRElUX0tJTkRfQlVJTFQQAxIXChNBVURJVF9LSU5EX1NXSVRDSEVEEAQSHwobQVVESVRfS0lORF9TV0lUQ0hfVElNRURfT1VUEAUSGAoUQVVESVRfS0lORF9UT1JOX0RPV04QBhIaChZBVURJVF9LSU5EX1VOQVZBSUxBQkxFEAcSGQoVQVVESVRfS0lORF9DT05GSUdVUkVEEAgSGAoUQVVESVRfS0lORF9USU1FRF9PVVQQCRIWChJBVURJVF9LSU5EX0VYUElSRUQQChIXChNBVURJVF9LSU5EX0NBTkNFTEVEEAsSGwoXQVVESVRfS0lORF9XQVRDSEVSX0xPU1QQDBIYChRBVURJVF9LSU5EX0FWQUlMQUJMRRANEhsKF0FVRElUX0tJTkRfVE9PTF9DSEFOR0VEEA4SGgoWQVVESVRfS0lORF9LRVlfQ1JFQVRFRBAPEhcKE0FVRElUX0tJTkRfQU5TV0VSRUQQEBIWChJBVURJVF9LSU5EX0RFTEVURUQQERIWChJBVURJVF9LSU5EX1NUT1BQRUQQEhIUChBBVURJVF9LSU5EX0xPR0lOEBNiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * One decision.
@@ -98,6 +98,13 @@ export type AuditEvent = Message<"toolbus.audit.v1.AuditEvent"> & {
    * @generated from field: string call_id = 11;
    */
   callId: string;
+
+  /**
+   * Who asked for it, or on whose behalf it was decided; empty for what the suite does by itself.
+   *
+   * @generated from field: string principal = 12;
+   */
+  principal: string;
 };
 
 /**
@@ -170,7 +177,7 @@ export const AuditKind = {
   UNAVAILABLE: 7,
 
   /**
-   * Configuration of an agent, a tool or a server was changed or refused.
+   * Configuration of an agent, a tool or a server was changed or refused, or a space was granted to somebody.
    *
    * @generated from enum value: AUDIT_KIND_CONFIGURED = 8;
    */
@@ -231,6 +238,27 @@ export const AuditKind = {
    * @generated from enum value: AUDIT_KIND_ANSWERED = 16;
    */
   ANSWERED: 16,
+
+  /**
+   * A run was deleted with its log.
+   *
+   * @generated from enum value: AUDIT_KIND_DELETED = 17;
+   */
+  DELETED: 17,
+
+  /**
+   * A worker, or connections to MCP servers, were stopped because somebody asked for it.
+   *
+   * @generated from enum value: AUDIT_KIND_STOPPED = 18;
+   */
+  STOPPED: 18,
+
+  /**
+   * A login at an MCP server; `rule` says what became of it: `begun`, `finished`, `refused` or `forgotten`.
+   *
+   * @generated from enum value: AUDIT_KIND_LOGIN = 19;
+   */
+  LOGIN: 19,
 } as const;
 
 /**

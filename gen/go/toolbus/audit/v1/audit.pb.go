@@ -44,7 +44,7 @@ const (
 	AuditKind_AUDIT_KIND_TORN_DOWN AuditKind = 6
 	// A source of tools cannot be used; `message` says why.
 	AuditKind_AUDIT_KIND_UNAVAILABLE AuditKind = 7
-	// Configuration of an agent, a tool or a server was changed or refused.
+	// Configuration of an agent, a tool or a server was changed or refused, or a space was granted to somebody.
 	AuditKind_AUDIT_KIND_CONFIGURED AuditKind = 8
 	// The caller of a tool no longer waits for the result, which goes to the inbox.
 	AuditKind_AUDIT_KIND_TIMED_OUT AuditKind = 9
@@ -62,6 +62,12 @@ const (
 	AuditKind_AUDIT_KIND_KEY_CREATED AuditKind = 15
 	// A call that waited for a person was answered; `rule` names the key of the call, if it was answered by one.
 	AuditKind_AUDIT_KIND_ANSWERED AuditKind = 16
+	// A run was deleted with its log.
+	AuditKind_AUDIT_KIND_DELETED AuditKind = 17
+	// A worker, or connections to MCP servers, were stopped because somebody asked for it.
+	AuditKind_AUDIT_KIND_STOPPED AuditKind = 18
+	// A login at an MCP server; `rule` says what became of it: `begun`, `finished`, `refused` or `forgotten`.
+	AuditKind_AUDIT_KIND_LOGIN AuditKind = 19
 )
 
 // Enum value maps for AuditKind.
@@ -84,6 +90,9 @@ var (
 		14: "AUDIT_KIND_TOOL_CHANGED",
 		15: "AUDIT_KIND_KEY_CREATED",
 		16: "AUDIT_KIND_ANSWERED",
+		17: "AUDIT_KIND_DELETED",
+		18: "AUDIT_KIND_STOPPED",
+		19: "AUDIT_KIND_LOGIN",
 	}
 	AuditKind_value = map[string]int32{
 		"AUDIT_KIND_UNSPECIFIED":      0,
@@ -103,6 +112,9 @@ var (
 		"AUDIT_KIND_TOOL_CHANGED":     14,
 		"AUDIT_KIND_KEY_CREATED":      15,
 		"AUDIT_KIND_ANSWERED":         16,
+		"AUDIT_KIND_DELETED":          17,
+		"AUDIT_KIND_STOPPED":          18,
+		"AUDIT_KIND_LOGIN":            19,
 	}
 )
 
@@ -157,7 +169,9 @@ type AuditEvent struct {
 	// What happened, in words.
 	Message string `protobuf:"bytes,10,opt,name=message,proto3" json:"message,omitempty"`
 	// The call that it concerns; empty if none.
-	CallId        string `protobuf:"bytes,11,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	CallId string `protobuf:"bytes,11,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// Who asked for it, or on whose behalf it was decided; empty for what the suite does by itself.
+	Principal     string `protobuf:"bytes,12,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,11 +283,18 @@ func (x *AuditEvent) GetCallId() string {
 	return ""
 }
 
+func (x *AuditEvent) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
 var File_toolbus_audit_v1_audit_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctoolbus/audit/v1/audit.proto\x12\x10toolbus.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd7\x02\n" +
+	"\x1ctoolbus/audit/v1/audit.proto\x12\x10toolbus.audit.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf5\x02\n" +
 	"\n" +
 	"AuditEvent\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12;\n" +
@@ -289,7 +310,8 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x04rule\x18\t \x01(\tR\x04rule\x12\x18\n" +
 	"\amessage\x18\n" +
 	" \x01(\tR\amessage\x12\x17\n" +
-	"\acall_id\x18\v \x01(\tR\x06callId*\xce\x03\n" +
+	"\acall_id\x18\v \x01(\tR\x06callId\x12\x1c\n" +
+	"\tprincipal\x18\f \x01(\tR\tprincipal*\x94\x04\n" +
 	"\tAuditKind\x12\x1a\n" +
 	"\x16AUDIT_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14AUDIT_KIND_PERMITTED\x10\x01\x12\x16\n" +
@@ -308,7 +330,10 @@ const file_toolbus_audit_v1_audit_proto_rawDesc = "" +
 	"\x14AUDIT_KIND_AVAILABLE\x10\r\x12\x1b\n" +
 	"\x17AUDIT_KIND_TOOL_CHANGED\x10\x0e\x12\x1a\n" +
 	"\x16AUDIT_KIND_KEY_CREATED\x10\x0f\x12\x17\n" +
-	"\x13AUDIT_KIND_ANSWERED\x10\x10B\xb1\x01\n" +
+	"\x13AUDIT_KIND_ANSWERED\x10\x10\x12\x16\n" +
+	"\x12AUDIT_KIND_DELETED\x10\x11\x12\x16\n" +
+	"\x12AUDIT_KIND_STOPPED\x10\x12\x12\x14\n" +
+	"\x10AUDIT_KIND_LOGIN\x10\x13B\xb1\x01\n" +
 	"\x14com.toolbus.audit.v1B\n" +
 	"AuditProtoP\x01Z+toolbus.dev/gen/go/toolbus/audit/v1;auditv1\xa2\x02\x03TAX\xaa\x02\x10Toolbus.Audit.V1\xca\x02\x10Toolbus\\Audit\\V1\xe2\x02\x1cToolbus\\Audit\\V1\\GPBMetadata\xea\x02\x12Toolbus::Audit::V1b\x06proto3"
 

@@ -43,7 +43,9 @@ type AuditFilter struct {
 	// Run.
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Events that were stored at this time or after it; a watch begins with the first of them.
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Principal.
+	Principal     string `protobuf:"bytes,8,opt,name=principal,proto3" json:"principal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +127,13 @@ func (x *AuditFilter) GetStartTime() *timestamppb.Timestamp {
 		return x.StartTime
 	}
 	return nil
+}
+
+func (x *AuditFilter) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
 }
 
 // Asks to follow the trail.
@@ -410,7 +419,7 @@ var File_toolbus_audit_v1_audit_service_proto protoreflect.FileDescriptor
 
 const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\n" +
-	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xe0\x02\n" +
+	"$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\x88\x03\n" +
 	"\vAuditFilter\x12D\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x1b.toolbus.audit.v1.AuditKindB\x11\xbaH\x0e\x92\x01\v\x10d\"\a\x82\x01\x04\x10\x01 \x00R\x05kinds\x12\x1d\n" +
 	"\x05agent\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x18@R\x05agent\x12;\n" +
@@ -420,7 +429,8 @@ const file_toolbus_audit_v1_audit_service_proto_rawDesc = "" +
 	"\aservice\x18\x05 \x01(\tB\a\xbaH\x04r\x02\x18@R\aservice\x123\n" +
 	"\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x172\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x129\n" +
 	"\n" +
-	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x8c\x01\n" +
+	"start_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12&\n" +
+	"\tprincipal\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"\x8c\x01\n" +
 	"\x17WatchAuditEventsRequest\x125\n" +
 	"\x06filter\x18\x01 \x01(\v2\x1d.toolbus.audit.v1.AuditFilterR\x06filter\x12(\n" +
 	"\rfrom_sequence\x18\x02 \x01(\x04H\x00R\ffromSequence\x88\x01\x01B\x10\n" +

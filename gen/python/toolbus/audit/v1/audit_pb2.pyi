@@ -41,7 +41,7 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     AUDIT_KIND_UNAVAILABLE: _AuditKind.ValueType  # 7
     """A source of tools cannot be used; `message` says why."""
     AUDIT_KIND_CONFIGURED: _AuditKind.ValueType  # 8
-    """Configuration of an agent, a tool or a server was changed or refused."""
+    """Configuration of an agent, a tool or a server was changed or refused, or a space was granted to somebody."""
     AUDIT_KIND_TIMED_OUT: _AuditKind.ValueType  # 9
     """The caller of a tool no longer waits for the result, which goes to the inbox."""
     AUDIT_KIND_EXPIRED: _AuditKind.ValueType  # 10
@@ -58,6 +58,12 @@ class _AuditKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AuditKind.V
     """A key of one call was made; `rule` names it."""
     AUDIT_KIND_ANSWERED: _AuditKind.ValueType  # 16
     """A call that waited for a person was answered; `rule` names the key of the call, if it was answered by one."""
+    AUDIT_KIND_DELETED: _AuditKind.ValueType  # 17
+    """A run was deleted with its log."""
+    AUDIT_KIND_STOPPED: _AuditKind.ValueType  # 18
+    """A worker, or connections to MCP servers, were stopped because somebody asked for it."""
+    AUDIT_KIND_LOGIN: _AuditKind.ValueType  # 19
+    """A login at an MCP server; `rule` says what became of it: `begun`, `finished`, `refused` or `forgotten`."""
 
 class AuditKind(_AuditKind, metaclass=_AuditKindEnumTypeWrapper):
     """What was decided."""
@@ -79,7 +85,7 @@ AUDIT_KIND_TORN_DOWN: AuditKind.ValueType  # 6
 AUDIT_KIND_UNAVAILABLE: AuditKind.ValueType  # 7
 """A source of tools cannot be used; `message` says why."""
 AUDIT_KIND_CONFIGURED: AuditKind.ValueType  # 8
-"""Configuration of an agent, a tool or a server was changed or refused."""
+"""Configuration of an agent, a tool or a server was changed or refused, or a space was granted to somebody."""
 AUDIT_KIND_TIMED_OUT: AuditKind.ValueType  # 9
 """The caller of a tool no longer waits for the result, which goes to the inbox."""
 AUDIT_KIND_EXPIRED: AuditKind.ValueType  # 10
@@ -96,6 +102,12 @@ AUDIT_KIND_KEY_CREATED: AuditKind.ValueType  # 15
 """A key of one call was made; `rule` names it."""
 AUDIT_KIND_ANSWERED: AuditKind.ValueType  # 16
 """A call that waited for a person was answered; `rule` names the key of the call, if it was answered by one."""
+AUDIT_KIND_DELETED: AuditKind.ValueType  # 17
+"""A run was deleted with its log."""
+AUDIT_KIND_STOPPED: AuditKind.ValueType  # 18
+"""A worker, or connections to MCP servers, were stopped because somebody asked for it."""
+AUDIT_KIND_LOGIN: AuditKind.ValueType  # 19
+"""A login at an MCP server; `rule` says what became of it: `begun`, `finished`, `refused` or `forgotten`."""
 Global___AuditKind: _TypeAlias = AuditKind  # noqa: Y015
 
 @_typing.final
@@ -115,6 +127,7 @@ class AuditEvent(_message.Message):
     RULE_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """Position in the trail; grows, and serves to resume a watch."""
     service: _builtins.str
@@ -135,6 +148,8 @@ class AuditEvent(_message.Message):
     """What happened, in words."""
     call_id: _builtins.str
     """The call that it concerns; empty if none."""
+    principal: _builtins.str
+    """Who asked for it, or on whose behalf it was decided; empty for what the suite does by itself."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was taken."""
@@ -153,10 +168,11 @@ class AuditEvent(_message.Message):
         rule: _builtins.str = ...,
         message: _builtins.str = ...,
         call_id: _builtins.str = ...,
+        principal: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "call_id", b"call_id", "create_time", b"create_time", "kind", b"kind", "message", b"message", "rule", b"rule", "run_id", b"run_id", "sequence", b"sequence", "service", b"service", "session_id", b"session_id", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "call_id", b"call_id", "create_time", b"create_time", "kind", b"kind", "message", b"message", "principal", b"principal", "rule", b"rule", "run_id", b"run_id", "sequence", b"sequence", "service", b"service", "session_id", b"session_id", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -29,7 +29,7 @@ from toolbus.audit.v1 import audit_pb2 as toolbus_dot_audit_dot_v1_dot_audit__pb
 from toolbus.watch.v1 import watch_pb2 as toolbus_dot_watch_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\xe0\x02\n\x0b\x41uditFilter\x12\x44\n\x05kinds\x18\x01 \x03(\x0e\x32\x1b.toolbus.audit.v1.AuditKindB\x11\xbaH\x0e\x92\x01\x0b\x10\x64\"\x07\x82\x01\x04\x10\x01 \x00R\x05kinds\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12;\n\nsession_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1c\n\x04tool\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x04R\x04tool\x12!\n\x07service\x18\x05 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x07service\x12\x33\n\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x39\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\"\x8c\x01\n\x17WatchAuditEventsRequest\x12\x35\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1d.toolbus.audit.v1.AuditFilterR\x06\x66ilter\x12(\n\rfrom_sequence\x18\x02 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchAuditEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.audit.v1.AuditEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update\"\xa1\x01\n\x16ListAuditEventsRequest\x12\x35\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1d.toolbus.audit.v1.AuditFilterR\x06\x66ilter\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListAuditEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xef\x01\n\x0c\x41uditService\x12q\n\x10WatchAuditEvents\x12).toolbus.audit.v1.WatchAuditEventsRequest\x1a*.toolbus.audit.v1.WatchAuditEventsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12l\n\x0fListAuditEvents\x12(.toolbus.audit.v1.ListAuditEventsRequest\x1a).toolbus.audit.v1.ListAuditEventsResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$toolbus/audit/v1/audit_service.proto\x12\x10toolbus.audit.v1\x1a\x1b\x62uf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1etoolbus/access/v1/access.proto\x1a\x1ctoolbus/audit/v1/audit.proto\x1a\x1ctoolbus/watch/v1/watch.proto\"\x88\x03\n\x0b\x41uditFilter\x12\x44\n\x05kinds\x18\x01 \x03(\x0e\x32\x1b.toolbus.audit.v1.AuditKindB\x11\xbaH\x0e\x92\x01\x0b\x10\x64\"\x07\x82\x01\x04\x10\x01 \x00R\x05kinds\x12\x1d\n\x05\x61gent\x18\x02 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x05\x61gent\x12;\n\nsession_id\x18\x03 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\tsessionId\x12\x1c\n\x04tool\x18\x04 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x04R\x04tool\x12!\n\x07service\x18\x05 \x01(\tB\x07\xbaH\x04r\x02\x18@R\x07service\x12\x33\n\x06run_id\x18\x06 \x01(\tB\x1c\xbaH\x19r\x17\x32\x15^[a-zA-Z0-9_-]{0,64}$R\x05runId\x12\x39\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12&\n\tprincipal\x18\x08 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x02R\tprincipal\"\x8c\x01\n\x17WatchAuditEventsRequest\x12\x35\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1d.toolbus.audit.v1.AuditFilterR\x06\x66ilter\x12(\n\rfrom_sequence\x18\x02 \x01(\x04H\x00R\x0c\x66romSequence\x88\x01\x01\x42\x10\n\x0e_from_sequence\"\xc0\x01\n\x18WatchAuditEventsResponse\x12\x34\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1c.toolbus.audit.v1.AuditEventH\x00R\x05\x65vent\x12\x34\n\x05start\x18\x02 \x01(\x0b\x32\x1c.toolbus.watch.v1.WatchStartH\x00R\x05start\x12.\n\x03gap\x18\x03 \x01(\x0b\x32\x1a.toolbus.watch.v1.WatchGapH\x00R\x03gapB\x08\n\x06update\"\xa1\x01\n\x16ListAuditEventsRequest\x12\x35\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x1d.toolbus.audit.v1.AuditFilterR\x06\x66ilter\x12\'\n\tpage_size\x18\x02 \x01(\x05\x42\n\xbaH\x07\x1a\x05\x18\xe8\x07(\x00R\x08pageSize\x12\'\n\npage_token\x18\x03 \x01(\tB\x08\xbaH\x05r\x03\x18\x80\x08R\tpageToken\"w\n\x17ListAuditEventsResponse\x12\x34\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x1c.toolbus.audit.v1.AuditEventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xef\x01\n\x0c\x41uditService\x12q\n\x10WatchAuditEvents\x12).toolbus.audit.v1.WatchAuditEventsRequest\x1a*.toolbus.audit.v1.WatchAuditEventsResponse\"\x04\xa8\x86\x19\x02\x30\x01\x12l\n\x0fListAuditEvents\x12(.toolbus.audit.v1.ListAuditEventsRequest\x1a).toolbus.audit.v1.ListAuditEventsResponse\"\x04\xa8\x86\x19\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,6 +48,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_AUDITFILTER'].fields_by_name['service']._serialized_options = b'\272H\004r\002\030@'
   _globals['_AUDITFILTER'].fields_by_name['run_id']._loaded_options = None
   _globals['_AUDITFILTER'].fields_by_name['run_id']._serialized_options = b'\272H\031r\0272\025^[a-zA-Z0-9_-]{0,64}$'
+  _globals['_AUDITFILTER'].fields_by_name['principal']._loaded_options = None
+  _globals['_AUDITFILTER'].fields_by_name['principal']._serialized_options = b'\272H\005r\003\030\200\002'
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_size']._loaded_options = None
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_size']._serialized_options = b'\272H\007\032\005\030\350\007(\000'
   _globals['_LISTAUDITEVENTSREQUEST'].fields_by_name['page_token']._loaded_options = None
@@ -57,15 +59,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_AUDITSERVICE'].methods_by_name['ListAuditEvents']._loaded_options = None
   _globals['_AUDITSERVICE'].methods_by_name['ListAuditEvents']._serialized_options = b'\250\206\031\002'
   _globals['_AUDITFILTER']._serialized_start=213
-  _globals['_AUDITFILTER']._serialized_end=565
-  _globals['_WATCHAUDITEVENTSREQUEST']._serialized_start=568
-  _globals['_WATCHAUDITEVENTSREQUEST']._serialized_end=708
-  _globals['_WATCHAUDITEVENTSRESPONSE']._serialized_start=711
-  _globals['_WATCHAUDITEVENTSRESPONSE']._serialized_end=903
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=906
-  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=1067
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=1069
-  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=1188
-  _globals['_AUDITSERVICE']._serialized_start=1191
-  _globals['_AUDITSERVICE']._serialized_end=1430
+  _globals['_AUDITFILTER']._serialized_end=605
+  _globals['_WATCHAUDITEVENTSREQUEST']._serialized_start=608
+  _globals['_WATCHAUDITEVENTSREQUEST']._serialized_end=748
+  _globals['_WATCHAUDITEVENTSRESPONSE']._serialized_start=751
+  _globals['_WATCHAUDITEVENTSRESPONSE']._serialized_end=943
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_start=946
+  _globals['_LISTAUDITEVENTSREQUEST']._serialized_end=1107
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_start=1109
+  _globals['_LISTAUDITEVENTSRESPONSE']._serialized_end=1228
+  _globals['_AUDITSERVICE']._serialized_start=1231
+  _globals['_AUDITSERVICE']._serialized_end=1470
 # @@protoc_insertion_point(module_scope)

@@ -34,6 +34,7 @@ class AuditFilter(_message.Message):
     SERVICE_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     START_TIME_FIELD_NUMBER: _builtins.int
+    PRINCIPAL_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Agent."""
     session_id: _builtins.str
@@ -44,6 +45,8 @@ class AuditFilter(_message.Message):
     """Service."""
     run_id: _builtins.str
     """Run."""
+    principal: _builtins.str
+    """Principal."""
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_audit_pb2.AuditKind.ValueType]:
         """Kinds."""
@@ -62,10 +65,11 @@ class AuditFilter(_message.Message):
         service: _builtins.str = ...,
         run_id: _builtins.str = ...,
         start_time: _timestamp_pb2.Timestamp | None = ...,
+        principal: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kinds", b"kinds", "run_id", b"run_id", "service", b"service", "session_id", b"session_id", "start_time", b"start_time", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "kinds", b"kinds", "principal", b"principal", "run_id", b"run_id", "service", b"service", "session_id", b"session_id", "start_time", b"start_time", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

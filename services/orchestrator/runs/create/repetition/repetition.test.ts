@@ -154,7 +154,7 @@ test("LOOP-13 a key whose run was deleted is refused: nothing runs again under t
   await journal.append(() => ({ case: "ended", value: { state: RunState.COMPLETED } }));
   const removeLog = async (id: string) => void log.purge(id);
   const retention = { removeLog };
-  await deleteRun({ log, clock: systemClock, retention, tellDeleted: () => {} }, runId, by.caller);
+  await deleteRun({ log, clock: systemClock, retention, tellDeleted: () => {}, audit: () => {} }, runId, by.caller);
   await expect(start()).rejects.toMatchObject({
     code: "not_found",
     reason: "RUN_NOT_FOUND",
