@@ -80,7 +80,13 @@ async function openAdmission({ tools, agents }: DecideSize): Promise<Admitter> {
   const catalogue = catalogueOf({ tools, agents });
   const bucket = createMemoryBucket<ReturnType<typeof sessionFrom>>();
   for (let agent = 0; agent < agents; agent++) await bucket.create(sessionOf(agent), sessionFrom(agent));
-  const sessions = new Sessions({ bucket, catalogue, clock, changes: new SessionChanges() });
+  const sessions = new Sessions({
+    principals: { read: async () => new Map() },
+    bucket,
+    catalogue,
+    clock,
+    changes: new SessionChanges(),
+  });
   const contexts = new Contexts({
     catalogue,
     find: () => undefined,

@@ -8,6 +8,7 @@ import {
   readAuditBackwards,
 } from "#runtime/audit/trail.ts";
 import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
+import { createBucketIndex } from "#runtime/bus/buckets/reading/bucket-index.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -94,7 +95,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const executing = new Set<string>();
   const inFlight = new InFlightCalls();
   const messages = stack.use(openMessages(spaces, clock, warn));
-  const stored = storedSessions(bus);
+  const stored = storedSessions(stack, bus);
   const mayWatch = (principal: string, tool: string) => catalogue.mayWatch(principal, tool);
   const readSession = async (id: string) => stored.recent.active(id) ?? (await stored.bucket.read(id))?.value;
   const ownership = createSessionOwners(readSession);
@@ -176,11 +177,12 @@ export async function openService(config: Config, context: ServiceContext): Prom
 }
 
 /** The stored sessions and their changes. A session that was created or read a moment ago is not read again. */
-function storedSessions(bus: Bus) {
+function storedSessions(stack: AsyncDisposableStack, bus: Bus) {
   const changes = new SessionChanges();
   const recent = new RecentSessions(clock);
   changes.subscribe((change) => recent.put(change));
-  return { changes, recent, bucket: recent.remembering(createBucket(bus, sessionPlace)) };
+  const principals = stack.use(createBucketIndex(bus, sessionPlace, ({ principal }) => principal));
+  return { changes, recent, principals, bucket: recent.remembering(createBucket(bus, sessionPlace)) };
 }
 
 /** The contexts in use. Idle ones are closed. */

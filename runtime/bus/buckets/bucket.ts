@@ -69,12 +69,8 @@ interface Update<T> {
   hasChanged: boolean;
 }
 
-/** What of a bucket is listed. The first two are judged before a value is read: a list of few among many costs little more than these. */
+/** What of a bucket is listed. */
 export interface Part<T> {
-  /** Written at this time or later. */
-  since?: Date | undefined;
-  /** Holds these bytes, as it is written: of each key the last value that does. */
-  containing?: Uint8Array | undefined;
   where?: ((value: T) => boolean) | undefined;
   signal?: AbortSignal | undefined;
 }

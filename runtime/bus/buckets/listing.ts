@@ -4,11 +4,10 @@ import { openEnding } from "../../time/ending.ts";
 import type { Bus } from "../bus.ts";
 import { filterOfSubject } from "../declarations/streams-of-subjects.ts";
 import { callPatience } from "../link/call-patience.ts";
-import { firstSince } from "../streams/append/append.ts";
 import { followSubject } from "../streams/follow/follow.ts";
 import { lastSequenceOf, type ReadOptions, readSubject, type StoredMessage } from "../streams/read.ts";
 import type { Found, Part, Place } from "./bucket.ts";
-import { changeFrom, isRemoval } from "./values.ts";
+import { changeFrom } from "./values.ts";
 
 /** Whatever is written meanwhile: a key is missed only if it is written in each pass before its turn. */
 const mostPasses = 4;
@@ -76,14 +75,10 @@ async function valuesOf<T>(
   bus: Bus,
   place: Place<T>,
   subjects: string,
-  { since, containing, where = () => true, signal }: Part<T>,
+  { where = () => true, signal }: Part<T>,
 ): Promise<Iterable<Found<T>>> {
-  const first = since && (await firstSince(bus, subjects, since, { signal }));
-  if (first === null) return [];
   const standing = new Map<string, Found<T>>();
-  for await (const message of standingMessages(bus, subjects, { fromSequence: first?.seq, signal })) {
-    const isPart = containing === undefined || isRemoval(message.headers) || holds(message.data, containing);
-    if (!isPart) continue;
+  for await (const message of standingMessages(bus, subjects, { signal })) {
     const change = changeFrom(bus, place, message);
     if (change.kind === "unreadable") continue;
     if (change.kind === "set" && where(change.value)) {
@@ -92,8 +87,4 @@ async function valuesOf<T>(
     } else standing.delete(change.key);
   }
   return standing.values();
-}
-
-function holds({ buffer, byteOffset, length }: Uint8Array, part: Uint8Array): boolean {
-  return Buffer.from(buffer, byteOffset, length).includes(Buffer.from(part));
 }

@@ -19,7 +19,12 @@ test("SEC-5 a principal has one page of the audit trail read at a time, and keep
   const router = { service: (_: unknown, of: object) => Object.assign(handlers, of) };
   const { signal } = new AbortController();
   const ownership = createSessionOwners(async () => undefined);
-  routeAudit(router as unknown as ConnectRouter, { audit, ownership, stopping: signal });
+  routeAudit(router as unknown as ConnectRouter, {
+    audit,
+    ownership,
+    sessions: { idsOf: async () => new Set() },
+    stopping: signal,
+  });
   const list = (principal: string) => {
     const values = createContextValues().set(callerKey, callerNamed(principal));
     return handlers.listAuditEvents!({ pageSize: 10, pageToken: "" }, { values, signal });

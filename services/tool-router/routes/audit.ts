@@ -1,5 +1,6 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { AuditEvent } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type AuditFilter, AuditFilterSchema, AuditService } from "#gen/toolbus/audit/v1/audit_service_pb.ts";
 import { RoundRobinQueue } from "#runtime/collections/turns/round-robin-queue.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
@@ -8,15 +9,17 @@ import { sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import { type AuditReader, type MayRead, readPage, watchFrom } from "../catalogue/audit/audit-pages.ts";
+import type { Sessions } from "../sessions/sessions.ts";
 
 export interface AuditRoutes {
   audit: AuditReader;
   ownership: SessionOwners;
+  sessions: Pick<Sessions, "idsOf">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
 
-export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }: AuditRoutes): void {
+export function routeAudit(router: ConnectRouter, { audit, ownership, sessions, stopping }: AuditRoutes): void {
   /** SEC-5: each reads through the trail, and a principal has one of them read at a time. */
   const pages = new RoundRobinQueue(Number.POSITIVE_INFINITY);
 
@@ -43,7 +46,8 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, stopping }
         filter ? toJsonString(AuditFilterSchema, filter) : "",
       ];
       const beforeSequence = Number(placeFromToken(list, pageToken) || 0);
-      const mayRead = await rightOf(context, filter);
+      const own = (await rightOf(context, filter)) && (await sessions.idsOf(callerOf(context), context.signal));
+      const mayRead = own && (({ sessionId }: AuditEvent) => own.has(sessionId));
       const request = { filter, pageSize: sizeOfPage(pageSize), beforeSequence, mayRead };
       const read = () => readPage(audit, request, context.signal);
       const { events, nextBefore } = await pages.run(principalOf(callerOf(context)), read, context.signal);

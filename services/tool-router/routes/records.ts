@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { ToolCallService, type WatchNotice } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
@@ -18,7 +17,6 @@ import type { Tasks } from "../calls/requests/tasks.ts";
 import type { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { noticesOf } from "../calls/watchers/notices.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
-import type { Sessions } from "../sessions/sessions.ts";
 import { tokenFrom } from "../subscriptions/watchers/subject-token.ts";
 
 export interface RecordRoutes {
@@ -32,7 +30,6 @@ export interface RecordRoutes {
   tasks: Tasks;
   ownership: SessionOwners;
   dispatcher: Dispatcher;
-  sessions: Pick<Sessions, "bucket">;
   catalogue: Pick<Catalogue, "tools" | "caughtUp" | "requireTool">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
@@ -42,18 +39,13 @@ const IN_FLIGHT = 64;
 
 export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void {
   const { store, submissions, results, acknowledgements, answerers, callKeys, cancellation, tasks } = routes;
-  const { ownership, dispatcher, sessions, catalogue, stopping } = routes;
+  const { ownership, dispatcher, catalogue, stopping } = routes;
 
   /** What seems to lack may have been applied a moment ago. */
   async function currentNotices(tools: readonly string[]): Promise<WatchNotice[]> {
     if (noticesOf(tools, catalogue.tools).length === 0) return [];
     await catalogue.caughtUp();
     return noticesOf(tools, catalogue.tools);
-  }
-
-  async function createdAt(id: string) {
-    const { createTime: time } = id === "" ? {} : ((await sessions.bucket.read(id))?.value ?? {});
-    return time && { id, createdAtMs: timestampMs(time) };
   }
 
   router.service(ToolCallService, {
@@ -89,7 +81,7 @@ export function routeRecords(router: ConnectRouter, routes: RecordRoutes): void 
       const caller = callerOf(context);
       await ownership.requireSession(sessionId, caller);
       if (onlyTasks) return tasks.list(request, caller, signal);
-      return listRecorded(store, request, { caller, session: await createdAt(sessionId), signal });
+      return listRecorded(store, request, { caller, signal });
     },
     async *readResult(request, context) {
       for await (const part of results.read(request, callerOf(context), context.signal)) yield { part };

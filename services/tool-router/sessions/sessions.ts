@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type Session, SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { LogLevel } from "#gen/toolbus/tool/v1/tool_pb.ts";
-import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
+import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
+import type { BucketIndex } from "#runtime/bus/buckets/reading/bucket-index.ts";
 import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, refuseMissingSession } from "#runtime/failure/session-owner.ts";
@@ -17,6 +18,8 @@ import { type SessionRecord, sessionRecord } from "./session-record.ts";
 
 export interface SessionParts {
   bucket: Bucket<SessionRecord>;
+  /** Whose they are. */
+  principals: Pick<BucketIndex<string>, "read">;
   catalogue: Catalogue;
   clock: Clock;
   changes: SessionChanges;
@@ -143,12 +146,17 @@ export class Sessions {
   /** By id; from outside only the asker's own. */
   async list(request: PageRequest & { caller: Caller }, signal: AbortSignal) {
     const { caller } = request;
-    const containing = new TextEncoder().encode(caller.principal); // judged before a record is decoded
-    const part = { containing, where: ({ principal }: SessionRecord) => isOwner(principal, caller), signal };
-    const elements: Stored<SessionRecord>[] = await Array.fromAsync(this.#parts.bucket.list(part));
-    const listed = { elements, placeOf: ({ key }: Stored<SessionRecord>) => key };
+    const elements = await this.idsOf(caller, signal);
+    const listed = { elements, placeOf: (id: string) => id };
     const { items, nextPageToken } = pageOf(["sessions", caller.principal ?? ""], listed, request);
-    return { sessions: items.map(({ value }) => this.withAgentRevision(value)), nextPageToken };
+    const found = await Promise.all(items.map((id) => this.#parts.bucket.read(id, signal)));
+    return { sessions: found.flatMap((one) => (one ? this.withAgentRevision(one.value) : [])), nextPageToken };
+  }
+
+  /** Those of the caller; one may have left. */
+  async idsOf(caller: Caller, signal: AbortSignal): Promise<Set<string>> {
+    const principals = await this.#parts.principals.read(signal);
+    return new Set(Array.from(principals).flatMap(([id, principal]) => (isOwner(principal, caller) ? id : [])));
   }
 
   async #stored(id: string): Promise<Session> {

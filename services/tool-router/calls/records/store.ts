@@ -1,4 +1,3 @@
-import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import type { Audit } from "../../catalogue/audit/audit.ts";
 import type { CallRecord } from "./record/call-record.ts";
@@ -12,18 +11,16 @@ export interface CallStore {
   create(record: CallRecord): Promise<boolean>;
   /** Writes what `decide` returns, and decides again if somebody else wrote meanwhile; undefined writes nothing. */
   update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
-  /** All records, or those of a part. */
-  list(signal: AbortSignal, part?: CallsPart): AsyncIterable<Stored<CallRecord>>;
-  /** The calls that wait for an answer from outside. */
-  listOpen(signal: AbortSignal): Promise<Iterable<OpenCall>>;
+  /** All calls, without reading their records: one may have left. */
+  list(signal: AbortSignal): Promise<Iterable<ListedCall>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
 }
 
-/** What is known of a call that is open without reading its record. */
-export type OpenCall = Pick<
+/** What is known of a call without reading its record. */
+export type ListedCall = Pick<
   CallRecord,
-  "callId" | "state" | "tool" | "sessionId" | "principal" | "taken" | "watcherPrincipal"
+  "callId" | "state" | "sessionId" | "principal" | "taken" | "watcherPrincipal"
 >;
 
 /** What whoever changes recorded calls needs. */
@@ -31,13 +28,6 @@ export interface RecordingParts {
   store: CallStore;
   audit: Audit;
   clock: Clock;
-}
-
-export interface CallsPart {
-  /** Of a session, which was created at that time. */
-  readonly session?: { readonly id: string; readonly createdAtMs: number } | undefined;
-  /** That name the principal: its own, and those that it has taken. */
-  readonly principal?: string | undefined;
 }
 
 interface Updated {

@@ -3,11 +3,11 @@ import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_servic
 import { openPage, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
-import type { OpenCall } from "../records/store.ts";
+import type { ListedCall } from "../records/store.ts";
 
 type Asked = Pick<ListToolCallsRequest, "sessionId" | "states" | "pageSize" | "pageToken">;
 
-export function isAskedFor({ sessionId, state }: OpenCall, asked: Asked): boolean {
+export function isAskedFor({ sessionId, state }: Pick<ListedCall, "sessionId" | "state">, asked: Asked): boolean {
   const { sessionId: only, states } = asked;
   return (only === "" || sessionId === only) && (states.length === 0 || states.includes(state));
 }

@@ -71,11 +71,11 @@ test("a page that finds nothing in a long trail is empty, soon, and tells where 
   expect((await allPages(trail, filter, 10)).pages).toBe(12);
 });
 
-test("ORCH-11 who may not read all is given its own, a page after a look at so many", async () => {
+test("ORCH-11 who may not read all is given its own", async () => {
   const filter = filterOf({});
   const mayRead = async ({ sequence }: AuditEvent) => sequence % 1_500n === 0n;
   const page = await readPage(trailOf(4_000), { filter, pageSize: 10, beforeSequence: 0, mayRead }, signal);
-  expect(page).toMatchObject({ events: [{ sequence: 3_000n }], nextBefore: 2_001 });
+  expect(page).toMatchObject({ events: [{ sequence: 3_000n }, { sequence: 1_500n }], nextBefore: 0 });
   const watched = await Array.fromAsync(watchFrom(trailOf(4_000), { filter, fromSequence: 0n, mayRead }, signal));
   expect(watched.map(sequenceOf)).toEqual([1_500n, 3_000n]);
 });

@@ -13,7 +13,7 @@ export interface AuditReader {
   sequenceSince(time: Date, signal: AbortSignal): Promise<number>;
 }
 
-export type MayRead = (event: AuditEvent) => Promise<boolean>;
+export type MayRead = (event: AuditEvent) => boolean | Promise<boolean>;
 
 export interface PageRequest {
   /** Absent for an caller who may read everything. */
@@ -32,21 +32,18 @@ export interface Page {
 
 /** The most events that one page reads: a page that finds little is short or empty, and says where to go on. */
 const MAX_SCANNED = 10_000;
-/** Likewise when it has to be found out whose each event is. */
-const MAX_JUDGED = 2_000;
 
 export async function readPage(audit: AuditReader, request: PageRequest, signal: AbortSignal): Promise<Page> {
   const { filter, pageSize, beforeSequence, mayRead } = request;
   const first = await firstWanted(audit, filter, signal);
   const events: AuditEvent[] = [];
-  let [scanned, judged] = [0, 0];
+  let scanned = 0;
   for await (const event of audit.backwards(beforeSequence, signal, wordsOf(filter))) {
     if (event.sequence < first) break;
-    if (events.length === pageSize || scanned === MAX_SCANNED || judged === MAX_JUDGED)
+    if (events.length === pageSize || scanned === MAX_SCANNED)
       return { events, nextBefore: Number(event.sequence) + 1 };
     scanned += 1;
     if (!isWanted(event, filter)) continue;
-    if (mayRead) judged += 1;
     if (!mayRead || (await mayRead(event))) events.push(event);
   }
   return { events, nextBefore: 0 };

@@ -35,7 +35,13 @@ async function openRouters() {
       return revisions;
     },
   } as unknown as Catalogue;
-  const sessions = new Sessions({ bucket, catalogue, clock, changes: news });
+  const sessions = new Sessions({
+    bucket,
+    principals: { read: async () => new Map() },
+    catalogue,
+    clock,
+    changes: news,
+  });
   const did: string[] = [];
   const stopping = new AbortController();
   await bucket.create("s", sessionRecord({ id: "s", agent: "red", state: State.ACTIVE }));
@@ -175,7 +181,10 @@ async function openWatched() {
     agent: () => ({ agent, revision: loaded.revision }),
     agentChanges,
   };
-  const sessions = new Sessions({ bucket, catalogue: catalogue as Catalogue, clock, changes });
+  const sessions = new Sessions({
+    ...{ bucket, clock, changes, catalogue: catalogue as Catalogue },
+    principals: { read: async () => new Map() },
+  });
   const open = (principal: string) =>
     bucket.create("s", sessionRecord({ id: "s", agent: "red", principal, state: State.ACTIVE }));
   await open("alice");

@@ -1,6 +1,5 @@
 import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import type { CallRecord } from "../../calls/records/record/call-record.ts";
-import { isOpen } from "../../calls/records/record/states.ts";
 import type { CallStore } from "../../calls/records/store.ts";
 
 /** The recorded calls in memory, with the same promises as the bucket: each update is one step. */
@@ -21,10 +20,7 @@ export function createMemoryCalls(waiters: KeyedListeners, heldElsewhere: Readon
       if (after !== undefined) records.set(callId, after);
       return { before, record: after ?? before, hasChanged: after !== undefined };
     },
-    async *list() {
-      for (const [key, value] of records) yield { key, value, revision: 1 };
-    },
-    listOpen: async () => [...records.values()].filter(isOpen),
+    list: async () => records.values(),
     announce: (callId) => waiters.notify(callId),
   };
   const running = {

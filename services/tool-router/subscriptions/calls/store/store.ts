@@ -1,18 +1,16 @@
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { Part } from "#runtime/bus/buckets/bucket.ts";
+import { createBucketIndex } from "#runtime/bus/buckets/reading/bucket-index.ts";
 import { createBucket } from "#runtime/bus/buckets/stored-bucket.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
 import type { KeyedListeners } from "#runtime/collections/keyed-listeners.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { decideDueWork } from "../../../calls/due-work/due.ts";
 import { type CallRecord, decodeCall, encodeCall } from "../../../calls/records/record/call-record.ts";
-import type { CallStore, CallsPart } from "../../../calls/records/store.ts";
+import { isTombstone } from "../../../calls/records/record/states.ts";
+import type { CallStore, ListedCall } from "../../../calls/records/store.ts";
 import { dueHeader } from "../due-work.ts";
 import { type CachedCall, CachedCalls } from "./cached-calls.ts";
 import { type CallChange, openCallChanges } from "./changes.ts";
-import { createOpenCalls } from "./open-calls.ts";
 
 export interface CallStoreOptions {
   /** Of changes of recorded calls, by the call. */
@@ -45,7 +43,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
   const { waiters, onDue = () => {} } = options;
   const cached = new CachedCalls();
   const bucket = createBucket(bus, callPlace);
-  const openCalls = createOpenCalls(bus, callPlace);
+  const index = createBucketIndex(bus, callPlace, listedCall);
 
   async function read(callId: string): Promise<CachedCall | undefined> {
     const found = await bucket.read(callId);
@@ -90,8 +88,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
           return { before: before.record, record: after, hasChanged: true };
       }
     },
-    list: (signal, part = {}) => bucket.list({ signal, ...partOf(part) }),
-    listOpen: openCalls.list,
+    list: async (signal) => (await index.read(signal)).values(),
     announce(callId) {
       waiters.notify(callId); // those here need not wait for the bus
       changes.announce(callId, cached.get(callId));
@@ -104,7 +101,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
     announceAgain: (callIds) => changes.announceAgain(callIds),
     [Symbol.dispose]() {
       changes[Symbol.dispose]();
-      openCalls[Symbol.dispose]();
+      index[Symbol.dispose]();
     },
   };
 }
@@ -148,13 +145,8 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
   };
 }
 
-/** A record of a session is written when the session is there; clocks may differ by so much. */
-const CLOCKS_APART_MS = 3_600_000;
-
-function partOf({ session, principal }: CallsPart): Part<CallRecord> {
-  if (session === undefined)
-    return principal === undefined ? {} : { containing: new BinaryWriter().string(principal).finish() };
-  const { number } = ToolCallSchema.field.sessionId;
-  const sessionBytes = new BinaryWriter().tag(number, WireType.LengthDelimited).string(session.id).finish();
-  return { since: new Date(session.createdAtMs - CLOCKS_APART_MS), containing: sessionBytes };
+/** A tombstone is of no call that has begun. */
+function listedCall(record: CallRecord): ListedCall | undefined {
+  const { callId, state, sessionId, principal, taken, watcherPrincipal } = record;
+  return isTombstone(record) ? undefined : { callId, state, sessionId, principal, taken, watcherPrincipal };
 }
