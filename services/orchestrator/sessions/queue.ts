@@ -48,6 +48,7 @@ export interface Enqueued {
   readonly sessionId: string;
   readonly runId: string;
   readonly acceptedPosition: number;
+  readonly principal?: string;
 }
 
 /**
@@ -61,6 +62,7 @@ export async function enqueue(queues: SessionQueues, run: Enqueued, end = queues
     const queued = create(QueuedRunSchema, {
       sessionId: run.sessionId,
       runId: run.runId,
+      principal: run.principal ?? "",
       previousRunId: last?.queued.runId ?? "",
       previousEntrySequence: BigInt(last?.position ?? 0),
     });

@@ -76,7 +76,7 @@ export async function acceptRun(
   const { state } = journal;
   if (state === undefined || acceptedPosition === undefined)
     return refuse("data_loss", `run ${runId} has vanished`, { reason: "RECORD_LOST" });
-  const entry = await enqueue(queues, { sessionId, runId, acceptedPosition }, end);
+  const entry = await enqueue(queues, { sessionId, runId, acceptedPosition, principal: state.accepted.principal }, end);
   freshRun?.resolve({ journal, entry });
   return state;
 }
@@ -105,7 +105,8 @@ export async function findAccepted(
   if (runId === undefined) return undefined;
   const [first, { state }] = await Promise.all([log.first(runId), openJournal(log, runId, clock)]);
   if (first === undefined || state === undefined) return undefined; // its creator died, and is made up for
-  await enqueue(queues, { sessionId, runId, acceptedPosition: first.position });
+  const { principal } = state.accepted;
+  await enqueue(queues, { sessionId, runId, acceptedPosition: first.position, principal });
   return state;
 }
 

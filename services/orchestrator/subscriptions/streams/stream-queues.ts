@@ -52,8 +52,8 @@ export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
     for (let width = firstWidth; to > 1; width *= 2) {
       const from = Math.max(1, to - width);
       const found: QueueEntry[] = [];
-      for await (const message of readSubject(bus, runSubjects.everyQueue, { fromSequence: from })) {
-        if (message.sequence >= to) break;
+      const window = { fromSequence: from, toSequence: to - 1 };
+      for await (const message of readSubject(bus, runSubjects.everyQueue, window)) {
         const entry = entryFromStored(bus, message);
         if (entry !== undefined) found.push(entry);
       }

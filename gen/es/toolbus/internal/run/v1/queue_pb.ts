@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file toolbus/internal/run/v1/queue.proto.
  */
 export const file_toolbus_internal_run_v1_queue: GenFile = /*@__PURE__*/
-  fileDesc("CiN0b29sYnVzL2ludGVybmFsL3J1bi92MS9xdWV1ZS5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEiaQoJUXVldWVkUnVuEhIKCnNlc3Npb25faWQYASABKAkSDgoGcnVuX2lkGAIgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgDIAEoCRIfChdwcmV2aW91c19lbnRyeV9zZXF1ZW5jZRgEIAEoBCJeCgtTZXNzaW9uV2FrZRISCgpzZXNzaW9uX2lkGAEgASgJEg4KBnJ1bl9pZBgCIAEoCRITCgtldmVudF9jb3VudBgDIAEoDRIWCg5pbmJveF9ldmVudF9pZBgEIAEoCWIGcHJvdG8z");
+  fileDesc("CiN0b29sYnVzL2ludGVybmFsL3J1bi92MS9xdWV1ZS5wcm90bxIXdG9vbGJ1cy5pbnRlcm5hbC5ydW4udjEifAoJUXVldWVkUnVuEhIKCnNlc3Npb25faWQYASABKAkSDgoGcnVuX2lkGAIgASgJEhcKD3ByZXZpb3VzX3J1bl9pZBgDIAEoCRIfChdwcmV2aW91c19lbnRyeV9zZXF1ZW5jZRgEIAEoBBIRCglwcmluY2lwYWwYBSABKAkiXgoLU2Vzc2lvbldha2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZydW5faWQYAiABKAkSEwoLZXZlbnRfY291bnQYAyABKA0SFgoOaW5ib3hfZXZlbnRfaWQYBCABKAliBnByb3RvMw");
 
 /**
  * One entry of a session's queue, in which its runs take their turns. Stored; links back to the entry before it.
@@ -47,6 +47,13 @@ export type QueuedRun = Message<"toolbus.internal.run.v1.QueuedRun"> & {
    * @generated from field: uint64 previous_entry_sequence = 4;
    */
   previousEntrySequence: bigint;
+
+  /**
+   * Whose it is, so that lists pass over it without its log; empty in an entry that does not say so.
+   *
+   * @generated from field: string principal = 5;
+   */
+  principal: string;
 };
 
 /**
