@@ -4,7 +4,7 @@
  * resumed-1  A stream that breaks for a passing reason is opened again. All that came before has been taken by then: `open` knows by
  *     it where to go on, so that nothing comes twice and nothing is left out.
  * resumed-2  One that was quiet is not one that fails: the stream is given up, with its last error, when for `patienceMs` no opening has
- *     told anything or stood for a while.
+ *     told anything or stood for a while. The last opening is tried right then.
  * resumed-3  What is not passing ends the stream, as does its own end. One that must not end by itself breaks there: its `open` says so.
  * resumed-4  Nobody waits for the next opening longer than `signal` and `stopping` let them.
  */
@@ -24,6 +24,9 @@ export interface Resumable<T> {
   /** Aborts when this process stops: what breaks from then on stays broken. */
   readonly stopping?: AbortSignal | undefined;
 }
+
+/** Of a call that somebody waits for: after the 3 s in which silence is noticed, its caller is told within 10 s. */
+export const WAITED_MS = 7_000;
 
 /** What stood for this long was served, though it may have had nothing to tell: a dead instance is noticed sooner. */
 const standsAfterMs = 10_000;
@@ -46,9 +49,10 @@ export async function* resumed<T>(stream: Resumable<T>): AsyncGenerator<T> {
         failingSinceMs = brokeAtMs;
         backoff.reset();
       }
-      if (!isPassing(error) || brokeAtMs - failingSinceMs > patienceMs) throw error; // resumed-2, resumed-3
+      const leftMs = failingSinceMs + patienceMs - brokeAtMs;
+      if (!isPassing(error) || leftMs <= 0) throw error; // resumed-2, resumed-3
       using ending = openEnding(signal, stopping);
-      await delay(backoff.next(), ending.signal).catch(() => {
+      await delay(Math.min(backoff.next(), leftMs), ending.signal).catch(() => {
         throw signal?.aborted ? signal.reason : error; // resumed-4
       });
     }

@@ -8,7 +8,7 @@ import type { RunService } from "#gen/toolbus/run/v1/run_service_pb.ts";
 import { textContent } from "#runtime/content/text.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { placeAfterUpdate } from "#runtime/rpc/watching/log-update.ts";
-import { resumed } from "#runtime/rpc/watching/resumed.ts";
+import { resumed, WAITED_MS } from "#runtime/rpc/watching/resumed.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { textBlock } from "../agent/result-blocks.ts";
 import type { OwnCall } from "../own/own-server.ts";
@@ -53,9 +53,6 @@ export interface CallerClients {
   readonly runs: Client<typeof RunService>;
   readonly sessions: McpSessions;
 }
-
-/** How long a watch that lost its orchestrator looks for another one. */
-const PATIENCE_MS = 30_000;
 
 /**
  * Says something to an agent, and waits for its answer. As long as that takes, the client is its session's caller. One that leaves
@@ -122,7 +119,7 @@ async function follow({ runs }: CallerClients, { options, request }: OwnCall, ru
   const open = () => runs.watchRun({ runId, fromSequence }, options);
   const { signal } = options;
   const isParked = async () => (await runs.getRun({ runId }, options)).run?.state === RunState.REQUIRES_ACTION;
-  for await (const { update } of resumed({ open, patienceMs: PATIENCE_MS, signal })) {
+  for await (const { update } of resumed({ open, patienceMs: WAITED_MS, signal })) {
     fromSequence = placeAfterUpdate(update, fromSequence);
     if (update.case !== "event") continue;
     const params = { progressToken, progress: update.value.sequence + 1 };

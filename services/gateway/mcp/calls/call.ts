@@ -6,7 +6,7 @@ import type { CallToolResult as Answer, CallToolResponse } from "#gen/toolbus/to
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { deliveryOf } from "#runtime/rpc/nats/call/delivery.ts";
-import { resumed } from "#runtime/rpc/watching/resumed.ts";
+import { resumed, WAITED_MS } from "#runtime/rpc/watching/resumed.ts";
 import { openEnding } from "#runtime/time/ending.ts";
 import type { Notify } from "./notifications.ts";
 import type { Answers } from "./questions.ts";
@@ -44,9 +44,6 @@ export interface Followed {
 
 export type Outcome = { kind: "answer"; answer: Answer } | { kind: "asked"; asked: InputRequiredResult };
 
-/** How long a call that lost its router looks for another one. */
-const PATIENCE_MS = 30_000;
-
 /** Its id is the same at the next router: what may have begun is not begun again. */
 export async function follow(parts: CallParts, called: CalledTool, followed: Followed): Promise<Outcome> {
   using release = new DisposableStack();
@@ -63,7 +60,7 @@ export async function follow(parts: CallParts, called: CalledTool, followed: Fol
       throw isUnavailable(error) ? (unknown ?? error) : error; // what may have begun is not told as what was never sent
     }
   }
-  const events = resumed({ open, patienceMs: PATIENCE_MS, signal });
+  const events = resumed({ open, patienceMs: WAITED_MS, signal });
   const looking = release.use(openEnding(signal));
   release.defer(() => looking.end());
   let isHeld = false;

@@ -5,6 +5,7 @@ import { type ToolCall, ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.
 import { type CallToolResult as Answer, CallToolResultSchema } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
 import { isUnavailable } from "#runtime/failure/connect.ts";
 import { refuse } from "#runtime/failure/failure.ts";
+import { WAITED_MS } from "#runtime/rpc/watching/resumed.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { retryWhile } from "#runtime/time/retry/retry.ts";
 import { unlessAborted } from "#runtime/time/unless-aborted.ts";
@@ -32,7 +33,7 @@ export interface TasksOptions extends Omit<AgentServerOptions, "asking"> {
 
 /** Asks again as long as a call that lost its router looks for another one. */
 export function readPatiently<T>(read: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  return retryWhile(isUnavailable, read, { initialMs: 50, maxMs: 1_000, patienceMs: 30_000, signal });
+  return retryWhile(isUnavailable, read, { initialMs: 50, maxMs: 1_000, patienceMs: WAITED_MS, signal });
 }
 
 /** How a call began: `ended` settles with its answer. One without a record was refused, and has no task. */
