@@ -26,7 +26,7 @@ export interface Resumable<T> {
 }
 
 /** Of a call that somebody waits for: after the 3 s in which silence is noticed, its caller is told within 10 s. */
-export const WAITED_MS = 7_000;
+export const WAITED_MS = 6_500;
 
 /** What stood for this long was served, though it may have had nothing to tell: a dead instance is noticed sooner. */
 const standsAfterMs = 10_000;

@@ -18,7 +18,7 @@ test("SEC-5 a page of runs reads no log of others', and finds what stands behind
     position,
   });
   const others = Array.from({ length: 5_000 }, (_, n) => entry(`r${n}`, "bob", 6_000 - n));
-  const read = vi.spyOn(log, "first");
+  const read = vi.spyOn(log, "read");
   const pages = {
     latest: async (before?: number) => (before === undefined ? [...others, entry("hers", "ada", 1)] : []),
     beforePosition: async () => undefined,
