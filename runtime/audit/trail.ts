@@ -21,6 +21,7 @@ import { BoundedMap } from "../collections/maps/bounded-map.ts";
 import { requireReached } from "../failure/sequence.ts";
 import type { OperatorLog } from "../lifecycle/logger.ts";
 import { openSlices } from "../rpc/handling/messages/slices.ts";
+import { type Caller, principalOf } from "../rpc/identity.ts";
 import { gapUpdate, type LogUpdate, startUpdate } from "../rpc/watching/log-update.ts";
 import { enumWord } from "../schema/enum-word.ts";
 
@@ -41,6 +42,14 @@ export interface AuditTrail extends AsyncDisposable {
    * on whose behalf it is, unless the event names another.
    */
   record(event: MessageInitShape<typeof AuditEventSchema>, principal?: string): void;
+}
+
+export type Audit = AuditTrail["record"];
+
+/** Tells what somebody did (ORCH-11). */
+export function auditAct(audit: Audit, caller: Caller, event: Parameters<Audit>[0], did: string): void {
+  const by = principalOf(caller);
+  audit({ ...event, message: `${did} by ${by}` }, by);
 }
 
 interface Batch {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import {
   auditSequenceSince,
   followAudit,
@@ -43,7 +44,6 @@ import { createCallKeys } from "./calls/requests/call-keys.ts";
 import { createResults } from "./calls/requests/results.ts";
 import { createSubmissions } from "./calls/requests/submissions.ts";
 import { createTasks } from "./calls/requests/tasks.ts";
-import type { Audit } from "./catalogue/audit/audit.ts";
 import { type CatalogueFiles, openCatalogueFiles } from "./catalogue/files/files.ts";
 import type { Config } from "./config.ts";
 import { createRoutes, type Routes } from "./routes.ts";
@@ -76,8 +76,7 @@ export async function openService(config: Config, context: ServiceContext): Prom
   const { name, instance, logger, telemetry } = context;
   await using stack = new AsyncDisposableStack();
   const bus = stack.use(await openServiceBus(config, context, ACCESS["tool-router"].stores));
-  const trail = stack.use(openAuditTrail(bus, name, logger));
-  const audit: Audit = (event, principal) => trail.record(event, principal);
+  const audit: Audit = stack.use(openAuditTrail(bus, name, logger)).record;
   const warn = (fault: string) => logger.warn(fault);
   stack.use(openAuditEviction(bus, warn));
   const validator = createValidator();

@@ -8,11 +8,11 @@ import {
 import type { Source } from "#gen/toolbus/tool/v1/source_pb.ts";
 import type { Worker as WorkerMessage } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import { WorkerService } from "#gen/toolbus/worker/v1/worker_service_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import { type Audit, auditAct } from "#runtime/audit/trail.ts";
 import type { Changes } from "#runtime/collections/changes.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { callerOf, principalOf, seesAll } from "#runtime/rpc/identity.ts";
+import { callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf, placeOfNumber } from "#runtime/rpc/paging/page.ts";
 import { currentTrace, logFieldsFromTrace } from "#runtime/telemetry/trace-context.ts";
 import { byOwnClock } from "#runtime/time/duration.ts";
@@ -30,7 +30,7 @@ export interface WorkerPoolRoutes {
   /** The workers of this instance, or of all. */
   part: Part;
   /** Absent where another instance asks, which tells it itself. */
-  audit?: AuditTrail["record"];
+  audit?: Audit;
   /** Aborts when the service begins to stop: watching would otherwise hold it up. */
   stopping: AbortSignal;
 }
@@ -65,9 +65,8 @@ export function createRoutes({ offer, changes, run, part, audit, stopping }: Wor
       async stopWorker({ workerId, force }, context) {
         if (!(await part.stop(workerId, force, context.signal)))
           refuse("not_found", `there is no worker ${workerId}`, { reason: "WORKER_NOT_FOUND" });
-        const by = principalOf(callerOf(context));
-        const message = `worker ${workerId} was stopped by ${by}${force ? ", in its calls" : ""}`;
-        audit?.({ kind: AuditKind.STOPPED, message }, by);
+        const did = `worker ${workerId} was stopped${force ? " in its calls" : ""}`;
+        if (audit) auditAct(audit, callerOf(context), { kind: AuditKind.STOPPED }, did);
         return {};
       },
       async *watchWorkerLogs({ source, principal: asked }, context) {

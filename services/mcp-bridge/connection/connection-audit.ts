@@ -1,6 +1,6 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { HealthState } from "#gen/toolbus/mcp/v1/mcp_server_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import type { Connection } from "./connection.ts";
 
 type Audited = Pick<Connection, "server" | "holder" | "principal" | "isClosed" | "status">;
@@ -9,7 +9,7 @@ type Audited = Pick<Connection, "server" | "holder" | "principal" | "isClosed" |
  * ORCH-11: what becomes of a connection goes on the trail: built, away and why, back, torn down. Told at each of its changes,
  * most of which decide nothing.
  */
-export function createConnectionAudit(audit: AuditTrail["record"]): (connection: Audited) => void {
+export function createConnectionAudit(audit: Audit): (connection: Audited) => void {
   const told = new WeakMap<Audited, Finding>();
 
   return (connection) => {

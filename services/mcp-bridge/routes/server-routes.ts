@@ -7,11 +7,11 @@ import {
   type StoredMcpServer,
   WatchConnectionsResponseSchema,
 } from "#gen/toolbus/mcp/v1/mcp_server_service_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import { type Audit, auditAct } from "#runtime/audit/trail.ts";
 import { Failure, refuse, refuseField } from "#runtime/failure/failure.ts";
 import type { SessionOwners } from "#runtime/rpc/access/session-owners.ts";
 import { withEtag } from "#runtime/rpc/etag.ts";
-import { type Caller, callerOf, principalOf, seesAll } from "#runtime/rpc/identity.ts";
+import { type Caller, callerOf, seesAll } from "#runtime/rpc/identity.ts";
 import { pageOf } from "#runtime/rpc/paging/page.ts";
 import type { Ending } from "#runtime/time/ending.ts";
 import type { Logins } from "../auth/logins.ts";
@@ -28,7 +28,7 @@ export interface ServerRoutes {
   fleet: Part;
   /** Whose sessions are whose. */
   owners: SessionOwners;
-  audit: AuditTrail["record"];
+  audit: Audit;
   /** Whether another instance asks, which is told of this one alone. */
   isPeer: (context: HandlerContext) => boolean;
   /** Ends watches when the service stops. */
@@ -52,22 +52,21 @@ export function serverRoutes(parts: ServerRoutes): ServiceImpl<typeof McpServerS
     const login = stored.server ? logins.stateOf(stored.server, caller) : LoginState.UNSPECIFIED;
     return { ...(seesAll(caller) ? stored : publicServer(stored)), login };
   };
-  const auditChange = (name: string, change: "applied" | "removed", context: HandlerContext) => {
-    const message = `MCP server ${name} was ${change} by ${principalOf(callerOf(context))}`;
-    parts.audit({ kind: AuditKind.CONFIGURED, tool: name, message }, principalOf(callerOf(context)));
-  };
-  const auditLogin = (rule: string, tool: string, context: HandlerContext, message?: string) => {
-    const by = principalOf(callerOf(context));
-    const done = `the login at MCP server ${tool} was ${rule} by ${by}`;
-    parts.audit({ kind: AuditKind.LOGIN, rule, tool, message: message ?? done }, by);
-  };
+  const act = (context: HandlerContext, event: Parameters<Audit>[0], did: string) =>
+    auditAct(parts.audit, callerOf(context), event, did);
+  const auditChange = (tool: string, change: "applied" | "removed", context: HandlerContext) =>
+    act(context, { kind: AuditKind.CONFIGURED, tool }, `MCP server ${tool} was ${change}`);
+  const auditLogin = (rule: string, tool: string, context: HandlerContext) =>
+    act(context, { kind: AuditKind.LOGIN, rule, tool }, `the login at MCP server ${tool} was ${rule}`);
   /** Tells what was refused at a server that is known: what somebody makes up leads to none. */
   const toldRefusal = async <T>(context: HandlerContext, login: Promise<T>): Promise<T> => {
     try {
       return await login;
     } catch (error) {
-      const { reason, metadata, message } = error instanceof Failure ? error : {};
-      if (reason === "MCP_LOGIN_FAILED") auditLogin("refused", metadata?.server ?? "", context, message);
+      if (error instanceof Failure && error.reason === "MCP_LOGIN_FAILED") {
+        const event = { kind: AuditKind.LOGIN, rule: "refused", tool: error.metadata?.server ?? "" };
+        act(context, event, `${error.message}, asked for`);
+      }
       throw error;
     }
   };
@@ -135,9 +134,8 @@ export function serverRoutes(parts: ServerRoutes): ServiceImpl<typeof McpServerS
     async closeConnections({ sessionId, agent, runId }, context) {
       await requireSession(sessionId, callerOf(context));
       const closedCount = await partFor(context).release({ sessionId, agent, runId }, context.signal);
-      const by = principalOf(callerOf(context));
-      const message = `${closedCount} connections to MCP servers were closed by ${by}`;
-      if (!isPeer(context)) parts.audit({ kind: AuditKind.STOPPED, sessionId, agent, runId, message }, by);
+      const event = { kind: AuditKind.STOPPED, sessionId, agent, runId };
+      if (!isPeer(context)) act(context, event, `${closedCount} connections to MCP servers were closed`);
       return { closedCount };
     },
   };

@@ -1,13 +1,13 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import { type Audit, auditAct } from "#runtime/audit/trail.ts";
 import { refuse } from "#runtime/failure/failure.ts";
-import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
+import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Retention } from "../sessions/retention/retention.ts";
 import { type ExistingRunOptions, openExisting } from "./existing-run.ts";
 
 export interface DeletionOptions extends Pick<ExistingRunOptions, "log" | "clock"> {
   readonly retention: Pick<Retention, "removeLog">;
-  readonly audit: AuditTrail["record"];
+  readonly audit: Audit;
   /** Tells those who follow runs. */
   readonly tellDeleted: (deleted: { readonly runId: string; readonly principal: string }) => void;
 }
@@ -21,7 +21,6 @@ export async function deleteRun(options: DeletionOptions, runId: string, caller:
   }
   await options.retention.removeLog(runId);
   options.tellDeleted({ runId, principal: accepted.principal });
-  const by = principalOf(caller);
   const { sessionId, agent } = accepted;
-  options.audit({ kind: AuditKind.DELETED, agent, sessionId, runId, message: `run ${runId} was deleted by ${by}` }, by);
+  auditAct(options.audit, caller, { kind: AuditKind.DELETED, agent, sessionId, runId }, `run ${runId} was deleted`);
 }

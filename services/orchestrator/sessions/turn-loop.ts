@@ -2,7 +2,7 @@ import type { Agent, Model } from "#gen/toolbus/agent/v1/agent_pb.ts";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RunDelta } from "#gen/toolbus/run/v1/run_event_pb.ts";
 import { RunEndReason, RunEndReasonSchema, RunState } from "#gen/toolbus/run/v1/run_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { attributesOfUsage, runSpan } from "#runtime/telemetry/conventions.ts";
@@ -42,7 +42,7 @@ export interface TurnLoopOptions extends ToolMessageParts, PartsOfLoop, ReadInbo
   readonly lendSlot: (principal: string) => Disposable;
   readonly agents: Agents;
   readonly modelOf: ModelSource;
-  readonly audit: AuditTrail["record"];
+  readonly audit: Audit;
   readonly publishDelta: (runId: string, delta: RunDelta) => void;
   readonly setDeltas: (runId: string, deltas: DeltaWriter | undefined) => void;
 }

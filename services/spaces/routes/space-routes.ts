@@ -6,7 +6,7 @@ import type { ContentPart } from "#gen/toolbus/content/v1/content_pb.ts";
 import type { ToolMessageService } from "#gen/toolbus/internal/space/v1/tool_message_service_pb.ts";
 import { type Member, type Space, SpaceSchema } from "#gen/toolbus/space/v1/space_pb.ts";
 import type { ListMessagesRequest, SendMessageRequest, SpaceService } from "#gen/toolbus/space/v1/space_service_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import { type Audit, auditAct } from "#runtime/audit/trail.ts";
 import { textOfContent } from "#runtime/content/text.ts";
 import { refuse, refuseField } from "#runtime/failure/failure.ts";
 import { readableSubmissionFrom } from "#runtime/results/submission.ts";
@@ -29,7 +29,7 @@ export interface SpaceParts {
   answers: Answers;
   sessions: Sessions;
   log: SpaceLog;
-  audit: AuditTrail["record"];
+  audit: Audit;
   /** Ends watches when the service stops, with what their clients are told. */
   stopping: AbortSignal;
 }
@@ -40,9 +40,8 @@ const LATEST = 50;
 export function spaceRoutes(parts: SpaceParts): ServiceImpl<typeof SpaceService> {
   const { membership, access, messages, answers, sessions, log, stopping } = parts;
   const auditGrants = (id: string, grants: Grants | undefined, caller: Caller) => {
-    const by = principalOf(caller);
     const whom = grants ? [...grants.principals, "its creator"].join(", ") : "whoever may use what has no grants";
-    parts.audit({ kind: AuditKind.CONFIGURED, message: `space ${id} was granted to ${whom} by ${by}` }, by);
+    auditAct(parts.audit, caller, { kind: AuditKind.CONFIGURED }, `space ${id} was granted to ${whom}`);
   };
 
   return {

@@ -6,10 +6,10 @@ import { type Provider, ProviderSchema } from "#gen/toolbus/provider/v1/provider
 import { type StoredProvider, StoredProviderSchema } from "#gen/toolbus/provider/v1/provider_service_pb.ts";
 import { type CatalogTool, CatalogToolSchema } from "#gen/toolbus/tool/v1/tool_catalog_service_pb.ts";
 import { type Tool, ToolSchema } from "#gen/toolbus/tool/v1/tool_pb.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import { requireRevision } from "#runtime/failure/expected-revision.ts";
 import { Failure, type FieldViolation, refuse } from "#runtime/failure/failure.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
-import type { Audit } from "./audit/audit.ts";
 import { type Catalogue, type Collection, type Collections, refuseMissing } from "./catalogue.ts";
 import { faultsOfServers, type ServerCheck } from "./checks/check-server.ts";
 import { faultsOfTool } from "./checks/check-tool.ts";

@@ -1,3 +1,4 @@
+import type { Audit } from "#runtime/audit/trail.ts";
 import { openBucketEviction } from "#runtime/bus/buckets/bucket-eviction.ts";
 import { readSharedKey } from "#runtime/bus/buckets/shared-key.ts";
 import type { Bus } from "#runtime/bus/bus.ts";
@@ -21,7 +22,6 @@ import { DeliveryIds } from "../calls/watchers/delivery-id.ts";
 import { Dispatcher } from "../calls/watchers/dispatcher.ts";
 import { createLostWatchers } from "../calls/watchers/lost-watchers.ts";
 import type { CallQueue } from "../calls/watchers/ports.ts";
-import type { Audit } from "../catalogue/audit/audit.ts";
 import { type DueWorkQueue, openDueWork } from "../subscriptions/calls/due-work.ts";
 import { openRunningCalls } from "../subscriptions/calls/running-calls.ts";
 import { callPlace, openCallStore } from "../subscriptions/calls/store/store.ts";

@@ -167,7 +167,7 @@ describe("a hosted module", () => {
       return events.length === 2 && events;
     });
     expect(audited[0]).toMatchObject({ service: "worker-pool", principal: "local" });
-    expect(audited[0]?.message).toBe(`worker ${workerId} was stopped by local, in its calls`);
+    expect(audited[0]?.message).toBe(`worker ${workerId} was stopped in its calls by local`);
     expect(await readFile(ended, "utf8"), "when loaded, when stopped, and by force").toBe("xxx");
     expect((await status("stopped"))?.available).toBe(true);
   });

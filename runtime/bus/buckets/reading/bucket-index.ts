@@ -21,7 +21,8 @@ export function createBucketIndex<T, E>(
   place: Place<T>,
   entryOf: (value: T) => E | undefined,
 ): BucketIndex<E> {
-  let known = nothing<E>();
+  const nothing = () => ({ reached: 0, sinceMs: performance.now(), entries: new Map<string, E>() });
+  let known = nothing();
   const forget = () => {
     known = nothing();
   };
@@ -43,8 +44,4 @@ export function createBucketIndex<T, E>(
     read: (signal) => unlessAborted(withoutPrincipal(catchUp), signal),
     [Symbol.dispose]: () => endReturns(),
   };
-}
-
-function nothing<E>() {
-  return { reached: 0, sinceMs: performance.now(), entries: new Map<string, E>() };
 }

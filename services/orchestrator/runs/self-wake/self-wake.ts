@@ -20,7 +20,7 @@ import { RunEndReason } from "#gen/toolbus/run/v1/run_pb.ts";
 import { SessionState } from "#gen/toolbus/session/v1/session_pb.ts";
 import type { InboxEvent } from "#gen/toolbus/space/v1/inbox_pb.ts";
 import { MemberKind } from "#gen/toolbus/space/v1/space_pb.ts";
-import type { AuditTrail } from "#runtime/audit/trail.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import { Failure } from "#runtime/failure/failure.ts";
 import type { OperatorLog } from "#runtime/lifecycle/logger.ts";
 import { allPages } from "#runtime/rpc/paging/all-pages.ts";
@@ -36,7 +36,7 @@ export interface SelfWakeOptions extends AcceptanceOptions {
   readonly agents: Agents;
   readonly inbox: Pick<Inbox, "listInboxEvents" | "getRunContext">;
   readonly logger: OperatorLog;
-  readonly audit: AuditTrail["record"];
+  readonly audit: Audit;
 }
 
 export const defaultMaxSelfWakes = 10;

@@ -1,6 +1,6 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import { type Answer, failure } from "../answers/answer.ts";
 import type { Messages } from "../messages.ts";
 import { auditedFacts, type CallRecord } from "../records/record/call-record.ts";

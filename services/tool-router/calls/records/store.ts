@@ -1,5 +1,5 @@
+import type { Audit } from "#runtime/audit/trail.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import type { CallRecord } from "./record/call-record.ts";
 
 /** The bucket of recorded calls, and the events that tell routers of its changes. */

@@ -1,13 +1,13 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { ToolCallState as State } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { SubmitToolResultRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import { isForPeople } from "#runtime/content/questions.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner } from "#runtime/failure/session-owner.ts";
 import { isRepetition, type Submission, submissionFrom, wonBy } from "#runtime/results/submission.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import type { Validator } from "#runtime/schema/json-schema/validator.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Answer, type Answers, failure, successJson } from "../answers/answer.ts";
 import { auditedFacts, type CallRecord } from "../records/record/call-record.ts";
 import { hasExpired, isExternal, isOpen, isTombstone } from "../records/record/states.ts";

@@ -1,6 +1,6 @@
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import type { RefusedFile } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
-import type { Audit } from "./audit.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 
 /** Each refusal once, and its end. */
 export function auditRefusals(audit: Audit, before: readonly RefusedFile[], after: readonly RefusedFile[]): void {

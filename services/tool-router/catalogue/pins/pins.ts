@@ -4,6 +4,7 @@ import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type StoredPin, StoredPinSchema } from "#gen/toolbus/internal/tool/v1/stored_pin_pb.ts";
 import type { Tool } from "#gen/toolbus/tool/v1/tool_pb.ts";
 import type { ToolApproval } from "#gen/toolbus/tool/v1/tool_service_pb.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import type { Bucket } from "#runtime/bus/buckets/bucket.ts";
 import type { BucketView } from "#runtime/bus/buckets/views/bucket-view.ts";
 import { callPatience } from "#runtime/bus/link/call-patience.ts";
@@ -12,7 +13,6 @@ import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { areSameDefinition, definitionOf, digestOf } from "../../tools/tool-set/pins/definition.ts";
 import type { ToolEntry, ToolSet } from "../../tools/tool-set/tool-set.ts";
-import type { Audit } from "../audit/audit.ts";
 
 export interface PinsOptions {
   pins: { readonly bucket: Bucket<StoredPin>; readonly view: BucketView<StoredPin> };

@@ -1,10 +1,10 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import type { Stored } from "#runtime/bus/buckets/bucket.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import type { Contexts } from "../contexts/contexts.ts";
 import { canceledBySwitch, isSettled } from "../failures.ts";
 import type { SessionCalls } from "./session-calls.ts";

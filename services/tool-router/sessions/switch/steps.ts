@@ -1,10 +1,10 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { AuditKind } from "#gen/toolbus/audit/v1/audit_pb.ts";
 import { Carry, type Session, SessionState as State } from "#gen/toolbus/session/v1/session_pb.ts";
+import type { Audit } from "#runtime/audit/trail.ts";
 import type { Bucket, Stored } from "#runtime/bus/buckets/bucket.ts";
 import { messageFromUnknown, refuse } from "#runtime/failure/failure.ts";
 import type { Clock } from "#runtime/time/clock.ts";
-import type { Audit } from "../../catalogue/audit/audit.ts";
 import { type Catalogue, refuseMissing } from "../../catalogue/catalogue.ts";
 import { AGENT_SWITCHED, SESSION_CLOSED } from "../failures.ts";
 import type { SessionRecord } from "../session-record.ts";
