@@ -44,6 +44,16 @@ export function readConfig(env: NodeJS.ProcessEnv) {
         meaning:
           "Calls in flight on one worker; beside them, calls that have asked for a tool, up to sixteen times as many.",
       }),
+      maxCalls:
+        count("TOOLBUS_WORKER_MAX_CALLS", 0, {
+          meaning: "Calls that a worker gets in its whole life; further ones run on another worker. 0 for any number.",
+          min: 0,
+        }) || Number.POSITIVE_INFINITY,
+      hasSpare: reader.boolean("TOOLBUS_WORKER_SPARE", {
+        meaning:
+          "Keep a second worker of each source in use ready, which takes the place of one that ends for any reason. Otherwise one is started only for the second half of a worker's calls or life.",
+        default: false,
+      }),
       maxLineBytes: count("TOOLBUS_WORKER_MAX_LINE_BYTES", 64 * MEBIBYTE, {
         meaning: "Largest arguments of a call, and largest result.",
         unit: "bytes",
@@ -79,6 +89,12 @@ export function readConfig(env: NodeJS.ProcessEnv) {
     },
     times: {
       idleMs: time("TOOLBUS_WORKER_IDLE", 600_000, "A worker that gets no call for so long is ended."),
+      maxLifeMs:
+        reader.milliseconds("TOOLBUS_WORKER_MAX_LIFE", {
+          meaning: "A worker that is so old gets no further call, and ends after those that it has; 0 for any age.",
+          default: 0,
+          min: 0,
+        }) || Number.POSITIVE_INFINITY,
       installMs: time("TOOLBUS_WORKER_INSTALL_TIMEOUT", 300_000, "Time limit for installing dependencies."),
       startMs: time("TOOLBUS_WORKER_START_TIMEOUT", 30_000, "Time limit for starting Python and importing the file."),
       callMs: time("TOOLBUS_WORKER_CALL_TIMEOUT", 30_000, "Time limit of a call that comes without a deadline."),

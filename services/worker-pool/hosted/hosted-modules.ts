@@ -88,9 +88,9 @@ export class HostedModules implements AsyncDisposable {
     this.#options = options;
     this.pool = new Pool({
       ...options,
-      worker: { calls: unlimited },
+      worker: { calls: unlimited, maxCalls: unlimited, hasSpare: false },
       pool: { ...options.pool, workers: unlimited },
-      times: { ...options.times, idleMs: unlimited },
+      times: { ...options.times, idleMs: unlimited, maxLifeMs: unlimited },
       find: (file) => this.#loaded(file),
       onCrash: (at, detail, digest) => {
         if (digest !== this.#modules.get(at.file)?.loads) options.logger.warn(at, `a worker failed: ${detail}`);

@@ -12,7 +12,7 @@ import type { CallRequest } from "../worker/frames.ts";
 import type { OpenWorkerOptions } from "../worker/open-worker.ts";
 import type { Worker } from "../worker/worker.ts";
 import { createLine, createPermits, type Line, type Permits } from "./permits.ts";
-import { SourceSlot } from "./source-slot.ts";
+import { type SlotOptions, SourceSlot } from "./source-slot.ts";
 
 export interface PoolCall extends CallRequest {
   source: string;
@@ -26,9 +26,8 @@ export interface PoolCall extends CallRequest {
 }
 
 export interface PoolOptions extends Pick<WorkerPoolConfig, "pool"> {
-  /** How many calls one worker takes at a time. */
-  worker: Pick<WorkerPoolConfig["worker"], "calls">;
-  times: Pick<PoolTimes, "callMs" | "idleMs" | "backoffMs" | "maxBackoffMs">;
+  worker: SlotOptions["worker"];
+  times: SlotOptions["times"] & Pick<PoolTimes, "callMs">;
   find: (file: string) => ToolFile | undefined | Promise<ToolFile | undefined>;
   /** Tells what is done while a file's dependencies are installed, until the function that it gives is called. */
   watchInstall?: (file: string, onLine: (line: string) => void) => () => void;
@@ -77,14 +76,15 @@ export class Pool implements AsyncDisposable {
 
   /** Whether the source has a worker, however busy, or one that starts. */
   isWarm(source: string, file: string): boolean {
-    const kind = this.#slots.get(JSON.stringify([source, file]))?.state.kind;
+    const kind = this.#slots.get(JSON.stringify([source, file]))?.current.state.kind;
     return kind === "ready" || kind === "starting";
   }
 
   /** Whether a worker of the source takes one more call of the principal at once. */
   hasRoom(source: string, file: string, principal: string): boolean {
     const slot = this.#slots.get(JSON.stringify([source, file]));
-    if (slot?.state.kind !== "ready" || !slot.state.worker.accepts) return false;
+    const state = slot?.current.state;
+    if (slot === undefined || state?.kind !== "ready" || !state.worker.accepts) return false;
     return !slot.permits.isFullFor(principal) && !this.#calls.isFullFor(principal);
   }
 
@@ -124,7 +124,7 @@ export class Pool implements AsyncDisposable {
         return call.listener.onAsk(...asked);
       };
       const running = worker.call(call, { ...call.listener, onAsk }, time.signal); // refused, it leaves the worker idle as it was
-      slot.keepAwake();
+      slot.noteCall(worker);
       time.reason = () => timeUp(call, "", "DEADLINE_EXCEEDED"); // from here on nobody knows what was done
       isRunning = true;
       void running.ended.then(free);
@@ -141,7 +141,7 @@ export class Pool implements AsyncDisposable {
 
   async #readyWorker(slot: SourceSlot, call: PoolCall, time: MovingDeadline): Promise<Worker> {
     const file = await this.#offered(call, time.signal); // which may be another one by now
-    const { state } = slot;
+    const { state } = slot.current;
     if (state.kind === "ready" && state.worker.accepts && state.worker.digest === file.digest) return state.worker;
     using _ = time.pause();
     const tell = (message: string) => call.listener.onProgress({ done: 0, total: 0, message });
@@ -174,12 +174,13 @@ export class Pool implements AsyncDisposable {
     const slot: SourceSlot = new SourceSlot({
       source,
       file,
-      calls: worker.calls,
+      worker,
       line: this.#line,
       times,
       open: (version, onIdle, signal) => this.#open(source, version, onIdle, signal),
       onCrash: (detail, digest) => onCrash({ source, file }, detail, digest),
       isCrowded: () => this.#processes.hasWaiting,
+      hasRoom: () => !this.#processes.hasWaiting && !this.#processes.isFullFor(""),
     });
     this.#slots.set(key, slot);
     return slot;
@@ -203,12 +204,12 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  /** Room for one more process: an idle worker makes place, the one that was used longest ago. */
+  /** Room for one more process: a spare makes place, else an idle worker, the one that was used longest ago. */
   async #room(signal: AbortSignal): Promise<() => void> {
     if (this.#processes.isFull) {
-      const idle = this.slots().filter((slot) => slot.isIdle);
-      idle.sort((a, b) => a.lastUsedAtMs - b.lastUsedAtMs);
-      if (idle[0]) await unlessAborted(idle[0].endIdle(), signal);
+      const idle = this.slots().filter((slot) => slot.hasSpare || slot.isIdle);
+      idle.sort((a, b) => Number(b.hasSpare) - Number(a.hasSpare) || a.lastUsedAtMs - b.lastUsedAtMs);
+      if (idle[0]) await unlessAborted(idle[0].giveRoom(), signal);
     }
     using timeout = timeoutSignal(this.#options.times.callMs);
     using ending = openEnding(signal, timeout);

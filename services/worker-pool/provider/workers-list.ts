@@ -4,7 +4,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type RefusedFile, RefusedFileSchema } from "#gen/toolbus/tool/v1/refused_file_pb.ts";
 import { type Worker as WorkerMessage, WorkerSchema, WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
 import type { ModuleFile } from "../hosted/hosted-modules.ts";
-import type { SourceSlot } from "../pool/source-slot.ts";
+import type { SlotState, SourceSlot } from "../pool/source-slot.ts";
 import type { Worker } from "../worker/worker.ts";
 
 export interface WorkersParts {
@@ -46,17 +46,23 @@ export function refusedFilesFrom(files: readonly ModuleFile[]): RefusedFile[] {
     .sort((a, b) => (a.file < b.file ? -1 : 1));
 }
 
-function workersAt({ state, workers, starts }: SourceSlot) {
-  const current = state.kind === "ready" ? state.worker : undefined;
-  const processes = [...workers].map(([worker, start]) => ({
-    ...processFrom(worker, worker === current ? WorkerState.READY : WorkerState.STOPPING),
-    start,
-  }));
-  if (state.kind === "starting") return [{ state: WorkerState.STARTING, start: starts }, ...processes];
-  if (state.kind !== "backed_off") return processes;
-  const { detail: reason, retryAtMs } = state;
-  const backedOff = { state: WorkerState.BACKED_OFF, reason, retryTime: timestampFromMs(retryAtMs), start: starts };
-  return [backedOff, ...processes];
+function workersAt({ current, spare, workers }: SourceSlot) {
+  const processes = [...workers].map(([worker, start]) => ({ ...processFrom(worker, stateOf(worker)), start }));
+  return [...[current.state, spare.state].flatMap(startFrom), ...processes];
+
+  function stateOf(worker: Worker): WorkerState {
+    const isOf = ({ state }: typeof current) => state.kind === "ready" && state.worker === worker && worker.accepts;
+    if (isOf(current)) return WorkerState.READY;
+    return isOf(spare) ? WorkerState.SPARE : WorkerState.STOPPING;
+  }
+}
+
+/** One that has no process yet. */
+function startFrom(state: SlotState) {
+  if (!("start" in state)) return [];
+  const { start } = state;
+  if (state.kind === "starting") return { state: WorkerState.STARTING, start };
+  return { state: WorkerState.BACKED_OFF, reason: state.detail, retryTime: timestampFromMs(state.retryAtMs), start };
 }
 
 function processFrom(worker: Worker, state: WorkerState) {

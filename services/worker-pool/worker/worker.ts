@@ -106,6 +106,11 @@ export class Worker {
     return this.#phase === "open" && (this.#child.hasExited || this.#fault !== undefined);
   }
 
+  /** How many it was given in its life. */
+  get callsTaken(): number {
+    return this.#lastId;
+  }
+
   get callsInFlight(): number {
     return this.#calls.size;
   }
@@ -113,9 +118,10 @@ export class Worker {
   call(request: CallRequest, listener: CallListener, signal: AbortSignal): Pick<CallInFlight, "answer" | "ended"> {
     signal.throwIfAborted();
     if (!this.accepts) refuse("unavailable", `${this.#options.name} ends`, { reason: "WORKER_STOPPED" });
-    const id = ++this.#lastId;
+    const id = this.#lastId + 1;
     const line = lineFromRequest(id, request);
     requireFit(line, this.#options.maxLineBytes);
+    this.#lastId = id;
     const call = new CallInFlight(request.function, listener);
     const onAbort = () => this.#giveUp(id, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });

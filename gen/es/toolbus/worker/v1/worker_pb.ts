@@ -14,10 +14,10 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file toolbus/worker/v1/worker.proto.
  */
 export const file_toolbus_worker_v1_worker: GenFile = /*@__PURE__*/
-  fileDesc("Ch50b29sYnVzL3dvcmtlci92MS93b3JrZXIucHJvdG8SEXRvb2xidXMud29ya2VyLnYxIusCCgZXb3JrZXISDgoGc291cmNlGAEgASgJEgwKBGZpbGUYAiABKAkSLQoFc3RhdGUYAyABKA4yHi50b29sYnVzLndvcmtlci52MS5Xb3JrZXJTdGF0ZRISCgpwcm9jZXNzX2lkGAQgASgNEhAKCGluc3RhbmNlGAUgASgJEhcKD2NhbGxzX2luX2ZsaWdodBgGIAEoDRITCgtjYWxsc190b3RhbBgHIAEoBBIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YCiABKAkSLgoKcmV0cnlfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZnVuY3Rpb25zGAwgAygJEgoKAmlkGA0gASgJKpYBCgtXb3JrZXJTdGF0ZRIcChhXT1JLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVEVfU1RBUlRJTkcQARIWChJXT1JLRVJfU1RBVEVfUkVBRFkQAhIZChVXT1JLRVJfU1RBVEVfU1RPUFBJTkcQAxIbChdXT1JLRVJfU1RBVEVfQkFDS0VEX09GRhAEYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch50b29sYnVzL3dvcmtlci92MS93b3JrZXIucHJvdG8SEXRvb2xidXMud29ya2VyLnYxIusCCgZXb3JrZXISDgoGc291cmNlGAEgASgJEgwKBGZpbGUYAiABKAkSLQoFc3RhdGUYAyABKA4yHi50b29sYnVzLndvcmtlci52MS5Xb3JrZXJTdGF0ZRISCgpwcm9jZXNzX2lkGAQgASgNEhAKCGluc3RhbmNlGAUgASgJEhcKD2NhbGxzX2luX2ZsaWdodBgGIAEoDRITCgtjYWxsc190b3RhbBgHIAEoBBIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1sYXN0X3VzZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YCiABKAkSLgoKcmV0cnlfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJZnVuY3Rpb25zGAwgAygJEgoKAmlkGA0gASgJKq4BCgtXb3JrZXJTdGF0ZRIcChhXT1JLRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVEVfU1RBUlRJTkcQARIWChJXT1JLRVJfU1RBVEVfUkVBRFkQAhIZChVXT1JLRVJfU1RBVEVfU1RPUFBJTkcQAxIbChdXT1JLRVJfU1RBVEVfQkFDS0VEX09GRhAEEhYKEldPUktFUl9TVEFURV9TUEFSRRAFYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * A worker. A file may have several: one that takes calls, and those that end.
+ * A worker. A file may have several: one that takes calls, its spare, and those that end.
  *
  * @generated from message toolbus.worker.v1.Worker
  */
@@ -161,6 +161,13 @@ export const WorkerState = {
    * @generated from enum value: WORKER_STATE_BACKED_OFF = 4;
    */
   BACKED_OFF: 4,
+
+  /**
+   * It is ready to take the place of the one that takes calls.
+   *
+   * @generated from enum value: WORKER_STATE_SPARE = 5;
+   */
+  SPARE: 5,
 } as const;
 
 /**

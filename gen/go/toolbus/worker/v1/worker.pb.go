@@ -38,6 +38,8 @@ const (
 	WorkerState_WORKER_STATE_STOPPING WorkerState = 3
 	// It keeps crashing and is not started again before `retry_time`.
 	WorkerState_WORKER_STATE_BACKED_OFF WorkerState = 4
+	// It is ready to take the place of the one that takes calls.
+	WorkerState_WORKER_STATE_SPARE WorkerState = 5
 )
 
 // Enum value maps for WorkerState.
@@ -48,6 +50,7 @@ var (
 		2: "WORKER_STATE_READY",
 		3: "WORKER_STATE_STOPPING",
 		4: "WORKER_STATE_BACKED_OFF",
+		5: "WORKER_STATE_SPARE",
 	}
 	WorkerState_value = map[string]int32{
 		"WORKER_STATE_UNSPECIFIED": 0,
@@ -55,6 +58,7 @@ var (
 		"WORKER_STATE_READY":       2,
 		"WORKER_STATE_STOPPING":    3,
 		"WORKER_STATE_BACKED_OFF":  4,
+		"WORKER_STATE_SPARE":       5,
 	}
 )
 
@@ -85,7 +89,7 @@ func (WorkerState) EnumDescriptor() ([]byte, []int) {
 	return file_toolbus_worker_v1_worker_proto_rawDescGZIP(), []int{0}
 }
 
-// A worker. A file may have several: one that takes calls, and those that end.
+// A worker. A file may have several: one that takes calls, its spare, and those that end.
 type Worker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the source, the `source` of `@source/tool`.
@@ -262,13 +266,14 @@ const file_toolbus_worker_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"retry_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tretryTime\x12\x1c\n" +
 	"\tfunctions\x18\f \x03(\tR\tfunctions\x12\x0e\n" +
-	"\x02id\x18\r \x01(\tR\x02id*\x96\x01\n" +
+	"\x02id\x18\r \x01(\tR\x02id*\xae\x01\n" +
 	"\vWorkerState\x12\x1c\n" +
 	"\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WORKER_STATE_STARTING\x10\x01\x12\x16\n" +
 	"\x12WORKER_STATE_READY\x10\x02\x12\x19\n" +
 	"\x15WORKER_STATE_STOPPING\x10\x03\x12\x1b\n" +
-	"\x17WORKER_STATE_BACKED_OFF\x10\x04B\xb9\x01\n" +
+	"\x17WORKER_STATE_BACKED_OFF\x10\x04\x12\x16\n" +
+	"\x12WORKER_STATE_SPARE\x10\x05B\xb9\x01\n" +
 	"\x15com.toolbus.worker.v1B\vWorkerProtoP\x01Z-toolbus.dev/gen/go/toolbus/worker/v1;workerv1\xa2\x02\x03TWX\xaa\x02\x11Toolbus.Worker.V1\xca\x02\x11Toolbus\\Worker\\V1\xe2\x02\x1dToolbus\\Worker\\V1\\GPBMetadata\xea\x02\x13Toolbus::Worker::V1b\x06proto3"
 
 var (

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/worker/v1/worker.proto\x12\x11toolbus.worker.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x03\n\x06Worker\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n\x04\x66ile\x18\x02 \x01(\tR\x04\x66ile\x12\x34\n\x05state\x18\x03 \x01(\x0e\x32\x1e.toolbus.worker.v1.WorkerStateR\x05state\x12\x1d\n\nprocess_id\x18\x04 \x01(\rR\tprocessId\x12\x1a\n\x08instance\x18\x05 \x01(\tR\x08instance\x12&\n\x0f\x63\x61lls_in_flight\x18\x06 \x01(\rR\rcallsInFlight\x12\x1f\n\x0b\x63\x61lls_total\x18\x07 \x01(\x04R\ncallsTotal\x12\x39\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12>\n\rlast_use_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0blastUseTime\x12\x16\n\x06reason\x18\n \x01(\tR\x06reason\x12\x39\n\nretry_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tretryTime\x12\x1c\n\tfunctions\x18\x0c \x03(\tR\tfunctions\x12\x0e\n\x02id\x18\r \x01(\tR\x02id*\x96\x01\n\x0bWorkerState\x12\x1c\n\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15WORKER_STATE_STARTING\x10\x01\x12\x16\n\x12WORKER_STATE_READY\x10\x02\x12\x19\n\x15WORKER_STATE_STOPPING\x10\x03\x12\x1b\n\x17WORKER_STATE_BACKED_OFF\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1etoolbus/worker/v1/worker.proto\x12\x11toolbus.worker.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x03\n\x06Worker\x12\x16\n\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n\x04\x66ile\x18\x02 \x01(\tR\x04\x66ile\x12\x34\n\x05state\x18\x03 \x01(\x0e\x32\x1e.toolbus.worker.v1.WorkerStateR\x05state\x12\x1d\n\nprocess_id\x18\x04 \x01(\rR\tprocessId\x12\x1a\n\x08instance\x18\x05 \x01(\tR\x08instance\x12&\n\x0f\x63\x61lls_in_flight\x18\x06 \x01(\rR\rcallsInFlight\x12\x1f\n\x0b\x63\x61lls_total\x18\x07 \x01(\x04R\ncallsTotal\x12\x39\n\nstart_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tstartTime\x12>\n\rlast_use_time\x18\t \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0blastUseTime\x12\x16\n\x06reason\x18\n \x01(\tR\x06reason\x12\x39\n\nretry_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\tretryTime\x12\x1c\n\tfunctions\x18\x0c \x03(\tR\tfunctions\x12\x0e\n\x02id\x18\r \x01(\tR\x02id*\xae\x01\n\x0bWorkerState\x12\x1c\n\x18WORKER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15WORKER_STATE_STARTING\x10\x01\x12\x16\n\x12WORKER_STATE_READY\x10\x02\x12\x19\n\x15WORKER_STATE_STOPPING\x10\x03\x12\x1b\n\x17WORKER_STATE_BACKED_OFF\x10\x04\x12\x16\n\x12WORKER_STATE_SPARE\x10\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,7 +33,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'toolbus.worker.v1.worker_pb
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_WORKERSTATE']._serialized_start=580
-  _globals['_WORKERSTATE']._serialized_end=730
+  _globals['_WORKERSTATE']._serialized_end=754
   _globals['_WORKER']._serialized_start=87
   _globals['_WORKER']._serialized_end=577
 # @@protoc_insertion_point(module_scope)

@@ -36,6 +36,8 @@ class _WorkerStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_WorkerSta
     """It ends."""
     WORKER_STATE_BACKED_OFF: _WorkerState.ValueType  # 4
     """It keeps crashing and is not started again before `retry_time`."""
+    WORKER_STATE_SPARE: _WorkerState.ValueType  # 5
+    """It is ready to take the place of the one that takes calls."""
 
 class WorkerState(_WorkerState, metaclass=_WorkerStateEnumTypeWrapper):
     """The state of a worker."""
@@ -50,11 +52,13 @@ WORKER_STATE_STOPPING: WorkerState.ValueType  # 3
 """It ends."""
 WORKER_STATE_BACKED_OFF: WorkerState.ValueType  # 4
 """It keeps crashing and is not started again before `retry_time`."""
+WORKER_STATE_SPARE: WorkerState.ValueType  # 5
+"""It is ready to take the place of the one that takes calls."""
 Global___WorkerState: _TypeAlias = WorkerState  # noqa: Y015
 
 @_typing.final
 class Worker(_message.Message):
-    """A worker. A file may have several: one that takes calls, and those that end."""
+    """A worker. A file may have several: one that takes calls, its spare, and those that end."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
