@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { tickedMs } from "#runtime/time/testing/machine-time.ts";
@@ -15,8 +16,8 @@ async function answered(rest: string) {
   return await callThrough(connection, "raw", { rest }, { deadlineMs: Date.now() + 8_000 });
 }
 
-/** The same of a server over HTTP, in two pieces of its body. */
-async function answeredOverHttp(type: string, rest: string) {
+/** What comes of a call of a server over HTTP that answers it so. */
+async function calledOverHttp(answer: (response: ServerResponse, id: unknown) => void) {
   await using server = await listen(async (request, response) => {
     if (request.method !== "POST") return response.writeHead(405).end();
     const asked = JSON.parse(await text(request));
@@ -25,19 +26,28 @@ async function answeredOverHttp(type: string, rest: string) {
     const answers: Record<string, string> = {
       initialize: `"result":${JSON.stringify({ protocolVersion: "2025-11-25", ...info })}`,
       "tools/list": '"result":{"tools":[{"name":"raw","inputSchema":{"type":"object"}}]}',
-      "tools/call": rest,
     };
-    const told = answers[asked.method] ?? '"error":{"code":-32601,"message":"no"}';
-    const message = `{"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},${told}}`;
+    if (asked.method === "tools/call") return answer(response, asked.id);
+    response.writeHead(200, { "content-type": "application/json" });
+    return response.end(messageOf(asked.id, answers[asked.method] ?? '"error":{"code":-32601,"message":"no"}'));
+  });
+  await using connection = openConnection({ name: "odd", url: server.url });
+  return await callThrough(connection, "raw", {}, { deadlineMs: Date.now() + 8_000 });
+}
+
+const messageOf = (id: unknown, rest: string) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}`;
+
+/** What the same server answers over HTTP, in two pieces of its body. */
+function answeredOverHttp(type: string, rest: string) {
+  return calledOverHttp((response, id) => {
+    const message = messageOf(id, rest);
     const body = Buffer.from(
       type === "application/json" ? message : `id: 12345678901234567890\r\ndata: ${message}\r\n\r\n`,
     );
     response.writeHead(200, { "content-type": type });
     response.write(body.subarray(0, body.length / 2)); // amid a number, or a string
-    return response.end(body.subarray(body.length / 2));
+    response.end(body.subarray(body.length / 2));
   });
-  await using connection = openConnection({ name: "odd", url: server.url });
-  return await callThrough(connection, "raw", {}, { deadlineMs: Date.now() + 8_000 });
 }
 
 const types = ["application/json", "text/event-stream"];
@@ -144,6 +154,20 @@ describe("an answer to a call", () => {
     const numbers = '{"id":9007199254740993,"text":"say \\"1e400\\"","small":0.1234567890123456789,"huge":1e400}';
     const told = await answeredOverHttp(type, `"result":{"structuredContent":${numbers},"content":[]}`);
     expect(told.result?.outputJson).toBe(numbers);
+  });
+
+  test("LOOP-14 is told to be none, at once, where a server over HTTP accepts the call and says no more", async () => {
+    const startedAt = tickedMs();
+    await expect(calledOverHttp((response) => response.writeHead(202).end())).rejects.toMatchObject({
+      reason: "OUTCOME_UNKNOWN",
+      message: "the outcome of @odd/raw is unknown: the server answered tools/call with HTTP 202, and nothing else",
+    });
+    expect(tickedMs() - startedAt).toBeLessThan(4_000);
+  });
+
+  test.each([0, 2 ** 20])("LOOP-14 by HTTP 421, and %i bytes, says that nothing was started", async (size) => {
+    const answer = (response: ServerResponse) => response.writeHead(421).end("x".repeat(size));
+    await expect(calledOverHttp(answer)).rejects.toMatchObject({ reason: "MCP_SERVER_UNAVAILABLE" });
   });
 
   test("of server-everything comes in each of its forms", async () => {

@@ -5,7 +5,7 @@ import { outcomeOf } from "./outcome.ts";
 const httpError = (status: number) =>
   new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, `status ${status}`, { status });
 
-test.each([401, 403, 404, 405, 413, 429])(
+test.each([401, 403, 404, 405, 408, 411, 413, 415, 421, 425, 429, 431, 501, 505, 511])(
   "LOOP-14 a server that refuses a call with HTTP %i has started nothing",
   (status) => {
     expect(outcomeOf(httpError(status), false)).toMatchObject({
@@ -22,7 +22,7 @@ test("ORCH-6 a server of 2026-07-28 that does not know a method says so with HTT
   expect(outcomeOf(error, true).kind).toBe("answered");
 });
 
-test.each([500, 502, 504])("LOOP-14 after HTTP %i nobody knows", (status) => {
+test.each([500, 502, 503, 504])("LOOP-14 after HTTP %i nobody knows", (status) => {
   expect(outcomeOf(httpError(status), false).kind).toBe("unknown");
 });
 

@@ -16,15 +16,19 @@ import { STREAM_ENDED } from "../../transport/http/stream-ended.ts";
  */
 export type Outcome = { kind: "answered" | "lost" | "refused" | "unreachable" | "login" | "unknown"; text: string };
 
-/** The system's words for a connection that did not come about. */
-const NEVER_CONNECTED = new Set([
+/** The system's words for a connection that did not come about, or on which the request did not. */
+const NEVER_SENT = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
   "EHOSTUNREACH",
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_REQ_CONTENT_LENGTH_MISMATCH", // of undici's own second try, after HTTP 421 with a body that was still coming
 ]);
+
+/** RFC 9110 and 6585: no support for the method or for the version of HTTP, and a network in between that wants a login. */
+const UNPROCESSED = new Set([501, 505, 511]);
 
 const ANSWERED_WRONGLY = new Set<string>([SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType]);
 const NEEDS_INPUT = new Set<string>([SdkErrorCode.InputRequiredRoundsExceeded, SdkErrorCode.CapabilityNotSupported]);
@@ -47,7 +51,7 @@ export function outcomeOf(error: unknown, hasSession: boolean): Outcome {
     return { kind: "answered", text: "the server's answer cannot be used: it is nested too deeply" };
   const code = networkCodeOf(error);
   return {
-    kind: code !== undefined && NEVER_CONNECTED.has(code) ? "unreachable" : "unknown",
+    kind: code !== undefined && NEVER_SENT.has(code) ? "unreachable" : "unknown",
     text: networkTextOf(error),
   };
 }
@@ -74,7 +78,7 @@ function outcomeOfStatus(error: SdkHttpError, hasSession: boolean): Outcome {
   const text = textOfStatus(error);
   if (status === 404 && isUnknownMethod(error.data.text)) return { kind: "answered", text };
   if (hasSession && (status === 404 || (status === 400 && /session/i.test(message)))) return { kind: "lost", text };
-  return { kind: status < 500 ? "refused" : "unknown", text };
+  return { kind: status < 500 || UNPROCESSED.has(status) ? "refused" : "unknown", text };
 }
 
 function isUnknownMethod(body: unknown): boolean {

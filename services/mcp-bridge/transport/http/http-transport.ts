@@ -9,6 +9,7 @@ import {
   type TransportSendOptions,
 } from "@modelcontextprotocol/client";
 import { messageFromUnknown } from "#runtime/failure/failure.ts";
+import { jsonFrom } from "#runtime/schema/json-object.ts";
 import { comesWithin } from "#runtime/time/comes-within.ts";
 import { startTimer } from "#runtime/time/timer.ts";
 import { messagesFrom } from "../channel.ts";
@@ -29,7 +30,7 @@ const RESUME_MS = { least: 500, most: 30_000 };
  * HTTP2  The stream of unasked events is followed by `followEvents`: the SDK asks a server that closes it for ever at the same
  *     pace, and gives up silently on one that fails. The SDK is told that there is no such stream.
  * HTTP3  Closing ends the session at the server too, but waits no longer than a second for that.
- * HTTP4  A server that takes its first request for a notification is not waited for.
+ * HTTP4  A server that takes a request for a notification is not waited for: its answer can come nowhere else.
  * HTTP5  Answers are read as on every channel (`messagesFrom`): the SDK would lose digits of their numbers, and lets a call wait for one
  *     of an odd form. It is shown an empty result, whose place the answer takes.
  * HTTP6  A stream that can be resumed is asked for after a wait within bounds: a server names it, and may end the stream again at once.
@@ -116,8 +117,8 @@ export class HttpTransport implements Transport {
       return new Response(null, { status: 405 }); // HTTP2
     }
     const response = await this.#request(url, init);
-    if (response.status === 202 && headers.get("mcp-method") === "server/discover")
-      throw new Error("the server answered server/discover with HTTP 202, and nothing else"); // HTTP4
+    const sent = response.status === 202 && typeof init.body === "string" && jsonFrom(init.body);
+    if (isJSONRPCRequest(sent)) throw new Error(`the server answered ${sent.method} with HTTP 202, and nothing else`); // HTTP4
     return shownResponse(response, (text) => this.#shown(text));
   };
 
