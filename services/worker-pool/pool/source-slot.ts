@@ -107,8 +107,7 @@ export class SourceSlot {
     this.#endIdling();
     this.callsTotal += 1;
     const { state } = this.current;
-    if (state.kind !== "ready" || state.worker !== worker) return;
-    if (this.#wantsSpare(worker)) this.#start(this.spare, state.file);
+    if (state.kind === "ready" && this.#wantsSpare(worker)) this.#start(this.spare, state.file);
     if (worker.callsTaken >= this.#options.worker.maxCalls) void this.#retire(worker);
   }
 

@@ -171,6 +171,13 @@ export const work: Proofs = {
       "what an older version of a file still does keeps no room from other files",
       "a full pool whose old version of a file still works makes room for a third file",
     ),
+    shown(
+      "a worker's calls and life can be limited: the next call meets a warm one, and spares keep to the pool's bounds",
+      "a worker that has had its calls gets no further one",
+      "a worker that has had its time gets no further call",
+      "no call is lost, repeated or crossed where workers follow each other",
+      "a spare makes room for another file's worker",
+    ),
     shown("a worker's memory can be limited", "a worker's memory is limited: the call over it fails alone"),
     shown("a worker's CPU can be limited", "a worker's processor time is limited: one that uses it up ends"),
   ],
