@@ -29,7 +29,7 @@ class Space:
         return self._connection.send(self._stub.SendMessage, request).message
 
     def watch(self, *, from_sequence: int | None = None) -> Iterator[space_pb2.SpaceEvent]:
-        """What happens, from there on: 0 for all that is kept; unless told, from the first `next` on. It ends when it is left."""
+        """What happens, from there on: 0 for all that is kept; unless told, from the first `next` on. It ends once left."""
         place = from_sequence
         open_calls: list[Any] = []
 
