@@ -103,6 +103,12 @@ test("WORK-8 a spare takes the place of a worker that crashed; after the third c
   expect(left.map(({ state, processId }) => [state, processId])).toEqual([[WorkerState.BACKED_OFF, 0]]);
 }, 60_000);
 
+test("WORK-8 operators are told of a crash in the last calls of a worker", async () => {
+  await using workers = await openTestWorkers({ "tool.py": TOOL }, { TOOLBUS_WORKER_MAX_CALLS: "1" });
+  await expect(workers.call("tool.crash")).rejects.toThrow("ended with");
+  await until(() => workers.warnings.some((text) => text.includes("ended with")));
+}, 60_000);
+
 test("WORK-8 a spare that cannot start is backed off by itself, and its worker goes on", async () => {
   await using workers = await openTestWorkers({ "alone.py": ALONE }, { ...SPARE, TOOLBUS_WORKER_BACKOFF: "1m" });
   const pid = await pidOf(workers, "alone.pid");

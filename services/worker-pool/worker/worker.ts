@@ -39,7 +39,7 @@ interface WorkerEnd {
   reason: string;
   /** With what the worker wrote, whosesoever it is: for operators. */
   detail: string;
-  /** Whether it was asked to go. */
+  /** Whether it was ended from here: one that was only to end after its calls may crash in them. */
   wasExpected: boolean;
 }
 
@@ -79,7 +79,7 @@ export class Worker {
   /** Since the start, or since the first of the calls in flight began: what earlier ones said explains no crash. */
   #lastWords = createLastWords();
   #lastId = 0;
-  #phase: "open" | "retiring" | "ended" = "open";
+  #phase: "open" | "retiring" | "ending" | "ended" = "open";
   /** Why it is ended before its time, the first reason; only operators see the detail. */
   #fault: { reason: string; detail: string } | undefined;
   /** What its runtime has said last of its end. */
@@ -142,7 +142,7 @@ export class Worker {
 
   /** Ends the process at once; its calls fail with the reason. */
   async stop(reason: string): Promise<void> {
-    if (this.#phase === "open") this.#phase = "retiring";
+    if (this.#phase !== "ended") this.#phase = "ending";
     this.#setFault(reason);
     await this.#end();
     await this.ended;
@@ -176,7 +176,7 @@ export class Worker {
       this.#failProtocol(messageFromUnknown(error));
     }
     const exit = await this.#child.exited;
-    const wasExpected = this.#phase === "retiring";
+    const wasExpected = this.#phase === "ending";
     this.#phase = "ended";
     const told = (words: LastWords) =>
       this.#fault?.reason || this.#fatal || `${this.#options.name} ${words.textFromExit(exit)}`;
@@ -287,8 +287,9 @@ export class Worker {
   #endIfDrained(): void {
     if (this.#phase !== "retiring") return;
     const calls = [...this.#calls.values()];
-    if (calls.length === 0) void this.#child.close();
-    else if (calls.every(({ isGivenUp }) => isGivenUp)) void this.#end();
+    if (!calls.every(({ isGivenUp }) => isGivenUp)) return;
+    this.#phase = "ending";
+    void (calls.length === 0 ? this.#child.close() : this.#end());
   }
 
   #failAll(reasonOf: (call: CallInFlight) => string): void {
