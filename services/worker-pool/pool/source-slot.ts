@@ -69,6 +69,8 @@ export class SourceSlot {
   readonly spare: Lane;
   readonly #options: SlotOptions;
   #endIdling: () => void = () => {};
+  #endLife: () => void = () => {};
+  #servesSinceMs = 0;
 
   constructor(options: SlotOptions) {
     this.#options = options;
@@ -184,11 +186,12 @@ export class SourceSlot {
   }
 
   /** SLOT2, SLOT3. */
-  #wantsSpare({ callsTaken, startedAtMs }: Worker): boolean {
+  #wantsSpare({ callsTaken }: Worker): boolean {
     const { times, worker, hasRoom } = this.#options;
     const { state } = this.spare;
     const isFree = state.kind === "stopped" || (state.kind === "backed_off" && state.retryAtMs <= Date.now());
-    const isInSecondHalf = 2 * callsTaken >= worker.maxCalls || 2 * (Date.now() - startedAtMs) >= times.maxLifeMs;
+    const isInSecondHalf =
+      2 * callsTaken >= worker.maxCalls || 2 * (Date.now() - this.#servesSinceMs) >= times.maxLifeMs;
     return isFree && (worker.hasSpare || isInSecondHalf) && hasRoom();
   }
 
@@ -231,7 +234,7 @@ export class SourceSlot {
     this.current.state = this.spare.state;
     this.spare.state = { kind: "stopped" };
     this.spare.crashes.reset();
-    this.#startIdling();
+    this.#startServing();
   }
 
   #start(lane: Lane, file: OfferedFile): void {
@@ -253,16 +256,14 @@ export class SourceSlot {
     const lane = this.#laneOf(starting);
     if (lane) lane.state = { kind: "ready", file, worker };
     else void worker.retire(); // the start was given up a moment ago
-    const endLife = startTimer(this.#options.times.maxLifeMs, () => void this.#retire(worker), { isBackground: true });
     void worker.ended.then(({ wasExpected, ...end }) => {
-      endLife();
       this.workers.delete(worker);
       const lane = this.#laneOf(worker) ?? this.current;
       if (lane.state.kind === "ready" && lane.state.worker === worker) lane.state = { kind: "stopped" };
       if (!wasExpected) this.#noteCrash(lane, end, starting);
       this.#succeed();
     });
-    if (lane === this.current) this.#startIdling();
+    if (lane === this.current) this.#startServing();
     this.makeRoom();
   }
 
@@ -289,6 +290,17 @@ export class SourceSlot {
   #backOff(lane: Lane, retryAtMs: number, end: Words, { file, start }: Starting): void {
     lane.state = { kind: "backed_off", digest: file.digest, start, retryAtMs, ...end };
     if (lane === this.current) void this.#endSpare();
+  }
+
+  /** The current worker's life begins when it can take calls: a spare of the same age would end with it. */
+  #startServing(): void {
+    this.#startIdling();
+    this.#endLife();
+    const { state } = this.current;
+    if (state.kind !== "ready") return;
+    this.#servesSinceMs = Date.now();
+    const retire = () => void this.#retire(state.worker);
+    this.#endLife = startTimer(this.#options.times.maxLifeMs, retire, { isBackground: true });
   }
 
   #startIdling(): void {

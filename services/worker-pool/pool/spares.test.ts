@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { WorkerState } from "#gen/toolbus/worker/v1/worker_pb.ts";
+import { tickedMs } from "#runtime/time/testing/machine-time.ts";
 import { until } from "#runtime/time/until.ts";
 import { isAlive } from "../../../test/harness/processes.ts";
 import { HEAD, openTestWorkers, type TestWorkers } from "../testing/workers.ts";
@@ -88,6 +89,16 @@ test("WORK-10 a worker that has had its time gets no further call, and ends afte
   await workers.write("tool.py.go", "");
   expect((await running).result).not.toBe(second);
   await until(async () => (await workers.service.listWorkers({})).workers.length === 0);
+}, 60_000);
+
+test("WORK-10 a spare that is as old as the worker whose time is over takes its place for as long", async () => {
+  await using workers = await openTestWorkers({ "tool.py": TOOL }, { ...SPARE, TOOLBUS_WORKER_MAX_LIFE: "4s" });
+  const first = await pidOf(workers);
+  const spare = await spareOf(workers);
+  await until(() => !isAlive(first));
+  const since = tickedMs();
+  await until(() => !isAlive(spare));
+  expect(tickedMs() - since).toBeGreaterThan(3_000);
 }, 60_000);
 
 test("WORK-8 a spare takes the place of a worker that crashed; after the third crash in a row both are backed off", async () => {
