@@ -96,8 +96,8 @@ export class Pool implements AsyncDisposable {
   /** Ends a worker, by its file and its start; gives whether there is one. */
   async stop(isWanted: (worker: { file: string; start: number }) => boolean, force: boolean): Promise<boolean> {
     for (const slot of this.slots()) {
-      const starts = new Set([...slot.workers.values(), slot.starts]);
-      const start = starts.values().find((start) => isWanted({ file: slot.file, start }));
+      const ahead = [slot.current, slot.spare].flatMap(({ state }) => ("start" in state ? state.start : []));
+      const start = [...slot.workers.values(), ...ahead].find((start) => isWanted({ file: slot.file, start }));
       if (start !== undefined) return slot.stopStart(start, force);
     }
     return false;

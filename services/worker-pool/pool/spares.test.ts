@@ -34,6 +34,9 @@ fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 def pid(value: int = 0):
     return [value, os.getpid()]
+
+def crash():
+    os._exit(3)
 `;
 
 const SPARE = { TOOLBUS_WORKER_SPARE: "true" };
@@ -127,6 +130,12 @@ test("WORK-8 a spare that cannot start is backed off by itself, and its worker g
   await until(async () => (await pidsIn(workers, WorkerState.BACKED_OFF)).length === 1);
   for (let count = 0; count < 20; count += 1) expect(await pidOf(workers, "alone.pid")).toBe(pid);
   expect(await startsOf(workers, "alone.py")).toBe(4);
+  const listed = async () => (await workers.service.listWorkers({})).workers;
+  const ofSpare = (await listed()).find(({ state }) => state === WorkerState.BACKED_OFF);
+  await expect(workers.call("alone.crash")).rejects.toThrow("ended with");
+  await pidOf(workers, "alone.pid"); // by a later start than the spare's
+  await workers.service.stopWorker({ workerId: ofSpare?.id ?? "" });
+  expect((await listed()).some(({ id }) => id === ofSpare?.id)).toBe(false);
 }, 60_000);
 
 test("WORK-10 a spare makes room for another file's worker, and takes none that is not there", async () => {
