@@ -204,12 +204,16 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  /** Room for one more process: a spare makes place, else an idle worker, the one that was used longest ago. */
+  /** Room for one more process: of a worker that ends, else of a spare, else of the idle worker that was used longest ago. */
   async #room(signal: AbortSignal): Promise<() => void> {
-    if (this.#processes.isFull) {
+    while (this.#processes.isFull) {
+      const workers = this.slots().flatMap((slot) => [...slot.workers.keys()]);
+      const ending = workers.find(({ accepts, callsInFlight }) => !accepts && callsInFlight === 0);
       const idle = this.slots().filter((slot) => slot.hasSpare || slot.isIdle);
       idle.sort((a, b) => Number(b.hasSpare) - Number(a.hasSpare) || a.lastUsedAtMs - b.lastUsedAtMs);
-      if (idle[0]) await unlessAborted(idle[0].giveRoom(), signal);
+      const ended = ending?.ended ?? idle[0]?.giveRoom();
+      if (ended === undefined) break;
+      await unlessAborted<unknown>(ended, signal);
     }
     using timeout = timeoutSignal(this.#options.times.callMs);
     using ending = openEnding(signal, timeout);

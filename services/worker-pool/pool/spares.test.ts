@@ -152,6 +152,12 @@ test("WORK-10 a spare makes room for another file's worker, and takes none that 
   expect((await running).result).toBe(other);
 }, 60_000);
 
+test("WORK-10 a call waits for a worker that has had its calls and ends, where the pool is full and refuses", async () => {
+  const environment = { TOOLBUS_POOL_OVERFLOW: "refuse", TOOLBUS_POOL_WORKERS: "1", TOOLBUS_WORKER_MAX_CALLS: "1" };
+  await using workers = await openTestWorkers({ "tool.py": TOOL }, environment);
+  expect(new Set([await pidOf(workers), await pidOf(workers), await pidOf(workers)]).size).toBe(3);
+}, 60_000);
+
 test("WORK-3 a spare ends with its idle worker, and with the version of its file", async () => {
   await using workers = await openTestWorkers({ "tool.py": TOOL }, { ...SPARE, TOOLBUS_WORKER_IDLE: "3s" });
   await pidOf(workers);
