@@ -22,7 +22,7 @@ test("SEC-5 a principal has one page of the audit trail read at a time, and keep
   routeAudit(router as unknown as ConnectRouter, {
     audit,
     ownership,
-    sessions: { idsOf: async () => new Set() },
+    sessions: { ownedBy: async () => () => false },
     stopping: signal,
   });
   const list = (principal: string) => {

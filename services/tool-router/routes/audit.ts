@@ -14,7 +14,7 @@ import type { Sessions } from "../sessions/sessions.ts";
 export interface AuditRoutes {
   audit: AuditReader;
   ownership: SessionOwners;
-  sessions: Pick<Sessions, "idsOf">;
+  sessions: Pick<Sessions, "ownedBy">;
   /** Aborts when the service stops: watches end then. */
   stopping: AbortSignal;
 }
@@ -46,8 +46,8 @@ export function routeAudit(router: ConnectRouter, { audit, ownership, sessions, 
         filter ? toJsonString(AuditFilterSchema, filter) : "",
       ];
       const beforeSequence = Number(placeFromToken(list, pageToken) || 0);
-      const own = (await rightOf(context, filter)) && (await sessions.idsOf(callerOf(context), context.signal));
-      const mayRead = own && (({ sessionId }: AuditEvent) => own.has(sessionId));
+      const isOwn = (await rightOf(context, filter)) && (await sessions.ownedBy(callerOf(context), context.signal));
+      const mayRead = isOwn && (({ sessionId }: AuditEvent) => isOwn(sessionId));
       const request = { filter, pageSize: sizeOfPage(pageSize), beforeSequence, mayRead };
       const read = () => readPage(audit, request, context.signal);
       const { events, nextBefore } = await pages.run(principalOf(callerOf(context)), read, context.signal);

@@ -8,7 +8,9 @@ import type { Quota } from "#runtime/bus/quota/quota.ts";
 import { refuse } from "#runtime/failure/failure.ts";
 import { isOwner, refuseMissingSession } from "#runtime/failure/session-owner.ts";
 import { type Caller, principalOf } from "#runtime/rpc/identity.ts";
-import { type PageRequest, pageOf } from "#runtime/rpc/paging/page.ts";
+import { firstKeys } from "#runtime/rpc/paging/first-keys.ts";
+import { type PageRequest, pageOf, sizeOfPage } from "#runtime/rpc/paging/page.ts";
+import { placeFromToken } from "#runtime/rpc/paging/page-token.ts";
 import type { Clock } from "#runtime/time/clock.ts";
 import { type Catalogue, refuseMissing } from "../catalogue/catalogue.ts";
 import { isSettled, refuseClosed, refuseSwitched, refuseSwitching } from "./failures.ts";
@@ -146,17 +148,21 @@ export class Sessions {
   /** By id; from outside only the asker's own. */
   async list(request: PageRequest & { caller: Caller }, signal: AbortSignal) {
     const { caller } = request;
-    const elements = await this.idsOf(caller, signal);
-    const listed = { elements, placeOf: (id: string) => id };
-    const { items, nextPageToken } = pageOf(["sessions", caller.principal ?? ""], listed, request);
+    const list = ["sessions", caller.principal ?? ""];
+    const where = (principal: string) => isOwner(principal, caller);
+    const after = placeFromToken(list, request.pageToken);
+    const limit = sizeOfPage(request.pageSize) + 1; // by one more those behind the page are known
+    const elements = await firstKeys(await this.#parts.principals.read(signal), { where, after, limit });
+    const { items, nextPageToken } = pageOf(list, { elements, placeOf: (id: string) => id }, request);
     const found = await Promise.all(items.map((id) => this.#parts.bucket.read(id, signal)));
-    return { sessions: found.flatMap((one) => (one ? this.withAgentRevision(one.value) : [])), nextPageToken };
+    const sessions = found.flatMap((one) => (one && where(one.value.principal) ? one.value : []));
+    return { sessions: sessions.map((session) => this.withAgentRevision(session)), nextPageToken };
   }
 
-  /** Those of the caller; one may have left. */
-  async idsOf(caller: Caller, signal: AbortSignal): Promise<Set<string>> {
+  /** Tells which are the caller's; one may have left. */
+  async ownedBy(caller: Caller, signal: AbortSignal): Promise<(id: string) => boolean> {
     const principals = await this.#parts.principals.read(signal);
-    return new Set(Array.from(principals).flatMap(([id, principal]) => (isOwner(principal, caller) ? id : [])));
+    return (id) => principals.get(id) === caller.principal;
   }
 
   async #stored(id: string): Promise<Session> {

@@ -11,17 +11,14 @@ export interface CallStore {
   create(record: CallRecord): Promise<boolean>;
   /** Writes what `decide` returns, and decides again if somebody else wrote meanwhile; undefined writes nothing. */
   update(callId: string, decide: (record: CallRecord) => CallRecord | undefined): Promise<Updated | undefined>;
-  /** All calls, without reading their records: one may have left. */
-  list(signal: AbortSignal): Promise<Iterable<ListedCall>>;
+  /** All calls by id, without reading their records: one may have left. */
+  list(signal: AbortSignal): Promise<ReadonlyMap<string, ListedCall>>;
   /** Tells all routers that a call's record has changed. */
   announce(callId: string): void;
 }
 
 /** What is known of a call without reading its record. */
-export type ListedCall = Pick<
-  CallRecord,
-  "callId" | "state" | "sessionId" | "principal" | "taken" | "watcherPrincipal"
->;
+export type ListedCall = Pick<CallRecord, "state" | "sessionId" | "principal" | "taken" | "watcherPrincipal">;
 
 /** What whoever changes recorded calls needs. */
 export interface RecordingParts {

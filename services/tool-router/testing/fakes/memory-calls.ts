@@ -20,7 +20,7 @@ export function createMemoryCalls(waiters: KeyedListeners, heldElsewhere: Readon
       if (after !== undefined) records.set(callId, after);
       return { before, record: after ?? before, hasChanged: after !== undefined };
     },
-    list: async () => records.values(),
+    list: async () => records,
     announce: (callId) => waiters.notify(callId),
   };
   const running = {

@@ -88,7 +88,7 @@ export async function openCallStore(bus: Bus, options: CallStoreOptions): Promis
           return { before: before.record, record: after, hasChanged: true };
       }
     },
-    list: async (signal) => (await index.read(signal)).values(),
+    list: index.read,
     announce(callId) {
       waiters.notify(callId); // those here need not wait for the bus
       changes.announce(callId, cached.get(callId));
@@ -147,6 +147,6 @@ function onChangeOf(store: CallStore, cached: CachedCalls, options: CallStoreOpt
 
 /** A tombstone is of no call that has begun. */
 function listedCall(record: CallRecord): ListedCall | undefined {
-  const { callId, state, sessionId, principal, taken, watcherPrincipal } = record;
-  return isTombstone(record) ? undefined : { callId, state, sessionId, principal, taken, watcherPrincipal };
+  const { state, sessionId, principal, taken, watcherPrincipal } = record;
+  return isTombstone(record) ? undefined : { state, sessionId, principal, taken, watcherPrincipal };
 }
