@@ -5,7 +5,7 @@ import type { Notification } from "@modelcontextprotocol/server";
 import { CallerToolCancellationReasonSchema, type CallerToolRequest } from "#gen/toolbus/caller/v1/caller_pb.ts";
 import type { CallerService, WatchCallerResponse } from "#gen/toolbus/caller/v1/caller_service_pb.ts";
 import { connectError } from "#runtime/failure/connect.ts";
-import { resumed, WAITED_MS } from "#runtime/rpc/watching/resumed.ts";
+import { resumed } from "#runtime/rpc/watching/resumed.ts";
 import { enumWord } from "#runtime/schema/enum-word.ts";
 import { parseExactly } from "#runtime/schema/json/exact-json.ts";
 import { openEnding } from "#runtime/time/ending.ts";
@@ -20,6 +20,9 @@ export interface AttachedCaller {
   readonly options: CallOptions & { readonly signal: AbortSignal };
   readonly notify: (notification: Notification) => Promise<void>;
 }
+
+/** How long a stream that lost its relay looks for another one: the client that waits for its agent has no other stream. */
+const PATIENCE_MS = 30_000;
 
 /** Tells the client what the agent asks of it, from when it resolves until it is disposed, or the client has left. */
 export async function attachCaller(caller: AttachedCaller): Promise<Disposable> {
@@ -36,7 +39,7 @@ export async function attachCaller(caller: AttachedCaller): Promise<Disposable> 
   }
 
   async function read(): Promise<void> {
-    for await (const { event } of resumed({ open, patienceMs: WAITED_MS, signal })) {
+    for await (const { event } of resumed({ open, patienceMs: PATIENCE_MS, signal })) {
       if (event.case === "attached") attached.resolve();
       if (event.case === "canceled") {
         const { requestId, reason } = event.value;
