@@ -19,6 +19,8 @@ export interface QueueEntry {
   readonly queued: QueuedRun;
   /** Where it stands in the store, which it shares with the logs of runs. */
   readonly position: number;
+  /** Where pages of all sessions are read: its run was accepted before (queue-1). */
+  readonly writtenAtMs?: number;
 }
 
 export interface SessionQueues {

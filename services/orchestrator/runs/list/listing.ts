@@ -2,8 +2,8 @@
  * Lists runs by the queues that they stand in, latest first.
  *
  * list-1  A page costs what it shows: its token is the place where the page before it ended, and the listing goes on from there.
- * list-2  A request looks at a bounded number of runs; those that their entries name as others' cost it little. With a filter that few runs pass, a page may be short, or empty, and name
- *     where to go on all the same.
+ * list-2  A request looks at a bounded number of runs; those that their entries name as others' cost it little. With a filter that
+ *     few runs pass, a page may be short, or empty, and name where to go on all the same.
  * list-3  A page has a bounded number of bytes, or one run: each brings what it answered.
  * list-4  What was accepted before the time that is asked for ends the list: only runs that came before follow. Runs of different
  *     processes may stand in each other's place by as much as their clocks and acceptances differ (`disorderMs`).
@@ -58,7 +58,8 @@ export async function listRuns(
     const read = await Promise.all(some.map(async (entry) => ({ entry, state: await stateOf(entry) })));
     for (const { entry, state } of read) {
       if (state !== undefined && sessionId !== "") requireOwner(state.accepted, caller, `session ${sessionId}`);
-      if (state !== undefined && state.acceptedAtMs < filter.startMs - disorderMs) return { runs, nextPageToken: "" };
+      const latestMs = state?.acceptedAtMs ?? entry.writtenAtMs ?? Number.POSITIVE_INFINITY;
+      if (latestMs < filter.startMs - disorderMs) return { runs, nextPageToken: "" }; // list-4
       if (state && isOwner(state.accepted.principal, caller) && filter.takes(state)) {
         const row = rowFrom(state);
         if (!takes(row)) return { runs, nextPageToken: tokenFromPlace(list, last) };

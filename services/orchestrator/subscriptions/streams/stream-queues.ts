@@ -55,7 +55,7 @@ export function createStreamQueues(bus: Bus): SessionQueues & QueuePages {
       const window = { fromSequence: from, toSequence: to - 1 };
       for await (const message of readSubject(bus, runSubjects.everyQueue, window)) {
         const entry = entryFromStored(bus, message);
-        if (entry !== undefined) found.push(entry);
+        if (entry !== undefined) found.push({ ...entry, writtenAtMs: message.time.getTime() });
       }
       if (found.length > 0) return found.reverse();
       to = from;
