@@ -1,8 +1,9 @@
 import { addAbortListener } from "node:events";
 
-/** What may wait for a reader: bytes for each that reads the same, since all hold the same items. */
+/** What may wait for a reader: bytes for each that reads the same, within a bound, since one that has stopped holds them all by itself. */
 const mostWaiting = 2_048;
 const mostWaitingBytes = 256 * 1_024;
+const mostOfFeedBytes = 4 * 1_024 * 1_024;
 
 export interface FeedReader<T, S> extends Disposable {
   /** What the first reader opened. */
@@ -56,7 +57,8 @@ class OpenFeed<T, S extends Disposable> {
     const place = { count: this.latest.count + 1, bytes: this.latest.bytes + bytes };
     this.latest.following = { item, place };
     this.latest = place;
-    for (const reader of this.readers) reader.onGiven(mostWaitingBytes * this.readers.size);
+    const mostBytes = Math.min(mostWaitingBytes * this.readers.size, mostOfFeedBytes);
+    for (const reader of this.readers) reader.onGiven(mostBytes);
   }
 
   /** Something may be missing: each reader is told, and what waits for it goes. */

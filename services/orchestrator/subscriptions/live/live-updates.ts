@@ -6,7 +6,8 @@
  * live-2  A watcher joins, then asks the server whether the subscription stands, then reads the log. The log may be read on another node of a
  *     cluster, and be written to on a third one: they hear of the subscription by ways of their own. The round trip gives them time for
  *     it; what falls in between all the same is read after a silence (watch-3).
- * live-3  Each watcher has a bounded buffer: a watcher that does not read costs the others nothing. It then gets what it missed from the log.
+ * live-3  What waits is held once for all watchers, within a bound. One that does not read costs the others nothing: it gets what it missed
+ *     from the log.
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
