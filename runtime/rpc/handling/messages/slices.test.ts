@@ -70,3 +70,23 @@ test.each([
   expect(begun).toBeLessThan(most);
   await until(() => begun === 40); // the others have their turns
 });
+
+test("SEC-5 steps of one sender that wait go on in one slice, one after the other, each stream in its turn", async () => {
+  const order: number[] = [];
+  const stepsOf = async (stream: number, nextStep = openSlices("mallory")) => {
+    for (let n = 0; n < 5; n += 1) {
+      await nextStep();
+      order.push(stream);
+      busy(n === 0 ? 0.5 : 0.01);
+    }
+  };
+  let isOver = false;
+  const all = Promise.all(Array.from({ length: 40 }, (_, stream) => stepsOf(stream))).then(() => {
+    isOver = true;
+  });
+  let turns = 0;
+  for (; !isOver; turns += 1) await nextTurn();
+  await all;
+  expect(turns).toBeLessThan(30);
+  expect(order.lastIndexOf(0)).toBeGreaterThan(order.indexOf(39)); // no stream has all of its steps before another's first
+});

@@ -11,6 +11,9 @@ const turns = new RoundRobinQueue(1);
 const endsAtBySender = new Map<string, number>();
 let turnEndsAt = 0;
 
+/** The steps of each sender that wait for its next slice, which goes to them in their order. */
+const waitingBySender = new Map<string, (() => void)[]>();
+
 /**
  * For work of many steps that would hold up what else this thread has to do: what it gives is awaited before each step. After 5 ms
  * of a sender's steps in one turn of the event loop everything else comes first, and then they go on when it is their sender's turn: one
@@ -19,19 +22,42 @@ let turnEndsAt = 0;
  */
 export function openSlices(sender = currentPrincipal() ?? ""): () => Promise<void> {
   return async () => {
-    const now = performance.now();
-    const mayBegin = endsAtBySender.size === 0 || now < turnEndsAt;
-    if (mayBegin && !endsAtBySender.has(sender)) beginSlice(sender, now);
-    if (now < (endsAtBySender.get(sender) ?? 0)) return;
-    await turns.begin(sender, nextTurn);
-    beginSlice(sender, performance.now());
+    const waiting = waitingBySender.get(sender);
+    if (waiting === undefined && mayGoOn(sender)) return;
+    const goesOn = Promise.withResolvers<void>();
+    if (waiting === undefined) void goOnInTurn(sender, [goesOn.resolve]);
+    else waiting.push(goesOn.resolve);
+    await goesOn.promise;
   };
 }
 
-function beginSlice(sender: string, now: number): void {
+function mayGoOn(sender: string): boolean {
+  const now = performance.now();
+  const mayBegin = endsAtBySender.size === 0 || now < turnEndsAt;
+  if (mayBegin && !endsAtBySender.has(sender)) beginSlice(sender, now);
+  return now < (endsAtBySender.get(sender) ?? 0);
+}
+
+/** The steps that wait go on one after the other, each when all that the one before did at once is done. */
+async function goOnInTurn(sender: string, waiting: (() => void)[]): Promise<void> {
+  waitingBySender.set(sender, waiting);
+  let endsAt = 0;
+  while (waiting.length > 0) {
+    if (performance.now() >= endsAt) {
+      await turns.begin(sender, nextTurn);
+      endsAt = beginSlice(sender, performance.now());
+    }
+    waiting.shift()?.();
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+  }
+  waitingBySender.delete(sender);
+}
+
+function beginSlice(sender: string, now: number): number {
   if (endsAtBySender.size === 0) {
     turnEndsAt = now + TURN_MS;
     setImmediate(() => endsAtBySender.clear());
   }
   endsAtBySender.set(sender, now + SLICE_MS);
+  return now + SLICE_MS;
 }
