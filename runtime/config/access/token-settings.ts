@@ -62,7 +62,8 @@ export function readTokenSettings(reader: EnvironmentReader): TokenSettings | un
     default: "sub",
   });
   const rolesClaim = reader.optionalString("TOOLBUS_JWT_ROLES_CLAIM", {
-    meaning: "Claim of a JWT that lists roles; one inside of others is named by its path, as in `realm_access.roles`.",
+    meaning:
+      "Claim of a JWT that lists roles, or has them as keys; one inside of others is named by its path, as in `realm_access.roles`.",
     whenUnset: "a JWT makes nobody an operator; `TOOLBUS_OPERATORS` may",
   });
   const operatorRole = reader.string("TOOLBUS_JWT_OPERATOR_ROLE", {

@@ -81,6 +81,8 @@ describe("SEC-1 a token", () => {
     ["may be as late as clocks are apart", { exp: now() - 2 }, "alice", false],
     ["makes an operator by its roles", { realm_access: { roles: ["a", "operator"] } }, "alice", true],
     ["may list its roles in one text", { "realm_access.roles": "a operator" }, "alice", true],
+    ["may have roles as keys, as Zitadel's", { realm_access: { roles: { operator: { "1": "org" } } } }, "alice", true],
+    ["makes none by a role that is said not to be", { realm_access: { roles: { operator: false } } }, "alice", false],
     ["makes none by roles elsewhere", { roles: ["operator"] }, "alice", false],
     ["makes none by a part of a name", { realm_access: { roles: "operators" } }, "alice", false],
   ])("%s", async (_, claims, principal, isOperator) => {

@@ -94,9 +94,10 @@ function grantsFrom(claims: JWTPayload, { grantsClaim }: TokenSettings, { isOper
   return [...new Set(isOperator ? [DEFAULT_GRANT, ...listed] : listed)].sort();
 }
 
-/** A list may be one text, with blanks between. */
+/** A list may be one text, with blanks between, or an object of objects, as Zitadel's roles are. */
 function listAt(claims: JWTPayload, path: string | undefined): unknown[] {
   const listed = path === undefined ? undefined : claimAt(claims, path);
+  if (isObject(listed)) return Object.keys(listed).filter((name) => isObject(listed[name]));
   const items = typeof listed === "string" ? listed.split(" ") : listed;
   return Array.isArray(items) ? items : [];
 }
