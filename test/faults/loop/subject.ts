@@ -47,7 +47,7 @@ export interface Subject extends RunEyes {
   readonly hasEnded: boolean;
   readonly holder: FaultyService | undefined;
   readonly router: FaultyService | undefined;
-  /** Keeps the answers of tools back until it resolves, or until another process has the run: nobody may hear the first one then. */
+  /** Keeps the answers of all tools but the first ones back until it resolves, or until another process has the run: nobody may hear them then. */
   keepAnswers(until: Promise<unknown>, but: number): void;
   onSeen(seen: Seen): void;
   /** The next word that an append is stored is dropped, or the next append sent twice, or the model fails. */
@@ -159,7 +159,8 @@ export function createSubject(options: SubjectOptions): Subject {
     if (effect.tool === options.tool && holder !== undefined) {
       await onReached({ point: "effect done, not recorded", victim: holder, held: undefined });
     }
-    if (wait !== undefined && effects.length > wait.but) await Promise.race([wait.until, reclaimed.promise]);
+    const answered = [...new Set(effects.map(({ key }) => key))].slice(0, wait?.but); // also when one is repeated
+    if (wait !== undefined && !answered.includes(effect.key)) await Promise.race([wait.until, reclaimed.promise]);
   }
 
   return {
