@@ -4,12 +4,14 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { describe, expect, test } from "vitest";
 import { freePorts } from "../../examples/free-port.ts";
 import { openTestBus, openTestServer } from "../../test/harness/bus.ts";
 import { openChildProcess } from "../lifecycle/child-process/child-process.ts";
+import { createSelfSigned } from "../rpc/http/testing/self-signed.ts";
 import { tickedMs } from "../time/testing/machine-time.ts";
 import { until } from "../time/until.ts";
 import { type BusStatus, openBus } from "./bus.ts";
@@ -289,6 +291,43 @@ test("SEC-1 a server that was named with tls:// and speaks without TLS is sent n
   const outcome = connectOnce(secure).then((connection) => connection.close().then(() => "connected"), String);
   expect(await outcome).toMatch(/server does not support 'tls'/);
 });
+
+test.each([
+  ["127.0.0.1", "connected"],
+  ["localhost", /altnames/],
+])("SEC-1 a server with TLS is whom its certificate names: %s", async (host, says) => {
+  await using server = await openTlsServer();
+  const before = getCACertificates("default");
+  setDefaultCACertificates([server.cert]);
+  try {
+    const connecting = connectOnce({ url: `tls://${host}:${server.port}`, login, name: "test" });
+    expect(await connecting.then((connection) => connection.close().then(() => "connected"), String)).toMatch(says);
+  } finally {
+    setDefaultCACertificates(before);
+  }
+});
+
+/** With a certificate for 127.0.0.1. */
+async function openTlsServer() {
+  const directory = await mkdtemp(join(tmpdir(), "toolbus-tls-"));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rm(directory, { recursive: true, force: true }));
+  const { cert, key } = createSelfSigned();
+  const [certFile, keyFile] = [join(directory, "cert.pem"), join(directory, "key.pem")];
+  await Promise.all([writeFile(certFile, cert), writeFile(keyFile, key)]);
+  const [port] = await freePorts(1);
+  const args = ["-a", "127.0.0.1", "-p", `${port}`, "--tls", "--tlscert", certFile, "--tlskey", keyFile];
+  stack.use(await openChildProcess({ command: process.env.TOOLBUS_NATS_SERVER!, args, inputGraceMs: 0 }));
+  await until(async () => {
+    const socket = connect(port!, "127.0.0.1");
+    return once(socket, "connect").then(
+      () => socket.destroy(),
+      () => undefined,
+    );
+  });
+  const owned = stack.move();
+  return { port: port!, cert: String(cert), [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
 
 test("works on a cluster of three, with three copies of each store", { timeout: 60_000 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), "toolbus-cluster-"));

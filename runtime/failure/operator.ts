@@ -7,6 +7,6 @@ import { refuse } from "./failure.ts";
  */
 export function requireOperator(deed: string, caller: Caller): void {
   if (caller.isOperator || isServiceItself(caller)) return;
-  const advice = `ask an operator, or name ${JSON.stringify(principalOf(caller))} in TOOLBUS_OPERATORS`;
+  const advice = `ask an operator, or make ${JSON.stringify(principalOf(caller))} one: by TOOLBUS_OPERATORS, or by the role in a token`;
   refuse("permission_denied", `${deed} is for operators: ${advice}`, { reason: "PRINCIPAL_NOT_OPERATOR" });
 }

@@ -60,9 +60,10 @@ export function principalOf({ principal }: Caller): string {
   return principal ?? LOCAL_PRINCIPAL;
 }
 
-/** Whose turn the work of a request is. */
+/** Whose turn the work of a request is. A service that asks by itself has turns of its own. */
 export function takerOf({ values, signal }: { values: ContextValues; signal: AbortSignal }): Taker {
-  return { sender: principalOf(callerOf({ values })), signal };
+  const caller = callerOf({ values });
+  return { sender: isServiceItself(caller) ? `service ${caller.service}` : principalOf(caller), signal };
 }
 
 const storage = new AsyncLocalStorage<string>();

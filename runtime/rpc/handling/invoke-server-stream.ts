@@ -1,6 +1,6 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import type { Interceptor, MethodImplSpec, StreamRequest, StreamResponse } from "@connectrpc/connect";
-import { callerOf, principalOf } from "../identity.ts";
+import { takerOf } from "../identity.ts";
 import type { CallContext } from "./handler-context.ts";
 import { intercepted, type StreamFunction } from "./intercepted.ts";
 import { copyMetadata, requestFrom, responseFrom } from "./invocation.ts";
@@ -29,7 +29,7 @@ export async function invokeServerStream(
   };
   const response = await intercepted(invoke, interceptors)(request);
   if (response !== untouched) copyMetadata(response, context);
-  const nextStep = openSlices(principalOf(callerOf(context)));
+  const nextStep = openSlices(takerOf(context).sender);
   return mapped(response.message, async (answer) => {
     await nextStep();
     return create(spec.method.output, answer);

@@ -19,7 +19,7 @@ export async function readCertificate({ certFile, keyFile }: CertificatePaths): 
   const read = (path: string) => readFile(path, "utf8");
   try {
     const [cert, key] = await Promise.all([read(certFile), read(keyFile)]);
-    if (key.includes("ENCRYPTED")) throw new Error("a passphrase locks it");
+    if (/^(-----BEGIN |Proc-Type: 4,)ENCRYPTED/m.test(key)) throw new Error("a passphrase locks it");
     // OpenSSL compares a key with a certificate of its own kind only: any RSA key passes beside a certificate for EC.
     if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
       throw new Error("it is the key of another certificate");

@@ -76,7 +76,7 @@ describe("what all sessions use, through the gateway", () => {
   test.each(Object.entries(changes))("ORCH-2 %s is refused to a key that is no operator's", async (_, change) => {
     const failure = await change(mallory).then(() => undefined, failureFromConnectError);
     expect(failure).toMatchObject({ code: "permission_denied", reason: "PRINCIPAL_NOT_OPERATOR" });
-    expect(failure?.message).toMatch(/is for operators: ask an operator, or name "mallory" in TOOLBUS_OPERATORS$/);
+    expect(failure?.message).toMatch(/is for operators: ask an operator, or make "mallory" one: by TOOLBUS_OPERATORS/);
   });
 
   test.each(Object.entries(changes))("ORCH-2 %s is open to an operator", async (_, change) => {

@@ -7,7 +7,8 @@ import type { TlsFiles } from "../sockets/doors.ts";
 
 const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
   const body = Buffer.concat(parts);
-  const length = body.length < 0x80 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff];
+  const [high, low] = [body.length >> 8, body.length & 0xff];
+  const length = high > 0 ? [0x82, high, low] : low < 0x80 ? [low] : [0x81, low];
   return Buffer.concat([Buffer.from([tag, ...length]), body]);
 };
 const sequence = (...parts: Uint8Array[]) => der(0x30, ...parts);

@@ -118,7 +118,10 @@ export class HttpTransport implements Transport {
     }
     const response = await this.#request(url, init);
     const sent = response.status === 202 && typeof init.body === "string" && jsonFrom(init.body);
-    if (isJSONRPCRequest(sent)) throw new Error(`the server answered ${sent.method} with HTTP 202, and nothing else`); // HTTP4
+    if (isJSONRPCRequest(sent)) {
+      void response.body?.cancel().catch(() => {}); // HTTP4: what it may still say is no answer
+      throw new Error(`the server answered ${sent.method} with HTTP 202, and nothing else`);
+    }
     return shownResponse(response, (text) => this.#shown(text));
   };
 
