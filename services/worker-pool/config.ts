@@ -91,7 +91,8 @@ export function readConfig(env: NodeJS.ProcessEnv) {
       idleMs: time("TOOLBUS_WORKER_IDLE", 600_000, "A worker that gets no call for so long is ended."),
       maxLifeMs:
         reader.milliseconds("TOOLBUS_WORKER_MAX_LIFE", {
-          meaning: "A worker that has taken calls for so long gets no further one, and ends after those that it has; 0 for any time.",
+          meaning:
+            "A worker that has taken calls for so long gets no further one, and ends after those that it has; 0 for any time.",
           default: 0,
           min: 0,
         }) || Number.POSITIVE_INFINITY,

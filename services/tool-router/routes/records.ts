@@ -10,7 +10,7 @@ import type { Answerers } from "../calls/requests/answerers.ts";
 import type { CallKeys } from "../calls/requests/call-keys.ts";
 import type { Cancellation } from "../calls/requests/cancellation.ts";
 import { refuseUnknown } from "../calls/requests/open.ts";
-import { listRecorded } from "../calls/requests/recorded-list.ts";
+import { listRecorded } from "../calls/requests/pages/recorded-list.ts";
 import type { Results } from "../calls/requests/results.ts";
 import type { Submissions } from "../calls/requests/submissions.ts";
 import type { Tasks } from "../calls/requests/tasks.ts";

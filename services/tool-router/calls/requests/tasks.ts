@@ -5,7 +5,7 @@ import type { Clock } from "#runtime/time/clock.ts";
 import type { CallRecord } from "../records/record/call-record.ts";
 import type { CallStore } from "../records/store.ts";
 import type { TaskEntry, TaskIndex } from "../records/task-index.ts";
-import { readPage } from "./read-page.ts";
+import { readPage } from "./pages/read-page.ts";
 
 export interface TasksParts {
   store: Pick<CallStore, "read">;

@@ -2,8 +2,8 @@ import { ToolCallSchema } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { openPage, sizeOfPage } from "#runtime/rpc/paging/page.ts";
 import { placeFromToken, tokenFromPlace } from "#runtime/rpc/paging/page-token.ts";
-import type { CallRecord } from "../records/record/call-record.ts";
-import type { ListedCall } from "../records/store.ts";
+import type { CallRecord } from "../../records/record/call-record.ts";
+import type { ListedCall } from "../../records/store.ts";
 
 type Asked = Pick<ListToolCallsRequest, "sessionId" | "states" | "pageSize" | "pageToken">;
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ToolCallState } from "#gen/toolbus/tool/v1/tool_call_pb.ts";
 import { ListToolCallsRequestSchema } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import { callerNamed } from "#runtime/rpc/identity.ts";
-import { callRecord } from "../records/record/call-record.ts";
+import { callRecord } from "../../records/record/call-record.ts";
 import { listRecorded } from "./recorded-list.ts";
 
 test("SEC-5 a page of calls among very many of one principal lets others go on", async () => {

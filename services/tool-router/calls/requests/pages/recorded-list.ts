@@ -1,8 +1,8 @@
 import type { ListToolCallsRequest } from "#gen/toolbus/tool/v1/tool_call_service_pb.ts";
 import type { Caller } from "#runtime/rpc/identity.ts";
 import { firstKeys } from "#runtime/rpc/paging/first-keys.ts";
-import { isShownTo } from "../records/owners.ts";
-import type { CallStore, ListedCall } from "../records/store.ts";
+import { isShownTo } from "../../records/owners.ts";
+import type { CallStore, ListedCall } from "../../records/store.ts";
 import { isAskedFor, readPage } from "./read-page.ts";
 
 /** A page of the recorded calls, in the order of their ids. It reads those that it shows. */
