@@ -107,7 +107,7 @@ async function linesOfCode(root: string, paths: readonly string[]): Promise<Figu
     code.map(async (path) => (await readFile(join(root, path), "utf8")).split("\n").length - 1),
   );
   const value = lines.reduce((sum, count) => sum + count, 0);
-  return { what: "lines of services and runtime outside of tests", value, goal: 38_000, held: 72_491 };
+  return { what: "lines of services and runtime outside of tests", value, goal: 38_000, held: 72_492 };
 }
 
 const isTest = (path: string) => /\.test\.ts$|\/testing\/|\/tests\//.test(path);
