@@ -78,7 +78,8 @@ export const heavyMessages: readonly Attack[] = [
         () => call(`{"text":${numbers}}`),
         () => call(members),
       ];
-      const isRefused = (answer: string) => /ha(?:s|ve) more than \d+|are not read|that of another type/.test(answer);
+      const refused = /ha(?:s|ve) more than \d+|are not read|that of another type|is larger than|ENHANCE_YOUR_CALM/;
+      const isRefused = (answer: string) => refused.test(answer);
       return tryAll(tries, async (play) => {
         const answer = await play();
         return isRefused(answer) ? undefined : `it was read: ${answer.slice(0, 200)}`;
