@@ -78,7 +78,8 @@ export const heavyMessages: readonly Attack[] = [
         () => call(`{"text":${numbers}}`),
         () => call(members),
       ];
-      const refused = /ha(?:s|ve) more than \d+|are not read|that of another type|is larger than|ENHANCE_YOUR_CALM/;
+      const refused =
+        /ha(?:s|ve) more than \d+|are not read|that of another type|is larger than|over the limit|ENHANCE_YOUR_CALM/;
       const isRefused = (answer: string) => refused.test(answer);
       return tryAll(tries, async (play) => {
         const answer = await play();
