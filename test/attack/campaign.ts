@@ -34,7 +34,7 @@ export async function runCampaign({ attacks, isShort, seed, onVerdict }: Campaig
     let played = await playAttack(stage, attack, course);
     // The machine may have had a bad moment: what cannot be seen again was no cost of the attack.
     if (!isShort && played.reached.length === 0 && excessOf(paidBy(played)).length > 0)
-      played = await playAttack(stage, attack, course);
+      played = await playAttack(stage, attack, { ...course, seed: seed + 1_000 }); // what it made is there already
     all.push(played);
     tell(played, isShort ? [] : excessOf(paidBy(played)));
   }
