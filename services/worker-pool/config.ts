@@ -49,7 +49,7 @@ export function readConfig(env: NodeJS.ProcessEnv) {
           meaning: "Calls that a worker gets in its whole life; further ones run on another worker. 0 for any number.",
           min: 0,
         }) || Number.POSITIVE_INFINITY,
-      hasSpare: reader.boolean("TOOLBUS_WORKER_SPARE", {
+      keepsSpare: reader.boolean("TOOLBUS_WORKER_SPARE", {
         meaning:
           "Keep a second worker of each source in use ready, which takes the place of one that ends for any reason. Otherwise one is started only for the second half of a worker's calls or life.",
         default: false,

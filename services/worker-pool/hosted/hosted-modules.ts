@@ -88,7 +88,7 @@ export class HostedModules implements AsyncDisposable {
     this.#options = options;
     this.pool = new Pool({
       ...options,
-      worker: { calls: unlimited, maxCalls: unlimited, hasSpare: false },
+      worker: { calls: unlimited, maxCalls: unlimited, keepsSpare: false },
       pool: { ...options.pool, workers: unlimited },
       times: { ...options.times, idleMs: unlimited, maxLifeMs: unlimited },
       find: (file) => this.#loaded(file),

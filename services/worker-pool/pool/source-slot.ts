@@ -42,7 +42,7 @@ interface Lane {
 export interface SlotOptions {
   source: string;
   file: string;
-  worker: Pick<WorkerLimits, "calls" | "maxCalls" | "hasSpare">;
+  worker: Pick<WorkerLimits, "calls" | "maxCalls" | "keepsSpare">;
   line: Line;
   times: Pick<PoolTimes, "idleMs" | "maxLifeMs" | "backoffMs" | "maxBackoffMs">;
   /** Installs and starts a worker. */
@@ -192,7 +192,7 @@ export class SourceSlot {
     const isFree = state.kind === "stopped" || (state.kind === "backed_off" && state.retryAtMs <= Date.now());
     const isInSecondHalf =
       2 * callsTaken >= worker.maxCalls || 2 * (Date.now() - this.#servesSinceMs) >= times.maxLifeMs;
-    return isFree && (worker.hasSpare || isInSecondHalf) && hasRoom();
+    return isFree && (worker.keepsSpare || isInSecondHalf) && hasRoom();
   }
 
   async #endSpare(): Promise<void> {
